@@ -155,17 +155,22 @@ def test_the_base_alone_has_its_weight_in_the_prediction(caplog: pytest.LogCaptu
     with caplog.at_level("INFO", "nodecopy"):
         fitted = SelfTraining(Scripted(rounds), 2, base_weight=0.25).fit(GRAPH, SPLIT.train, rng=0)
     assert np.allclose(fitted.predict_proba(), 0.25 * rounds[0] + 0.75 * rounds[2], atol=1e-6)
-    assert "mean of the base, without pseudo-labels, with weight 0.25, and of round 2 of 2" in caplog.text
-    assert "base_weight=0 is the latter alone" in caplog.text
+    message = (
+        "mean of that without pseudo-labels (weight 0.25) and that of round 2 of 2, the last one, since "
+    )
+    assert f"{message}there are no validation nodes. base_weight=0 uses the round alone" in caplog.text
     best_is_base = SelfTraining(Scripted(rounds), 2, base_weight=0.25)
-    best_is_base.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0)
+    with caplog.at_level("INFO", "nodecopy"):
+        best_is_base.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0)
     assert np.allclose(best_is_base.predict_proba(), right, atol=1e-6)
+    assert best_is_base.prediction_.details["base_weight"] == 0
+    assert "that without pseudo-labels, chosen by 15 validation nodes. n_rounds" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("n_labels", "validation", "weight"), [(5, 0, 0.0), (6, 0, 0.5), (6, 15, 0.0)], ids=str
 )
-def test_the_default_base_counts_alone_with_many_labels_and_no_validation_nodes(
+def test_the_default_base_is_averaged_with_many_labels_and_no_validation_nodes(
     n_labels: int, validation: int, weight: float
 ) -> None:
     split = label_split(GRAPH.labels, n_labels, validation=validation, test=10, rng=0)

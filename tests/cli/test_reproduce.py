@@ -177,7 +177,7 @@ def test_no_table_is_written_where_one_form_fails(
         (["table2", "--methods", "gcm"], "Did you mean gcn"),
         (
             ["table2", "--dataset", "pubmed", "--methods", "dfnet-att"],
-            "table2 runs it with dataset cora or citeseer, labels",
+            "dfnet-att runs with dataset cora or citeseer, got pubmed",
         ),
         (["table2", "--methods", ","], "a method that table2 runs must be given; got none"),
         (["table6", "--labels", "5"], "labels must be left out: table6 has none; got 5"),

@@ -51,6 +51,20 @@ def test_median_of_every_column() -> None:
             assert median[node, column].item() == pytest.approx(expected)
 
 
+def test_median_of_ties_negative_values_and_targets_without_edges() -> None:
+    values = torch.tensor(
+        [[-0.0, -3.0], [0.0, -1.0], [-torch.inf, -2.0], [5.0, torch.inf]], requires_grad=True
+    )
+    target = torch.tensor([2, 2, 2, 0], dtype=torch.int32)
+    total = torch.tensor([1.0, 0.0, 3.0])
+    median = weighted_median(values, torch.ones(4), target, total)
+    assert median[2].tolist() == [0.0, -2.0]
+    assert median[0].tolist() == [5.0, torch.inf]
+    median[2, 0].backward()
+    assert values.grad is not None
+    assert values.grad[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]  # the first of equal values
+
+
 def test_outlier_counts_less_by_the_soft_median() -> None:
     network = SoftMedianNetwork(2, 2)
     values = torch.tensor([[1.0, 1.0]] * 6 + [[100.0, 100.0]])

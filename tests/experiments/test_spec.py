@@ -69,7 +69,7 @@ def test_narrowing() -> None:
         ({"methods": ["bgcn"]}, r"Did you mean .*bgcn-copy"),
         (
             {"methods": ["dfnet-att"], "datasets": ["pubmed"]},
-            "dfnet-att must run .*; table2 runs it with dataset cora or citeseer, labels",
+            "methods must run .*: dfnet-att runs with dataset cora or citeseer, got pubmed.",
         ),
         ({"methods": []}, r"a method that table2 runs must be given; got none. Allowed: gcn, "),
         ({"trials": 0}, r"trials must be an integer of at least 1; got 0"),
@@ -78,6 +78,30 @@ def test_narrowing() -> None:
 def test_narrowing_to_what_is_not_there(options: dict[str, list[str]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load("table2").narrow(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"methods": ["sbm-gcn", "networks-alone"], "labels": [1], "visible_validation": [0]},
+            "sbm-gcn runs with visible_validation 500, got 0; networks-alone runs with labels 5 or 20, got 1",
+        ),
+        (
+            {"methods": ["default-alone"], "labels": [1], "visible_validation": [0]},
+            "default-alone runs with labels 5 or 20, got 1 and visible_validation 500, got 0.",
+        ),
+    ],
+    ids=["two methods", "two conditions"],
+)
+def test_narrowing_says_with_what_methods_run(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"methods must run with what else was chosen: {message}"):
+        load("few-labels").narrow(**options)
+
+
+def test_narrowing_a_part_that_does_not_run_a_method() -> None:
+    with pytest.raises(InputError, match="dfnet-att does not run on pubmed"):
+        load("table2").narrow(datasets=["pubmed"]).narrow(methods=["dfnet-att"])
 
 
 def test_the_fingerprint_follows_what_a_result_depends_on() -> None:

@@ -32,7 +32,8 @@ N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
 time in the square of the size of a class."""
 PRIOR, N_FEW_LABELS = 4.0, 5
 """Prior of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class from
-which on it falls faster: with many, copying adds nothing and can cost accuracy."""
+which on it falls faster: with many, copying adds nothing and can cost accuracy. So can pseudo-labels, see
+``base_weight`` of :class:`.SelfTraining`."""
 VOTERS = ("networks", "sgc", "dgi")
 """Classifiers whose probabilities are averaged."""
 N_INFOMAX, N_INFOMAX_EPOCHS = 256, 150

@@ -33,6 +33,8 @@ N_SCALINGS = 20
 """Steps in which probabilities are scaled to sizes of classes; they converge in fewer."""
 MIN_NODES_PER_CLASS = 5
 """Unlabelled nodes per class from which on sizes of classes are estimated; of fewer, they mean nothing."""
+BASE_WEIGHT = 0.5
+"""Weight of the default base where there are many labels and no validation nodes."""
 TINY = np.finfo(np.float64).tiny
 """Divisor in place of a sum that is zero."""
 RECOMMENDED_BASE = (
@@ -67,8 +69,10 @@ class SelfTraining(Classifier):
         0 trusts the predictions, 1 makes all classes equal. By default 1 / r, with the r of ``share``, since
         predictions from few labels favour some classes too much.
     base_weight
-        Weight of the base alone, without pseudo-labels, in its mean with the chosen round. By default 0.5 for
-        the default base with more than five labels per class and no validation nodes, and 0 otherwise.
+        Weight of the base, without pseudo-labels, in its mean with the chosen round. By default 0.5 for the
+        default base (with any ``voters``) if there are more than five labels per class on average and no
+        validation nodes, and 0 otherwise. Use 0 if pseudo-labels are known to help, and 0.5 with fewer labels
+        if classes are easy to predict without them.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
@@ -104,12 +108,14 @@ class SelfTraining(Classifier):
 
     The chosen round is that with the highest validation accuracy, ties going to the latest; without
     validation nodes it is the last, and ``fit`` logs which. The more labels there are, the less pseudo-labels
-    gain, and in some graphs they cost accuracy, which nothing shows without validation nodes: hence
-    ``base_weight``.
-    Validation nodes get no pseudo-labels. ``prediction_.details`` holds the number of the round
-    (``pseudo_label_rounds``), its pseudo-labels of each class (``pseudo_labels``), the validation accuracy of
-    every round, if there is one (``round_accuracy``), and the values of ``share``, ``balance`` and
-    ``base_weight``.
+    gain, and in some graphs they cost accuracy, which cannot be measured without validation nodes; so the
+    default base is averaged with the last round then (``base_weight``). Validation nodes get no
+    pseudo-labels.
+
+    ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its pseudo-labels of each
+    class (``pseudo_labels``), the validation accuracy of every round, if there is one (``round_accuracy``),
+    and the values of ``share``, ``balance`` and ``base_weight``, which is 0 if the base itself is the chosen
+    round.
 
     Examples
     --------
@@ -174,12 +180,15 @@ class SelfTraining(Classifier):
             rounds.append(
                 [_count_pseudo_labels(*of) for of in zip(trials, labelled, predictions, strict=True)]
             )
-        return [self._choose_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
+        by_trial = zip(trials, *rounds, strict=True)
+        return [self._average_with_base(trial, of_trial) for trial, *of_trial in by_trial]
 
-    def _choose_round(self, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-        """Return the mean of the first round and of that which is chosen, in most cases the latter alone."""
+    def _average_with_base(self, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
+        """Return the mean of the base and the chosen round, weighted by ``base_weight``."""
         chosen, settings = _best_round(trial, rounds), self._settings(trial)
-        weight = settings["base_weight"] if chosen.details["pseudo_label_rounds"] else 0.0
+        if not chosen.details["pseudo_label_rounds"]:
+            settings["base_weight"] = 0.0
+        weight = settings["base_weight"]
         mean = average([rounds[0], chosen], np.array([weight, 1 - weight])) if weight else chosen
         return replace(mean, details={**chosen.details, **settings})
 
@@ -285,7 +294,7 @@ class SelfTraining(Classifier):
         return {
             "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
             "balance": scarcity if self.balance is None else self.balance,
-            "base_weight": is_averaged / 2 if self.base_weight is None else self.base_weight,
+            "base_weight": BASE_WEIGHT * is_averaged if self.base_weight is None else self.base_weight,
         }
 
     def training_parameters(self) -> dict[str, Any]:
@@ -298,28 +307,24 @@ class SelfTraining(Classifier):
 
     def log_choices(self) -> None:
         """Log which round was chosen, and why."""
-        best, nodes = self.prediction_.details["pseudo_label_rounds"], self.trial_.validation
-        weight = self.prediction_.details["base_weight"]
+        details, nodes = self.prediction_.details, self.trial_.validation
+        best, weight = details["pseudo_label_rounds"], details["base_weight"]
         if not self.n_rounds:
             return
-        message = f"round {best} of {self.n_rounds}" if best else "the base, without pseudo-labels"
+        message = f"that of round {best} of {self.n_rounds}" if best else "that without pseudo-labels"
+        hint, reason = Hint("{} changes the number.", n_rounds=int), "there are no validation nodes"
+        if weight:
+            message = f"the mean of that without pseudo-labels (weight {weight:g}) and {message}"
+            hint = Hint("{} uses the round alone.", base_weight=0)
+            if self.base_weight is None:
+                reason = f"there are more than {N_FEW_LABELS} labels per class and no validation nodes"
         if nodes is not None and len(nodes):
-            accuracy = self.prediction_.details["round_accuracy"]
             message += f", chosen by {len(nodes)} validation node{'s' * (len(nodes) > 1)}"
-            message += ": all rounds are equal, and this is the latest" * (len(set(accuracy)) == 1) + "."
+            is_tie = len(set(details["round_accuracy"])) == 1
+            message += ": all rounds are equal, and this is the latest" * is_tie
         else:
-            message += ", the last one, since there are no validation nodes."
-        if best and weight:
-            log_decision(
-                f"self-training: the prediction is the mean of the base, without pseudo-labels, with weight "
-                f"{weight:g}, and of {message}",
-                Hint("{} is the latter alone.", base_weight=0),
-            )
-        else:
-            log_decision(
-                f"self-training: the prediction is that of {message}",
-                Hint("{} changes the number.", n_rounds=int),
-            )
+            message += f", the last one, since {reason}"
+        log_decision(f"self-training: the prediction is {message}.", hint)
 
 
 def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:

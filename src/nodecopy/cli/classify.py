@@ -97,7 +97,8 @@ def classify(
     ),
     base_weight: float | None = option(
         "self-training: weight of the prediction without pseudo-labels in its mean with that of the chosen "
-        "round. (default: 0.5 with more than five labels per class and no validation nodes, otherwise 0)",
+        "round. (default: 0.5 with more than five labels per class on average and no validation nodes, "
+        "otherwise 0)",
         None,
         between(0, 1),
     ),

@@ -171,7 +171,8 @@ class SoftMedianNetwork(RobustNetwork):
 def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tensor) -> Tensor:
     """Return the weighted median of each column over the edges of every target, ``[n_targets, n_columns]``.
 
-    A target without edges has some value of another one. Values are ordered in single precision.
+    A target without edges gets an arbitrary value. Values must not be NaN, and are ordered in single
+    precision.
 
     Parameters
     ----------
@@ -187,16 +188,19 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
     ends = torch.bincount(target, minlength=len(total)).cumsum(dim=0)
     starts = torch.cat([ends.new_zeros(1), ends[:-1]])
     before = torch.cat([torch.zeros_like(cumulative[:, :1]), cumulative], dim=1)[:, starts]
-    place = torch.searchsorted(cumulative, before + total / 2 - 1e-9)
-    place = torch.minimum(torch.maximum(place, starts), ends - 1).clamp_min(0)
-    return values.gather(0, order.gather(1, place).T)
+    position = torch.searchsorted(cumulative, before + total / 2 - 1e-9)
+    position = torch.minimum(torch.maximum(position, starts), ends - 1).clamp_min(0)
+    return values.gather(0, order.gather(1, position).T)
 
 
 def _order_by_target(rows: Tensor, target: Tensor) -> Tensor:
-    """Return the order of each row by target, then by value, in one sort of integers that hold both."""
+    """Return the order of each row by target, then by value, in one sort.
+
+    It sorts integers whose high bits are the target and whose low bits are the value.
+    """
     bits = rows.float().contiguous().view(torch.int32).long()
     bits = torch.where(bits < 0, -(bits & 0x7FFF_FFFF), bits)  # floats hold their sign and their magnitude
-    return ((target << 32) + bits).argsort(dim=1)
+    return ((target.long() << 32) + bits).argsort(dim=1, stable=True)
 
 
 NETWORKS: dict[str, type[RobustNetwork]] = {"guarded": GuardedNetwork, "soft-median": SoftMedianNetwork}

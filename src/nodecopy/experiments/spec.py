@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -228,19 +228,26 @@ class Experiment:
             rows = tuple(method for method in rows if method.name in (*names, task.reference))
             narrowed = replace(self, task=task, methods=rows)
             if not any(cell.method in names for cell in narrowed.cells(0)):
-                raise InputError(
-                    f"{' or '.join(names)} must run on one of the chosen datasets and conditions; "
-                    f"{self.name} runs it with {self._describe_cells(names)}."
-                )
+                reasons = "; ".join(self._explain_no_cells(name, task) for name in names)
+                raise InputError(f"methods must run with what else was chosen: {reasons}.")
         return replace(self, task=task, methods=rows)
 
-    def _describe_cells(self, methods: Sequence[str]) -> str:
-        """Return the datasets and the values of each condition with which some of the methods run."""
-        cells = [cell for cell in self.cells(0) if cell.method in methods]
-        values: dict[str, list[str]] = {"dataset": [cell.dataset for cell in cells]}
-        for name in cells[0].conditions:
-            values[name] = [str(cell.conditions[name]) for cell in cells]
-        return ", ".join(f"{name} {' or '.join(dict.fromkeys(these))}" for name, these in values.items())
+    def _explain_no_cells(self, method: str, task: Task) -> str:
+        """Return with which datasets and conditions a method runs, if the task has none of them."""
+        runs = _values_by_name(
+            (cell.dataset, cell.conditions) for cell in self.cells(0) if cell.method == method
+        )
+        if not runs:
+            return f"{method} does not run on {', '.join(self.task.datasets)}"
+        chosen = _values_by_name(
+            (dataset, conditions) for dataset in task.datasets for conditions in task.conditions
+        )
+        conflicts = [
+            f"{name} {' or '.join(allowed)}, got {' or '.join(chosen[name])}"
+            for name, allowed in runs.items()
+            if not set(allowed) & set(chosen[name])
+        ]
+        return f"{method} runs with {' and '.join(conflicts) or 'none of these combinations'}"
 
     def cells(self, seed: int) -> list[Cell]:
         """Return everything there is to compute: by dataset, then by conditions, then by method."""
@@ -261,6 +268,15 @@ class Experiment:
             for method in self.methods
             if method.runs_on(dataset, conditions)
         ]
+
+
+def _values_by_name(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[str]]:
+    """Return the datasets and the values of each condition, without repetitions, of pairs of both."""
+    values: dict[str, dict[str, None]] = {}
+    for dataset, conditions in pairs:
+        for name, value in {"dataset": dataset, **conditions}.items():
+            values.setdefault(name, {})[str(value)] = None
+    return {name: list(of_name) for name, of_name in values.items()}
 
 
 def select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tuple[Any, ...]:
