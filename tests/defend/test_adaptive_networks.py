@@ -25,6 +25,7 @@ TRAIN = np.arange(9)
 
 class TestAttackOnGNNGuard(AttackContract):
     budget = 2
+    connects_isolated = False  # edges to nodes with other features are removed, and others do no harm
 
     def build(self, *, together: bool = True) -> AdaptiveNetworkAttack:
         return AdaptiveNetworkAttack(DEFENCES["guard"], together=together)

@@ -83,6 +83,35 @@ def test_dissimilar_neighbours_are_cut_by_the_guard() -> None:
     assert out[1] > 0
 
 
+def test_edges_that_the_first_layer_of_the_guard_removes_are_not_in_the_second() -> None:
+    network = GuardedNetwork(2, 2).eval()
+    x = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    with torch.no_grad():  # all hidden units are alike, so that the second layer alone would remove nothing
+        network.first.weight.fill_(1.0)
+        network.biases[0].fill_(1.0)
+    edges = torch.tensor([[1, 0, 2, 0], [0, 1, 0, 2]])
+    torch.testing.assert_close(network(x, edges), network(x, edges[:, :2]))
+
+
+def test_the_guard_compares_without_dropout() -> None:
+    """All features and hidden units are alike, but would not be after dropout."""
+    network = GuardedNetwork(50, 2).train()
+    similarities: list[torch.Tensor] = []
+
+    class Recorder(GuardedNetwork):
+        def compare(self, inputs: torch.Tensor, edges: WeightedEdges) -> torch.Tensor:
+            similarities.append(super().compare(inputs, edges))
+            return similarities[-1]
+
+    network.__class__ = Recorder
+    with torch.no_grad():
+        network.biases[0].fill_(100.0)
+    network(torch.ones(12, 50), ring_network("guarded")[2])
+    assert len(similarities) == 2
+    torch.testing.assert_close(similarities[0], torch.ones(36))
+    assert (similarities[1] > 0.99).all()
+
+
 def ring_network(name: str) -> tuple[RobustNetwork, torch.Tensor, torch.Tensor]:
     """An untrained network, the features of 12 nodes in a ring, and its edges."""
     torch.manual_seed(0)

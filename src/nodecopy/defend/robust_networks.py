@@ -87,8 +87,9 @@ class RobustNetwork(torch.nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         edges = WeightedEdges.with_loops(edge_index, edge_weight, len(x))
-        x = torch.dropout(x, DROPOUT, self.training)
-        return self.propagate(self.compare(x, edges), self.first(x), edges)
+        similarity = self.compare(x, edges)
+        transformed = self.first(torch.dropout(x, DROPOUT, self.training))
+        return self.propagate(similarity, transformed, edges)
 
     def propagate(
         self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, sent: SentMessages = ALL_MESSAGES
@@ -109,8 +110,11 @@ class RobustNetwork(torch.nn.Module):
         """
         first, second = sent
         messages = self.combine(self.weigh(similarity, edges)[first], transformed, edges.select(first))
-        hidden = torch.dropout(torch.relu(messages + self.biases[0]), DROPOUT, self.training)
-        weight = self.weigh(self.compare(hidden, edges), edges)[second]
+        hidden = torch.relu(messages + self.biases[0])
+        # An edge that the first layer removes is not in the second either.
+        similarity = torch.where(similarity < MIN_SIMILARITY, 0.0, self.compare(hidden, edges))
+        hidden = torch.dropout(hidden, DROPOUT, self.training)
+        weight = self.weigh(similarity, edges)[second]
         messages = self.combine(weight, self.second(hidden), edges.select(second))
         logits: Tensor = messages + self.biases[1]
         return logits
@@ -254,8 +258,9 @@ class RobustNetworkDefence(Defence):
 class GNNGuard(RobustNetworkDefence):
     """Weigh edges by the similarity of their ends in every layer of a GCN (Zhang and Zitnik, 2020).
 
-    Edges between nodes whose features, or hidden layers, have a cosine below 0.1 are removed. The authors'
-    memory between layers and their learned pruning are left out, as in their default.
+    Edges between nodes whose features have a cosine below 0.1 are removed, and from the second layer also
+    those between nodes whose hidden units do. The authors' memory between layers and their learned pruning
+    are left out, as in their default. Features have dropout here, which they have not in the authors' code.
 
     Parameters are those of :class:`RobustNetworkDefence`.
 
