@@ -112,6 +112,17 @@ def test_the_guard_compares_without_dropout() -> None:
     assert (similarities[1] > 0.99).all()
 
 
+def test_features_are_compared_again_if_they_or_the_edges_change() -> None:
+    network, x, edges = ring_network("guarded")
+    before = network(x, edges)
+    assert torch.equal(network(x, edges), before)
+    x[0] = torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0])
+    assert torch.equal(network(x, edges), network(x.clone(), edges))
+    assert not torch.equal(network(x, edges), before)
+    edges[:, 0] = torch.tensor([0, 5])
+    assert torch.equal(network(x, edges), network(x, edges.clone()))
+
+
 def ring_network(name: str) -> tuple[RobustNetwork, torch.Tensor, torch.Tensor]:
     """An untrained network, the features of 12 nodes in a ring, and its edges."""
     torch.manual_seed(0)

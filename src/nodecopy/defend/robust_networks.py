@@ -54,6 +54,15 @@ class WeightedEdges(NamedTuple):
         return values.new_zeros(self.n_nodes, *values.shape[1:]).index_add(0, self.target, values)
 
 
+class ComparedFeatures(NamedTuple):
+    """Features and edges, how often either was changed in place, and the similarity of the ends of edges."""
+
+    x: Tensor
+    edge_index: Tensor
+    versions: tuple[int, int]
+    similarity: Tensor
+
+
 class RobustNetwork(torch.nn.Module):
     """Two layers of a GCN; subclasses replace how edges are weighed, or how messages are combined.
 
@@ -61,6 +70,7 @@ class RobustNetwork(torch.nn.Module):
     are exact in evaluation mode; in training, the parts that networks detach have none.
     """
 
+    _compared: ComparedFeatures | None = None
     n_hops: ClassVar[int] = 1
     """The logits of a node depend on the hidden layer of nodes within so many hops."""
 
@@ -87,9 +97,18 @@ class RobustNetwork(torch.nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         edges = WeightedEdges.with_loops(edge_index, edge_weight, len(x))
-        similarity = self.compare(x, edges)
         transformed = self.first(torch.dropout(x, DROPOUT, self.training))
-        return self.propagate(similarity, transformed, edges)
+        return self.propagate(self.compare_features(x, edge_index, edges), transformed, edges)
+
+    def compare_features(self, x: Tensor, edge_index: Tensor, edges: WeightedEdges) -> Tensor:
+        """Return the similarity of the ends of each edge by features; in training it is computed once."""
+        if x.requires_grad:
+            return self.compare(x, edges)
+        versions, last = (x._version, edge_index._version), self._compared
+        if last is None or last.x is not x or last.edge_index is not edge_index or last.versions != versions:
+            last = ComparedFeatures(x, edge_index, versions, self.compare(x, edges))
+            self._compared = last
+        return last.similarity
 
     def propagate(
         self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, sent: SentMessages = ALL_MESSAGES
