@@ -22,7 +22,8 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.dense_algebra import Algebra, algebra_on
 from nodecopy.recommend.donor_system import DonorSystem
-from nodecopy.recommend.ease import LinearRecommender, relative_popularity
+from nodecopy.recommend.ease import LinearRecommender
+from nodecopy.recommend.popularity import relative_popularity
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"

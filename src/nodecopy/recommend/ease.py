@@ -32,6 +32,7 @@ from nodecopy.recommend.constrained_ridge import solve_constrained_path
 from nodecopy.recommend.dense_algebra import Algebra, algebra_on, usable_memory
 from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.incremental import RunningAlgebra, append_interactions
+from nodecopy.recommend.popularity import relative_popularity
 from nodecopy.recommend.torch_algebra import import_torch_for
 from nodecopy.recommend.training_ids import check_nonempty
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
@@ -314,12 +315,6 @@ class LinearRecommender(Recommender):
         column_weights = weights[:, [column]].toarray()[:, 0] / factor if is_sparse else None
         users, items = self._donor_system_cache[1].parts(history, column, column_weights)
         return factor * users, factor * items
-
-
-def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
-    """Return the number of users of each item, at least 1, divided by its mean."""
-    counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
-    return np.asarray(counts / counts.mean())
 
 
 @dataclass(eq=False)

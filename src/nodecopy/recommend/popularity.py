@@ -40,3 +40,9 @@ class Popularity(Recommender):
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.tile(self.counts_.astype(np.float32), (rows.shape[0], 1))
+
+
+def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
+    """Return the number of users of each item, at least 1, divided by its mean."""
+    counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
+    return np.asarray(counts / counts.mean())
