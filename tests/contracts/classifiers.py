@@ -112,6 +112,14 @@ class ClassifierContract:
             other = copy.deepcopy(classifier).fit(observed, chosen, validation=watched, rng=0)
             assert np.array_equal(other.predict_proba(), by_position.predict_proba())
 
+    def test_predictions_without_validation_nodes(
+        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        if classifier.uses_validation:
+            pytest.skip("validation nodes may change predictions")
+        other = copy.deepcopy(classifier).fit(observed, nodes.train, rng=0)
+        assert np.array_equal(other.predict_proba(), fitted.predict_proba())
+
     def test_all_labelled_nodes_are_the_default(
         self, classifier: Classifier, observed: Graph, nodes: Any
     ) -> None:

@@ -77,6 +77,11 @@ class Classifier(Saveable):
     needs_features: ClassVar[bool] = True
     """Whether the classifier reads features; advice in warnings depends on it."""
 
+    @property
+    def uses_validation(self) -> bool:
+        """Whether validation nodes may change predictions; if not, experiments compute trials only once."""
+        return True
+
     prediction_: Prediction
     classes_: NDArray[Any]
     node_ids_: NDArray[Any]

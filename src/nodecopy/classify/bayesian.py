@@ -94,6 +94,10 @@ class BayesianGCN(Classifier):
     base: NetworkClassifier | SBMGCN | CustomNetwork | Factory | None = None
     device: str = "cpu"
 
+    @property
+    def uses_validation(self) -> bool:
+        return self.n_rounds == "validation" or self._build_base().uses_validation
+
     @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         n_rounds = self._check_parameters(trials)

@@ -103,6 +103,10 @@ class NetworkClassifier(Classifier):
         name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
         return change_recipe(self.presets[name], self)
 
+    @property
+    def uses_validation(self) -> bool:
+        return self.build_recipe().patience > 0
+
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
         """Return trials for which networks can be trained."""
         return TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)

@@ -69,6 +69,10 @@ class SGC(Classifier):
     features: str = "auto"
     weights: str = "auto"
 
+    @property
+    def uses_validation(self) -> bool:
+        return False
+
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         check_real(self.restart, "restart of SGC", low=0, high=1)
         check_integer(self.n_steps, "n_steps of SGC", low=0)

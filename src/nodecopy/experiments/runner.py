@@ -324,19 +324,21 @@ def _round_size(n_trials: float) -> int:
 
 def _solve_batch(batch: TrialBatch, store: Store, device: str, wait: bool) -> BatchResult:
     """Solve the first trials of a batch and write each as soon as it is finished."""
-    cell, (part, others) = batch.cell, batch.split()
+    cell, (part, others), n_solved = batch.cell, batch.split(), 0
     with store.claim(cell, part.trials, wait=wait) as held:
         start = time.perf_counter()
         missing_trials = store.find_missing(cell, held)  # another process may have been faster
         try:
             for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
-                origin = collect_provenance(device) | {"data": cell.task.digest_data(cell)}
-                store.write(cell, replace(record, provenance=origin))
+                if not record.provenance:  # else it was copied from another cell, in no time
+                    origin = collect_provenance(device) | {"data": cell.task.digest_data(cell)}
+                    record, n_solved = replace(record, provenance=origin), n_solved + 1
+                store.write(cell, record)
         except MissingExtraError as error:
             return BatchResult(TrialBatch(cell, batch.trials), 0, 0.0, (), str(error))
     seconds, size = time.perf_counter() - start, batch.size
-    if missing_trials and size is not None:
-        size = _round_size(BATCH_SECONDS * len(missing_trials) / seconds)
+    if n_solved and size is not None:
+        size = _round_size(BATCH_SECONDS * n_solved / seconds)
     locked_elsewhere = tuple(trial for trial in part.trials if trial not in held)
     rest = TrialBatch(cell, others, size) if others else None
     return BatchResult(part, len(missing_trials), seconds, locked_elsewhere, rest=rest)

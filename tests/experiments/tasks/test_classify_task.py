@@ -204,3 +204,26 @@ def test_too_many_labels_are_named_as_in_the_file() -> None:
     cell = next(cell for cell in make_experiment(text=text).cells(0) if cell.conditions["labels"] == 500)
     with pytest.raises(InputError, match=r"labels of \[protocol\] on karate must be at most 17, .*got 500"):
         cell.task.split(cell, 0)
+
+
+def test_trials_that_validation_nodes_do_not_change_are_computed_once(store: Store) -> None:
+    text = TOML.replace("test = 100", "test = 100\nvisible_validation = [50, 0]")
+    first, twin = (cell for cell in toml.parse(text, "once").cells(0) if cell.conditions["labels"] == 3)
+    (record,) = first.task.solve(first, [1], store, "cpu")
+    stored = replace(record, provenance={"commit": "1f2e3d4"})
+    store.write(first, stored)
+    copied, computed = twin.task.solve(twin, [1, 2], store, "cpu")
+    assert copied == stored
+    assert computed.trial == 2
+    assert not computed.provenance
+    assert store.read_finished(twin, [1, 2]) == []  # writing is left to the runner
+
+
+def test_trials_that_validation_nodes_may_change_are_computed(store: Store) -> None:
+    text = TOML.replace("test = 100", "test = 100\nvisible_validation = [50, 20]")
+    text = text.replace("n_epochs = 3", "n_epochs = 3, patience = 1")
+    first, twin, *_ = toml.parse(text, "once").cells(0)
+    (record,) = first.task.solve(first, [1], store, "cpu")
+    store.write(first, replace(record, scores={"accuracy": 0.125}))
+    (computed,) = twin.task.solve(twin, [1], store, "cpu")
+    assert computed.scores["accuracy"] != 0.125

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -180,6 +180,12 @@ class ClassifyTask(NodeTask):
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores of the predictions of test nodes."""
         classifier = make_classifier(cell, device, partial(self.fit_once, cell, device))
+        if not getattr(classifier, "uses_validation", True):
+            twins = self.read_twins(cell, trials, store)
+            yield from twins.values()
+            trials = [trial for trial in trials if trial not in twins]
+            if not trials:
+                return
         graph = self.load_with_features(cell)
         splits = [self.split(cell, trial) for trial in trials]
         graphs = [
@@ -195,6 +201,14 @@ class ClassifyTask(NodeTask):
         for trial, prediction, split in zip(trials, predictions, splits, strict=True):
             trial_scores = scores(prediction.probabilities, labels, split.test)
             yield Record(trial, trial_scores, seconds, dict(prediction.details))
+
+    def read_twins(self, cell: Cell, trials: Sequence[int], store: Store) -> dict[int, Record]:
+        """Return trials that are stored with other numbers of validation nodes, by their number."""
+        twins: dict[int, Record] = {}
+        for n_visible in self.visible_validation:
+            other = replace(cell, conditions={**cell.conditions, "visible_validation": n_visible})
+            twins |= {record.trial: record for record in store.read_finished(other, trials)}
+        return twins
 
     def fit_once(self, cell: Cell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
         """Return a graph model that is fitted once for all trials of a process.
