@@ -123,6 +123,40 @@ def test_features_are_compared_again_if_they_or_the_edges_change() -> None:
     assert torch.equal(network(x, edges), network(x, edges.clone()))
 
 
+def test_sparse_features_are_multiplied_like_dense_ones() -> None:
+    torch.manual_seed(0)
+    network, x = RobustNetwork(30, 3), torch.rand(12, 30).double() * (torch.rand(12, 30) < 0.1)
+    network = network.double()
+    for mode in (True, False):
+        network.train(mode)
+        weight = network.first.weight
+        sparse_product = network.transform(x)
+        (gradient,) = torch.autograd.grad(sparse_product.square().sum(), weight)
+        assert network._sparse is not None
+        assert network._sparse.entries is not None
+        if not mode:  # no dropout
+            dense_product = network.drop_and_multiply(x)
+            torch.testing.assert_close(sparse_product, dense_product)
+            torch.testing.assert_close(gradient, torch.autograd.grad(dense_product.square().sum(), weight)[0])
+    x[0, 0] = 7.0
+    torch.testing.assert_close(network.transform(x), network.drop_and_multiply(x))
+    x[:] = 1.0  # no longer sparse
+    torch.testing.assert_close(network.transform(x), network.drop_and_multiply(x))
+
+
+def test_dropout_of_sparse_features() -> None:
+    """An entry is 0 or 2 with probability 1/2: the mean of 2,000 is off by 0.1 with probability 8e-6."""
+    network, x = RobustNetwork(200, 3).train(), torch.zeros(2000, 200)
+    x[torch.arange(2000), torch.arange(2000) % 200] = 1.0
+    with torch.no_grad():
+        network.first.weight.fill_(1.0)
+    torch.manual_seed(0)
+    first, second = (network.transform(x)[:, 0].detach() for _ in range(2))
+    assert set(first.tolist()) == {0.0, 2.0}
+    assert abs(float(first.mean()) - 1.0) < 0.1
+    assert not torch.equal(first, second)
+
+
 def ring_network(name: str) -> tuple[RobustNetwork, torch.Tensor, torch.Tensor]:
     """An untrained network, the features of 12 nodes in a ring, and its edges."""
     torch.manual_seed(0)

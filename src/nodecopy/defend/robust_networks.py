@@ -6,18 +6,22 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import torch
+from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.lookup import check_name
 from nodecopy._core.params import Configurable
 from nodecopy.classify import Classifier, CustomNetwork
 from nodecopy.defend.base import Defence
+from nodecopy.nn.stack import SparseStack
 
 MIN_SIMILARITY = 0.1
 """GNNGuard removes edges between less similar nodes."""
 TEMPERATURE = 0.2
 """Of Soft Median; the lower, the fewer neighbours count."""
 N_HIDDEN, DROPOUT = 16, 0.5
+MAX_DENSITY = 0.25
+"""Largest share of non-zero features for which a sparse product is faster than a dense one."""
 N_COMPARED = 2**20
 """Features that are compared at once: their copies for all edges would not fit the cache of a processor."""
 
@@ -63,6 +67,22 @@ class ComparedFeatures(NamedTuple):
     similarity: Tensor
 
 
+class SparseFeatures(NamedTuple):
+    """Features, how often they were changed in place, and their entries if most are zero."""
+
+    x: Tensor
+    version: int
+    entries: SparseStack | None
+
+    @classmethod
+    def from_dense(cls, x: Tensor) -> Self:
+        """Collect the entries of a feature matrix, unless too few are zero for a sparse product."""
+        if x.count_nonzero() > MAX_DENSITY * x.numel():
+            return cls(x, x._version, None)
+        entries = sparse.csr_array(x.detach().cpu().numpy())
+        return cls(x, x._version, SparseStack([entries], x.device, x.dtype))
+
+
 class RobustNetwork(torch.nn.Module):
     """Two layers of a GCN; subclasses replace how edges are weighed, or how messages are combined.
 
@@ -71,6 +91,7 @@ class RobustNetwork(torch.nn.Module):
     """
 
     _compared: ComparedFeatures | None = None
+    _sparse: SparseFeatures | None = None
     n_hops: ClassVar[int] = 1
     """The logits of a node depend on the hidden layer of nodes within so many hops."""
 
@@ -97,8 +118,27 @@ class RobustNetwork(torch.nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         edges = WeightedEdges.with_loops(edge_index, edge_weight, len(x))
-        transformed = self.first(torch.dropout(x, DROPOUT, self.training))
-        return self.propagate(self.compare_features(x, edge_index, edges), transformed, edges)
+        return self.propagate(self.compare_features(x, edge_index, edges), self.transform(x), edges)
+
+    def transform(self, x: Tensor) -> Tensor:
+        """Return the features times the weights of the first layer, after dropout in training.
+
+        Zeros are skipped if there are many, as among word counts.
+        """
+        if x.requires_grad:
+            return self.drop_and_multiply(x)
+        last = self._sparse
+        if last is None or last.x is not x or last.version != x._version:
+            last = self._sparse = SparseFeatures.from_dense(x)
+        if last.entries is None:
+            return self.drop_and_multiply(x)
+        factors = torch.dropout(torch.ones_like(last.entries.values), DROPOUT, self.training)
+        return last.entries.product(self.first.weight.T[None], factors)[0]
+
+    def drop_and_multiply(self, x: Tensor) -> Tensor:
+        """Return the same as :meth:`transform`, by a dense product."""
+        transformed: Tensor = self.first(torch.dropout(x, DROPOUT, self.training))
+        return transformed
 
     def compare_features(self, x: Tensor, edge_index: Tensor, edges: WeightedEdges) -> Tensor:
         """Return the similarity of the ends of each edge by features; in training it is computed once."""
