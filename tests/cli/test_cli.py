@@ -160,8 +160,22 @@ def test_an_error_of_the_file_system_is_printed_without_a_traceback(
     assert (ran.code, ran.err.splitlines()[-1]) == (1, "error: [Errno 28] No space left on device")
 
 
-@pytest.mark.parametrize("stream", [">&-", "> /dev/full"])
+def test_a_signal_while_a_lock_is_released_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(standalone_mode: bool) -> None:
+        try:
+            sys.exit(143)
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    monkeypatch.setattr(cli, "app", stop)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 143
+
+
 @pytest.mark.parametrize("arguments", ["--version", "stats karate"])
+@pytest.mark.parametrize("stream", [">&-", "> /dev/full"])
 def test_output_that_cannot_be_written_is_an_error(stream: str, arguments: str) -> None:
     code = "import sys; from nodecopy.cli import main; sys.argv[0] = 'nodecopy'; main()"
     command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} {arguments} {stream}"

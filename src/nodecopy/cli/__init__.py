@@ -127,6 +127,11 @@ def main() -> None:
         _discard_output()
         is_closed = error.errno == errno.EBADF
         _exit_with_error("the standard output is closed." if is_closed else str(error), code=1)
+    except RuntimeError as error:
+        # A signal that arrives while a thread waits for a lock makes the release of the lock fail.
+        if isinstance(error.__context__, SystemExit):
+            sys.exit(error.__context__.code)
+        raise
 
 
 def _replace_closed_streams() -> None:
