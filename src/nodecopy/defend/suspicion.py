@@ -26,16 +26,16 @@ def score_suspicion(
     own: NDArray[Any],
     copied: NDArray[Any],
     copied_from_similar: NDArray[Any],
+    doubt: NDArray[np.float64] | float = 1.0,
 ) -> NDArray[np.float64]:
     """Return a score for every node; attacked nodes tend to have the highest ones.
 
     The dissimilarity of two neighbours is one minus the cosine of their features times one minus that of
-    their expected neighbourhoods. The implausibility of their edge is the dissimilarity times the divergence
-    between their two copied predictions. The first score is
+    their expected neighbourhoods, times the doubt about their edge. The implausibility of their edge is the
+    dissimilarity times the divergence between their two copied predictions. The first score is
     (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4: own_divergence is the sum of the
     divergences of ``copied`` and ``copied_from_similar`` from ``own``, and the means are over the edges of
-    the node. A node without edges cannot have been
-    attacked and has the score zero.
+    the node. A node without edges cannot have been attacked and has the score zero.
 
     The blame for an implausible edge is then divided between its ends in proportion to their scores, and the
     score of a node is multiplied by its share of the blame at its edges, so that neighbours of attacked nodes
@@ -54,10 +54,12 @@ def score_suspicion(
     own, copied, copied_from_similar
         Probabilities of all nodes: of the classifier, with the neighbourhoods of their donors, and with those
         of the nodes whose neighbourhoods are most similar to their own.
+    doubt
+        Probability that each edge is false, in the order of ``graph.rows``; by default all are alike.
     """
     first, second = graph.rows.row_numbers, graph.rows.indices
     by_features, by_neighbourhoods = cosines(features, expected, first, second)
-    dissimilarity = (1.0 - by_features) * (1.0 - by_neighbourhoods)
+    dissimilarity = doubt * (1.0 - by_features) * (1.0 - by_neighbourhoods)
     implausibility = divergence(copied[first], copied[second]) * dissimilarity
 
     def sum_over_edges(values: NDArray[np.float64]) -> NDArray[np.float64]:

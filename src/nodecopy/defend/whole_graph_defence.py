@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.notices import log_decision
@@ -51,9 +51,10 @@ class WholeGraphCorrection(DetectedCorrection):
 class WholeGraphDefence(EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked; :meth:`correct` takes all nodes.
 
-    Every node gets a suspicion score (:func:`.score_suspicion`). The most suspicious nodes are predicted by
-    all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is multiplied by the
-    square root of the prediction that the classifier made before it was trained again, if it is.
+    Every node gets a suspicion score (:func:`.score_suspicion`), in which doubtful edges count most. The
+    most suspicious nodes are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the
+    evidence is multiplied by the square root of the prediction that the classifier made before it was
+    trained again, if it is.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ class WholeGraphDefence(EvidenceDefence):
     uncertain_share
         As in :class:`.EvidenceDefence`; by default the edges of all nodes count.
     retrain
-        Whether the classifier is trained again without the edges of the 7 % most suspicious nodes before
-        anything is corrected. It needs :meth:`fit`.
+        Whether the classifier is trained again without the edges of the 7 % most suspicious nodes, by the
+        score in which all edges count alike, before anything is corrected. It needs :meth:`fit`.
 
     Examples
     --------
@@ -98,11 +99,12 @@ class WholeGraphDefence(EvidenceDefence):
         defence = self._without_donors_if_large(state.graph)
         evidence = defence.build_correction(state, ATTACKED_SHARE)
         suspicion = score_all(evidence)
-        order = np.argsort(-suspicion, kind="stable")
         if self.retrain:
-            evidence = defence._retrain(state, order[: round(PRUNED_SHARE * len(order))])
-        is_suspicious = np.zeros(len(order), bool)
-        is_suspicious[order[: round(self.share * len(order))]] = True
+            # Many doubtful edges of a clean graph are genuine ones between classes, which training needs.
+            pruned = select_highest(score_all(evidence, by_doubt=False), PRUNED_SHARE)
+            evidence = defence._retrain(state, pruned)
+        is_suspicious = np.zeros(len(nodes), bool)
+        is_suspicious[select_highest(suspicion, self.share)] = True
         own = np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
         log_p = evidence.predict_log_proba(nodes) + CLASSIFIER_WEIGHT * ~is_suspicious[:, None] * own
         return WholeGraphCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
@@ -131,8 +133,13 @@ class WholeGraphDefence(EvidenceDefence):
         return replace(self, n_donors=0)
 
 
-def score_all(evidence: EvidenceCorrection) -> NDArray[np.float64]:
-    """Return the suspicion of every node."""
+def select_highest(scores: NDArray[np.float64], share: float) -> IntArray:
+    """Return the positions of a share of the scores, the highest ones; ties go to the lowest positions."""
+    return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
+
+
+def score_all(evidence: EvidenceCorrection, *, by_doubt: bool = True) -> NDArray[np.float64]:
+    """Return the suspicion of every node; ``by_doubt`` says whether doubtful edges count more."""
     state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
     expected = np.exp(evidence.without_edges(nodes))
     similar: Array = expected
@@ -140,7 +147,8 @@ def score_all(evidence: EvidenceCorrection) -> NDArray[np.float64]:
         search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         finder = DonorFinder(search, evidence.finder.n_donors)
         similar = evidence.predictions[finder.find(nodes)].mean(axis=1)
-    features = state.embeddings.features
+    embeddings = state.embeddings
+    doubt = expit(-evidence.log_odds(nodes, *evidence.edges_of(nodes))) if by_doubt else 1.0
     return score_suspicion(
-        state.graph, features, state.embeddings.expected, evidence.predictions, expected, similar
+        state.graph, embeddings.features, embeddings.expected, evidence.predictions, expected, similar, doubt
     )
