@@ -98,11 +98,10 @@ class WholeGraphDefence(EvidenceDefence):
         nodes = np.arange(state.graph.n_nodes)
         defence = self._without_donors_if_large(state.graph)
         evidence = defence.build_correction(state, ATTACKED_SHARE)
-        suspicion = score_all(evidence)
+        suspicion, without_doubt = score_all(evidence)
         if self.retrain:
             # Many doubtful edges of a clean graph are genuine ones between classes, which training needs.
-            pruned = select_highest(score_all(evidence, by_doubt=False), PRUNED_SHARE)
-            evidence = defence._retrain(state, pruned)
+            evidence = defence._retrain(state, select_highest(without_doubt, PRUNED_SHARE))
         is_suspicious = np.zeros(len(nodes), bool)
         is_suspicious[select_highest(suspicion, self.share)] = True
         own = np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
@@ -138,8 +137,8 @@ def select_highest(scores: NDArray[np.float64], share: float) -> IntArray:
     return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
 
 
-def score_all(evidence: EvidenceCorrection, *, by_doubt: bool = True) -> NDArray[np.float64]:
-    """Return the suspicion of every node; ``by_doubt`` says whether doubtful edges count more."""
+def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
+    """Return two suspicion scores of every node: with doubtful edges counting most, and with all alike."""
     state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
     expected = np.exp(evidence.without_edges(nodes))
     similar: Array = expected
@@ -147,8 +146,7 @@ def score_all(evidence: EvidenceCorrection, *, by_doubt: bool = True) -> NDArray
         search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         finder = DonorFinder(search, evidence.finder.n_donors)
         similar = evidence.predictions[finder.find(nodes)].mean(axis=1)
-    embeddings = state.embeddings
-    doubt = expit(-evidence.log_odds(nodes, *evidence.edges_of(nodes))) if by_doubt else 1.0
-    return score_suspicion(
-        state.graph, embeddings.features, embeddings.expected, evidence.predictions, expected, similar, doubt
-    )
+    embeddings = state.embeddings.features, state.embeddings.expected
+    inputs = state.graph, *embeddings, evidence.predictions, expected, similar
+    doubt = expit(-evidence.log_odds(nodes, *evidence.edges_of(nodes)))
+    return score_suspicion(*inputs, doubt), score_suspicion(*inputs)
