@@ -15,7 +15,7 @@ from scipy import sparse
 
 from nodecopy import Graph, load, read_graph
 from nodecopy._core.validation import type_name
-from nodecopy.classify import APPNP, GCN, BayesianGCN, Classifier, Prediction, Trial
+from nodecopy.classify import APPNP, GCN, SGC, BayesianGCN, Classifier, Prediction, Trial
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import CLASSES, ClassifierContract, planted_graph
 
@@ -210,3 +210,18 @@ def test_damaged_archives_of_classifiers_are_refused(classifier: Any, tmp_path: 
         np.savez(path, **arrays | {"tree": np.array(tree)})
         with pytest.raises(InputError, match=rf"{key} must be an integer"):
             load(path)
+
+
+def test_a_class_that_predicts_in_another_way_may_use_validation_nodes() -> None:
+    class Tuned(SGC):
+        def fit_trials(self, trials: Any, *, keep_networks: bool = False) -> Any:
+            return super().fit_trials(trials, keep_networks=keep_networks)
+
+    class Stated(Tuned):
+        uses_validation = property(lambda self: False)
+
+    class Renamed(Stated):
+        pass
+
+    classes = SGC, Tuned, Stated, Renamed, LabelPropagation
+    assert [part().uses_validation for part in classes] == [False, True, False, False, True]

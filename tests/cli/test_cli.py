@@ -160,22 +160,28 @@ def test_an_error_of_the_file_system_is_printed_without_a_traceback(
     assert (ran.code, ran.err.splitlines()[-1]) == (1, "error: [Errno 28] No space left on device")
 
 
-def test_a_signal_while_a_lock_is_released_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(standalone_mode: bool) -> None:
+@pytest.mark.parametrize(("stop", "code"), [(SystemExit(143), 143), (KeyboardInterrupt(), 130)])
+def test_a_signal_while_a_lock_is_released_ends_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
+) -> None:
+    def run_app(standalone_mode: bool) -> None:
         try:
-            sys.exit(143)
+            raise stop
         finally:
-            raise RuntimeError("release unlocked lock")
+            try:
+                raise RuntimeError("release unlocked lock")
+            finally:
+                raise RuntimeError("release unlocked lock")
 
-    monkeypatch.setattr(cli, "app", stop)
+    monkeypatch.setattr(cli, "app", run_app)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     with pytest.raises(SystemExit) as stopped:
         cli.main()
-    assert stopped.value.code == 143
+    assert stopped.value.code == code
 
 
-@pytest.mark.parametrize("arguments", ["--version", "stats karate"])
 @pytest.mark.parametrize("stream", [">&-", "> /dev/full"])
+@pytest.mark.parametrize("arguments", ["--version", "stats karate"])
 def test_output_that_cannot_be_written_is_an_error(stream: str, arguments: str) -> None:
     code = "import sys; from nodecopy.cli import main; sys.argv[0] = 'nodecopy'; main()"
     command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} {arguments} {stream}"

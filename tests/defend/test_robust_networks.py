@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from nodecopy.defend.robust_networks import (
     RobustNetwork,
     SoftMedianNetwork,
     WeightedEdges,
+    _sparse_features,
     weighted_median,
 )
 from nodecopy.nn.module_networks import ModuleNetwork
@@ -125,23 +127,39 @@ def test_features_are_compared_again_if_they_or_the_edges_change() -> None:
 
 def test_sparse_features_are_multiplied_like_dense_ones() -> None:
     torch.manual_seed(0)
-    network, x = RobustNetwork(30, 3), torch.rand(12, 30).double() * (torch.rand(12, 30) < 0.1)
-    network = network.double()
-    for mode in (True, False):
-        network.train(mode)
-        weight = network.first.weight
-        sparse_product = network.transform(x)
-        (gradient,) = torch.autograd.grad(sparse_product.square().sum(), weight)
-        assert network._sparse is not None
-        assert network._sparse.entries is not None
-        if not mode:  # no dropout
-            dense_product = network.drop_and_multiply(x)
-            torch.testing.assert_close(sparse_product, dense_product)
-            torch.testing.assert_close(gradient, torch.autograd.grad(dense_product.square().sum(), weight)[0])
+    network = RobustNetwork(30, 3).double().eval()
+    x = torch.rand(12, 30).double() * (torch.rand(12, 30) < 0.1)
+    weight, coefficients = network.first.weight, torch.rand(12, 16).double()
+    products = network.transform(x), network.drop_and_multiply(x)
+    torch.testing.assert_close(*products)
+    assert _sparse_features[x].entries is not None
+    torch.testing.assert_close(
+        *(torch.autograd.grad((product * coefficients).sum(), weight)[0] for product in products)
+    )
     x[0, 0] = 7.0
     torch.testing.assert_close(network.transform(x), network.drop_and_multiply(x))
     x[:] = 1.0  # no longer sparse
     torch.testing.assert_close(network.transform(x), network.drop_and_multiply(x))
+    assert _sparse_features[x].entries is None
+
+
+def test_gradients_know_which_sparse_features_were_dropped() -> None:
+    torch.manual_seed(0)
+    network, x = RobustNetwork(30, 3).train(), torch.eye(30)
+    product = network.transform(x)  # the weights of each feature, doubled or dropped
+    (gradient,) = torch.autograd.grad(product.sum(), network.first.weight)
+    torch.testing.assert_close(product, (gradient * network.first.weight).T)
+    assert set(gradient[0].tolist()) == {0.0, 2.0}
+
+
+def test_entries_are_kept_as_long_as_the_features() -> None:
+    network, x = RobustNetwork(30, 3), torch.eye(30)
+    network.transform(x)
+    before = len(_sparse_features)
+    copy.deepcopy(network).transform(x)  # networks share the entries
+    assert len(_sparse_features) == before
+    del x
+    assert len(_sparse_features) == before - 1
 
 
 def test_dropout_of_sparse_features() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from nodecopy import Graph
 from nodecopy.attacks import DICE
 from nodecopy.classify import GCN
 from nodecopy.defend import Defence, WholeGraphDefence, whole_graph_defence
+from nodecopy.defend.pruning import remove_edges_of
+from nodecopy.defend.suspicion import score_suspicion
 from nodecopy.errors import InputError
 from nodecopy.metrics.classification import area_under_roc
 from tests.contracts.classifiers import planted_graph
@@ -42,6 +46,41 @@ def test_attacked_nodes_are_more_suspicious() -> None:
     fitted = WholeGraphDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(attacked, TRAIN, rng=0)
     details = fitted.correction_.details(np.arange(60))
     assert area_under_roc(details["suspicion"], np.isin(np.arange(60), nodes)) > 0.6
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_suspicion_weighs_every_edge_by_its_doubt(directed: bool) -> None:
+    graph = planted_graph()
+    if directed:
+        upper = sparse.csr_array(sparse.triu(graph.adjacency))
+        graph = Graph(upper, graph.features, graph.labels, directed=True)
+    fitted = WholeGraphDefence(GCN(**QUICK), n_donors=0).fit(graph, TRAIN, rng=0)
+    correction: Any = fitted.correction_
+    evidence, rows = correction.evidence, graph.rows
+    doubt = np.empty(len(rows.indices))
+    for edge, pair in enumerate(zip(rows.row_numbers, rows.indices, strict=True)):
+        log_odds = evidence.credibility.log_odds(*np.array(pair)[:, None], is_edge=np.array([True]))
+        doubt[edge] = 1 / (1 + np.exp(log_odds[0]))
+    expected, embeddings = np.exp(evidence.without_edges(np.arange(60))), evidence.state.embeddings
+    inputs = graph, embeddings.features, embeddings.expected, evidence.predictions, expected, expected
+    np.testing.assert_allclose(correction.suspicion, score_suspicion(*inputs, doubt))
+    assert not np.allclose(correction.suspicion, score_suspicion(*inputs))
+
+
+def test_nodes_are_pruned_by_the_score_in_which_edges_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    pruned: list[Any] = []
+
+    def remove(graph: Graph, nodes: Any) -> Graph:
+        pruned.append(nodes)
+        return remove_edges_of(graph, nodes)
+
+    monkeypatch.setattr(whole_graph_defence, "remove_edges_of", remove)
+    fitted = WholeGraphDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(planted_graph(), TRAIN, rng=0)
+    first = WholeGraphDefence(GCN(**QUICK), n_donors=4).fit(planted_graph(), TRAIN, rng=0)
+    (nodes,), correction = pruned, cast(Any, first.correction_)
+    suspicion, without_doubt = whole_graph_defence.score_all(correction.evidence)
+    assert nodes.tolist() == np.argsort(-without_doubt, kind="stable")[:4].tolist()
+    np.testing.assert_allclose(cast(Any, fitted.correction_).suspicion, suspicion)
 
 
 def test_suspicious_nodes_are_predicted_by_the_evidence() -> None:

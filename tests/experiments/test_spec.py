@@ -85,8 +85,7 @@ def test_narrowing_to_what_is_not_there(options: dict[str, list[str]], message: 
     [
         (
             {"methods": ["sbm-gcn", "networks-alone"], "labels": [1], "visible_validation": [0]},
-            "sbm-gcn runs with visible_validation 500, got 0; networks-alone runs with labels 5, got 1 "
-            "and visible_validation 500, got 0",
+            "sbm-gcn runs with visible_validation 500, got 0; networks-alone runs with labels 5 or 20, got 1",
         ),
         (
             {"methods": ["default-alone"], "labels": [1], "visible_validation": [0]},

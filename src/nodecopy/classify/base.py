@@ -79,8 +79,17 @@ class Classifier(Saveable):
 
     @property
     def uses_validation(self) -> bool:
-        """Whether validation nodes may change predictions; if not, experiments compute trials only once."""
+        """Whether validation nodes may change predictions; if not, experiments compute trials only once.
+
+        It is True for a class that writes ``predict_trial`` or ``fit_trials``, unless it overrides this, too.
+        """
         return True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        if "uses_validation" not in own and {"predict_trial", "fit_trials"} & own.keys():
+            setattr(cls, "uses_validation", Classifier.uses_validation)  # noqa: B010, a property
 
     prediction_: Prediction
     classes_: NDArray[Any]

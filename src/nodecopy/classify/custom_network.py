@@ -92,6 +92,10 @@ class CustomNetwork(Classifier):
     owner = OWNER  # without an annotation, so that it is no parameter
     """The parameter that took the factory, for errors."""
 
+    @property
+    def uses_validation(self) -> bool:
+        return self.patience > 0
+
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> ModuleBatch:
         """Return trials for which networks can be trained."""
         check_factory(self.factory, self.owner)

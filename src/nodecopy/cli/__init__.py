@@ -129,9 +129,12 @@ def main() -> None:
         _exit_with_error("the standard output is closed." if is_closed else str(error), code=1)
     except RuntimeError as error:
         # A signal that arrives while a thread waits for a lock makes the release of the lock fail.
-        if isinstance(error.__context__, SystemExit):
-            sys.exit(error.__context__.code)
-        raise
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, (SystemExit, KeyboardInterrupt)):
+            cause = cause.__context__
+        if cause is None:
+            raise
+        sys.exit(cause.code if isinstance(cause, SystemExit) else 128 + signal.SIGINT)
 
 
 def _replace_closed_streams() -> None:

@@ -55,7 +55,7 @@ class NetworkEdits(Edits):
         self.codes, self.network, self.x = torch.from_numpy(codes).to(x.device), network, x
         self.module, self.smoothed = network.module, network.module.smoothed()
         with torch.no_grad():
-            self.transformed = self.module.first(x)
+            self.transformed = self.module.transform(x)
 
 
 class RewiredRobustNetwork(RewiredModule):

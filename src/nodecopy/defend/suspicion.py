@@ -55,7 +55,7 @@ def score_suspicion(
         Probabilities of all nodes: of the classifier, with the neighbourhoods of their donors, and with those
         of the nodes whose neighbourhoods are most similar to their own.
     doubt
-        Probability that each edge is false, in the order of ``graph.rows``; by default all are alike.
+        How doubtful each edge is, from 0 to 1, in the order of ``graph.rows``; by default all are alike.
     """
     first, second = graph.rows.row_numbers, graph.rows.indices
     by_features, by_neighbourhoods = cosines(features, expected, first, second)

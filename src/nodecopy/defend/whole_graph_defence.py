@@ -148,5 +148,8 @@ def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
         similar = evidence.predictions[finder.find(nodes)].mean(axis=1)
     embeddings = state.embeddings.features, state.embeddings.expected
     inputs = state.graph, *embeddings, evidence.predictions, expected, similar
-    doubt = expit(-evidence.log_odds(nodes, *evidence.edges_of(nodes)))
+    rows = state.graph.rows
+    is_edge = np.ones(len(rows.indices), bool)
+    # As seen from the first node: the probability of a random pair, if pairs and edges were equally frequent.
+    doubt = expit(-evidence.credibility.log_odds(rows.row_numbers, rows.indices, is_edge=is_edge))
     return score_suspicion(*inputs, doubt), score_suspicion(*inputs)

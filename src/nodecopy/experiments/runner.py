@@ -25,7 +25,7 @@ from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.blas import set_same_bits
 from nodecopy.experiments.provenance import collect_provenance
 from nodecopy.experiments.spec import Cell, Experiment
-from nodecopy.experiments.store import Store, list_forms
+from nodecopy.experiments.store import COPIED_FROM, Store, list_forms
 
 BATCH_SECONDS = 30.0
 """How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
@@ -330,7 +330,7 @@ def _solve_batch(batch: TrialBatch, store: Store, device: str, wait: bool) -> Ba
         missing_trials = store.find_missing(cell, held)  # another process may have been faster
         try:
             for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
-                if not record.provenance:  # else it was copied from another cell, in no time
+                if COPIED_FROM not in record.provenance:
                     origin = collect_provenance(device) | {"data": cell.task.digest_data(cell)}
                     record, n_solved = replace(record, provenance=origin), n_solved + 1
                 store.write(cell, record)

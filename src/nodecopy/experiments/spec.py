@@ -136,7 +136,8 @@ class Method:
 class Cell:
     """One entry of a table, with everything that its trials depend on.
 
-    ``conditions`` are names and values that distinguish the cells of a method on a dataset.
+    ``conditions`` are names and values that distinguish the cells of a method on a dataset, and
+    ``all_conditions`` those of all these cells.
     """
 
     experiment: str
@@ -148,6 +149,7 @@ class Cell:
     path: str
     settings: Mapping[str, Any]
     search: tuple[Mapping[str, Any], ...] = ()
+    all_conditions: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -262,6 +264,7 @@ class Experiment:
                 path=method.path,
                 settings=method.settings_on(dataset),
                 search=method.search,
+                all_conditions=tuple(c for c in self.task.conditions if method.runs_on(dataset, c)),
             )
             for dataset in self.task.datasets
             for conditions in self.task.conditions

@@ -31,6 +31,8 @@ if sys.platform != "win32":
 
 LOG = logging.getLogger(__name__)
 CHECKSUM, CHECKSUM_DIGITS = "checksum", 16
+COPIED_FROM = "copied_from"
+"""Key of the provenance of a trial that was copied from another cell: the conditions that differ there."""
 MAX_REASON = 200
 _reported: set[Path] = set()
 """Damaged records about which a warning was given."""

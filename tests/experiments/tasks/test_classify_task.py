@@ -14,8 +14,9 @@ pytest.importorskip("torch")
 from numpy.random import SeedSequence
 
 from nodecopy import Graph, GraphModel
+from nodecopy.classify import BayesianGCN
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
+from nodecopy.experiments import runner, toml
 from nodecopy.experiments.fit_cache import FIT_CACHE
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.classify_task import make_classifier
@@ -206,17 +207,51 @@ def test_too_many_labels_are_named_as_in_the_file() -> None:
         cell.task.split(cell, 0)
 
 
-def test_trials_that_validation_nodes_do_not_change_are_computed_once(store: Store) -> None:
-    text = TOML.replace("test = 100", "test = 100\nvisible_validation = [50, 0]")
-    first, twin = (cell for cell in toml.parse(text, "once").cells(0) if cell.conditions["labels"] == 3)
+COLUMNS = TOML.replace("test = 100", "test = 100\nvisible_validation = [50, 0]")
+
+
+def test_trials_that_validation_nodes_do_not_change_are_computed_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: list[int] = []
+    fit_trials = BayesianGCN.fit_trials
+
+    def count(self: Any, trials: Any, **options: Any) -> Any:
+        fitted.extend([len(trials)])
+        return fit_trials(self, trials, **options)
+
+    monkeypatch.setattr(BayesianGCN, "fit_trials", count)
+    experiment = toml.parse(COLUMNS, "once").narrow(labels=[3])
+    runner.run(experiment, store)
+    assert sum(fitted) == 3
+    first, second = experiment.cells(0)
+    for trial in range(3):
+        original, copy = store.read(first, trial), store.read(second, trial)
+        assert original is not None
+        origin = {"copied_from": {"visible_validation": 50}}
+        assert copy == replace(original, provenance=original.provenance | origin)
+
+
+def test_trials_on_another_form_of_the_data_are_not_copied(store: Store) -> None:
+    first, second = toml.parse(COLUMNS, "once").narrow(labels=[3]).cells(0)
     (record,) = first.task.solve(first, [1], store, "cpu")
-    stored = replace(record, provenance={"commit": "1f2e3d4"})
-    store.write(first, stored)
-    copied, computed = twin.task.solve(twin, [1, 2], store, "cpu")
-    assert copied == stored
-    assert computed.trial == 2
-    assert not computed.provenance
-    assert store.read_finished(twin, [1, 2]) == []  # writing is left to the runner
+    digests = {"same": first.task.digest_data(first), "unknown": None, "other": "1f2e3d4c5b6a"}
+    for name, digest in digests.items():
+        store.write(first, replace(record, provenance={} if digest is None else {"data": digest}))
+        (record,) = second.task.solve(second, [1], store, "cpu")
+        assert ("copied_from" in record.provenance) == (name != "other")
+
+
+def test_trials_of_cells_that_are_not_in_the_experiment_are_not_copied(store: Store) -> None:
+    """A fresh run does not remove them, so that they may be older than the class."""
+    first, _ = toml.parse(COLUMNS, "once").narrow(labels=[3]).cells(0)
+    store.write(
+        first, replace(next(first.task.solve(first, [1], store, "cpu")), provenance={"commit": "old"})
+    )
+    text = COLUMNS.replace('title = "Slow"', 'title = "Slow"\nconditions = { visible_validation = [0] }')
+    (second,) = toml.parse(text, "once").narrow(labels=[3]).cells(0)
+    (record,) = second.task.solve(second, [1], store, "cpu")
+    assert not record.provenance
 
 
 def test_trials_that_validation_nodes_may_change_are_computed(store: Store) -> None:

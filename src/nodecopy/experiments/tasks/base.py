@@ -164,7 +164,10 @@ class Task(ABC):
 
     @abstractmethod
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the records of trials of a cell, each as soon as it is finished."""
+        """Yield the records of trials of a cell, each as soon as it is finished.
+
+        Their provenance is left to the runner, unless it says that they were copied (:data:`.COPIED_FROM`).
+        """
 
     @abstractmethod
     def notes(self, titles: Mapping[str, str]) -> list[str]:

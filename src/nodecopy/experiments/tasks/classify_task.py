@@ -22,7 +22,7 @@ from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.fit_cache import FIT_CACHE, CachedGraphModel
 from nodecopy.experiments.sections import key, make_list_reader, make_reader, read_count, read_flag
 from nodecopy.experiments.spec import Cell, Column
-from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.store import COPIED_FROM, Record, Store, list_forms
 from nodecopy.experiments.tasks.base import BEST_NOTE, Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.features.scaling import explain_no_counts
@@ -180,10 +180,10 @@ class ClassifyTask(NodeTask):
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores of the predictions of test nodes."""
         classifier = make_classifier(cell, device, partial(self.fit_once, cell, device))
-        if not getattr(classifier, "uses_validation", True):
-            twins = self.read_twins(cell, trials, store)
-            yield from twins.values()
-            trials = [trial for trial in trials if trial not in twins]
+        if self.visible_validation and not getattr(classifier, "uses_validation", True):
+            copies = self.read_copies(cell, trials, store)
+            yield from copies.values()
+            trials = [trial for trial in trials if trial not in copies]
             if not trials:
                 return
         graph = self.load_with_features(cell)
@@ -202,13 +202,17 @@ class ClassifyTask(NodeTask):
             trial_scores = scores(prediction.probabilities, labels, split.test)
             yield Record(trial, trial_scores, seconds, dict(prediction.details))
 
-    def read_twins(self, cell: Cell, trials: Sequence[int], store: Store) -> dict[int, Record]:
+    def read_copies(self, cell: Cell, trials: Sequence[int], store: Store) -> dict[int, Record]:
         """Return trials that are stored with other numbers of validation nodes, by their number."""
-        twins: dict[int, Record] = {}
-        for n_visible in self.visible_validation:
-            other = replace(cell, conditions={**cell.conditions, "visible_validation": n_visible})
-            twins |= {record.trial: record for record in store.read_finished(other, trials)}
-        return twins
+        copies: dict[int, Record] = {}
+        for conditions in cell.all_conditions:
+            if {**conditions, "visible_validation": cell.conditions["visible_validation"]} != cell.conditions:
+                continue  # it has other labels
+            origin = {COPIED_FROM: {"visible_validation": conditions["visible_validation"]}}
+            for record in store.read_finished(replace(cell, conditions=conditions), trials):
+                if list_forms([record]) <= {self.digest_data(cell)}:
+                    copies[record.trial] = replace(record, provenance=record.provenance | origin)
+        return copies
 
     def fit_once(self, cell: Cell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
         """Return a graph model that is fitted once for all trials of a process.
