@@ -37,7 +37,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-BENCHES := sampling statistics inference classification custom_network recommendation expected tables attacks defence generators blocks
+BENCHES := sampling statistics inference classification custom_network recommendation expected tables attacks defence robust_networks generators blocks
 
 bench: $(READY)
 	for one in $(BENCHES); do \

@@ -129,7 +129,8 @@ def defend(
     graph, attacked = _find_attacked(graph, nodes, flips, detects)
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:
-        _check_without_features(method, donors, detects, trust_edges)
+        detection = ("detecting attacked nodes" if suspects is None else "--suspects") if detects else None
+        _check_without_features(method, donors, detection, trust_edges)
     graph = add_identity_features(graph)
     settings: Any = {"n_donors": n_donors, "device": device}
     if method == "copying":
@@ -205,20 +206,25 @@ def _find_attacked(
     return graph, attacked
 
 
-def _check_without_features(method: Method, donors: Donors | None, detects: bool, trust_edges: bool) -> None:
-    """Reject options that compare features; without features, those are the identity matrix."""
+def _check_without_features(
+    method: Method, donors: Donors | None, detection: str | None, trust_edges: bool
+) -> None:
+    """Reject options that compare features; without features, those are the identity matrix.
+
+    ``detection`` is what to call the detection of attacked nodes; ``None`` if they are given.
+    """
     donors = donors or "expected"
     needs_features = {
         "--method evidence": method == "evidence",
         f"--donors {donors}": donors in ("expected", "features"),
-        "--suspects": detects,
+        str(detection): detection is not None,
         "--trust-edges": trust_edges,
     }
     for name, is_given in needs_features.items():
         if is_given:
             raise InputError(
-                f"{name} needs features; the graph has none. Give --features FILE, or use --method copying "
-                "--donors neighbourhoods, vgae or gae without --suspects and --trust-edges."
+                f"{name} needs features; the graph has none. Give --features FILE, or the attacked nodes by "
+                "--nodes with --method copying --donors neighbourhoods, vgae or gae without --trust-edges."
             )
 
 
