@@ -1,4 +1,4 @@
-"""Time of robust networks with dense and sparse features: ``python -m tests.benchmarks.bench_robust_networks``.
+"""Time of robust networks, dense and sparse: ``python -m tests.benchmarks.bench_robust_networks``.
 
 Most features of Cora and Citeseer are zero. A dense product draws a dropout mask for every one of them.
 """

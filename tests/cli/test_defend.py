@@ -179,8 +179,8 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         ),
         (
             [*WITHOUT_FEATURES, "--donors", "vgae", "--method", "copying"],
-            "detecting attacked nodes needs features; the graph has none. Give --features FILE, or the attacked "
-            "nodes by --nodes",
+            "detecting attacked nodes needs features; the graph has none. Give --features FILE, or the "
+            "attacked nodes by --nodes",
         ),
         (
             [*WITHOUT_FEATURES, "--nodes", "p01", "--donors", "gae", "--trust-edges", "--method", "copying"],

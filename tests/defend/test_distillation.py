@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.special import softmax
 
-from nodecopy.classify import GCN
+from nodecopy.classify import GCN, Classifier, Trial
 from nodecopy.defend import Defence, DistilledFeatures
 from nodecopy.defend.distillation import (
     INVERSE_PENALTY,
@@ -68,6 +68,20 @@ def test_nodes_without_edges_are_no_training_nodes() -> None:
     assert {5, 8}.isdisjoint(find_training_nodes(graph).tolist())
     bare = graph.replace(adjacency=sparse.csr_array(graph.adjacency.shape))
     assert len(find_training_nodes(bare)) == graph.n_nodes
+
+
+class OneOfAKind(Classifier):
+    """Predicts the third class at a single node, and the other two in turn."""
+
+    def predict_trial(self, trial: Trial) -> Any:
+        codes = np.arange(trial.graph.n_nodes) % 2
+        codes[20] = 2
+        return 0.1 + 0.7 * np.eye(3)[codes]
+
+
+def test_a_class_that_other_folds_do_not_have_is_no_warning() -> None:
+    fitted = DistilledFeatures(OneOfAKind(), model="mlp").fit(planted_graph(), TRAIN, rng=0)
+    assert fitted.correct_proba([20])[0, 2] < 0.1
 
 
 def test_folds_are_of_equal_size() -> None:

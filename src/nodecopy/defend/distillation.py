@@ -21,7 +21,7 @@ from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import MLP, Classifier, Trial
 from nodecopy.defend.base import Defence
 from nodecopy.defend.corrections import AttackedState, Correction
-from nodecopy.graph import Graph
+from nodecopy.graph import UNLABELLED, Graph
 
 MODELS = ("logistic", "mlp")
 INVERSE_PENALTY = 3.0
@@ -189,14 +189,15 @@ def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> ND
         The MLP to train for each fold.
     """
     p, train = state.probabilities, find_training_nodes(state.graph)
-    codes, probabilities = p.argmax(axis=1), np.zeros(p.shape)
-    labelled_graph, seed = state.graph.replace(labels=codes), SeedSequence(FOLDS_SEED)
+    codes, probabilities, seed = p.argmax(axis=1), np.zeros(p.shape), SeedSequence(FOLDS_SEED)
     for fold in np.unique(folds):
         others = train[folds[train] != fold]
         if len(np.unique(codes[others])) < 2:  # nothing to learn
             probabilities[folds == fold] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
             continue
-        trial = Trial(labelled_graph, others, rng=seed)
+        labels = np.full(len(codes), UNLABELLED)
+        labels[others] = codes[others]
+        trial = Trial(state.graph.replace(labels=labels), others, rng=seed)
         none = np.zeros(0, np.int64)
         trial = trial.with_pseudo_labels(none, none, weights=p[others].max(axis=1), rng=seed)
         (prediction,) = model.fit_trials([trial])
