@@ -202,6 +202,19 @@ def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
 
 
+def test_small_graphs_have_fewer_donors(run: Run) -> None:
+    nodes = range(8)
+    Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{(i + 2) % 8}\n" for i in nodes))
+    Path("features.csv").write_text("id,x\n" + "".join(f"{i},{i % 2 + i / 100}\n" for i in nodes))
+    Path("labels.csv").write_text("id,label\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in nodes))
+    command = ("defend", "edges.csv", *TABLES, "--nodes", "0")
+    ran = run(*command, "--json")
+    assert json.loads(ran.out)["n_donors"] == 7, ran.err
+    assert run(*command, "--n-donors", "0").code == 0
+    refused = run(*command, "--n-donors", "0", "--method", "copying")
+    assert "--n-donors must be an integer between 1 and n_nodes - 1 = 7; got 0" in refused.err
+
+
 def test_scores_keep_seven_significant_digits() -> None:
     """Seven decimals made all of them zero."""
     suspicion = np.array([0.0, 1.23456789e-28, 2 / 3])

@@ -71,7 +71,9 @@ def defend(
         "copying: the embeddings in which the donors of a node are its nearest neighbours. (default: "
         "expected)"
     ),
-    n_donors: int = option("Donors of each node.", 10, at_least(1)),
+    n_donors: int | None = option(
+        "Donors of each node. (default: 10, or all other nodes if there are fewer)", None, at_least(0)
+    ),
     uncertain_share: float | None = option(
         "evidence: share of the nodes whose own edges count, those whose features and donors leave the class "
         "most uncertain. More helps against attackers who do not know the defence, and fewer against those "
@@ -132,7 +134,8 @@ def defend(
         detection = ("detecting attacked nodes" if suspects is None else "--suspects") if detects else None
         _check_without_features(method, donors, detection, trust_edges)
     graph = add_identity_features(graph)
-    settings: Any = {"n_donors": n_donors, "device": device}
+    settings: Any = {"n_donors": min(10, graph.n_nodes - 1) if n_donors is None else n_donors}
+    settings |= {"device": device}
     if method == "copying":
         settings |= {"donors": donors or "expected", "retrain": retrain}
         settings |= {} if detects else {"trust_edges": trust_edges}
