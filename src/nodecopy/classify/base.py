@@ -77,6 +77,13 @@ class Classifier(Saveable):
     needs_features: ClassVar[bool] = True
     """Whether the classifier reads features; advice in warnings depends on it."""
 
+    prediction_: Prediction
+    classes_: NDArray[Any]
+    node_ids_: NDArray[Any]
+    feature_encoder_: Any = None
+    temperature_: float = 1.0
+    trial_: Trial
+
     @property
     def uses_validation(self) -> bool:
         """Whether validation nodes may change predictions; if not, experiments compute trials only once.
@@ -90,13 +97,6 @@ class Classifier(Saveable):
         own = vars(cls)
         if "uses_validation" not in own and {"predict_trial", "fit_trials"} & own.keys():
             setattr(cls, "uses_validation", Classifier.uses_validation)  # noqa: B010, a property
-
-    prediction_: Prediction
-    classes_: NDArray[Any]
-    node_ids_: NDArray[Any]
-    feature_encoder_: Any = None
-    temperature_: float = 1.0
-    trial_: Trial
 
     def predict_trial(self, trial: Trial) -> ArrayLike | Prediction:
         """Return the class probabilities of every node, ``[n_nodes, n_classes]``; subclasses write this.
