@@ -9,8 +9,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from nodecopy.experiments.toml import load
-from nodecopy.report.result_tables import DATASETS
+from nodecopy.experiments.config import load
+from nodecopy.report.page import DATASETS
 from tests.defence_tables import BUDGETS, find_curves
 
 RESULTS = Path(__file__).parents[1] / "results"

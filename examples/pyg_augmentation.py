@@ -36,7 +36,7 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv
 
 from nodecopy import Jaccard, datasets, to_pyg
-from nodecopy.interop import pyg
+from nodecopy.nn import pyg
 
 N_SEEDS = {"digits": 3, "cora": 10}
 

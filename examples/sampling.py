@@ -74,7 +74,7 @@ print("donors of member 34:", karate.node_ids[by_neighbours.draw_donors(rng=0)[3
 
 import networkx as nx
 
-from nodecopy.interop.networkx import sample
+from nodecopy.copying.networkx import sample
 
 club = nx.karate_club_graph()
 sampled_club = sample(club, label="club", rng=0)

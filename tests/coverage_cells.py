@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nodecopy.experiments.tasks.coverage_task import STATISTICS
+from nodecopy.experiments.tasks.coverage import STATISTICS
 
 Row = Mapping[str, str]
 Cells = dict[tuple[str, str, str, str, str], float]

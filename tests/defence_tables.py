@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
-from nodecopy.experiments.toml import load
+from nodecopy.experiments.config import load
 from tests.level_tables import format_table, not_computed
 
 Row = Mapping[str, str]

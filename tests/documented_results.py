@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from nodecopy.experiments.config import load
 from nodecopy.experiments.spec import Method
-from nodecopy.experiments.toml import load
 from tests.defence_tables import defence_tables
 from tests.inference_tables import BENCHMARK, inference_tables, speed_table
 from tests.level_tables import format_table, not_computed

@@ -32,18 +32,18 @@ from nodecopy import (
     write_graph,
     write_interactions,
 )
-from nodecopy._core import array_archives
+from nodecopy._core import estimator as array_archives
 from nodecopy.attacks import DICE, Perturbation
 from nodecopy.datasets import fetching, read_split, with_elliptic_features
 from nodecopy.edge_tables import DuckDB, EdgeTableCopying, JaccardTable
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 from nodecopy.experiments.store import Record, Store, dump_checked
-from nodecopy.experiments.tasks.coverage_task import Truth, parse_truths
+from nodecopy.experiments.tasks.coverage import Truth, parse_truths
 from nodecopy.features import read_feature_graph
 from nodecopy.inference import DirectedCopying, bootstrap
 from nodecopy.io import FeatureEncoder
-from nodecopy.report.result_tables import COLUMNS, NUMBERS, result_tables_section
+from nodecopy.report.page import COLUMNS, NUMBERS, result_tables_section
 
 Reader = Callable[[Path], Any]
 FEW: dict[str, Any] = {"n_epochs": 2}

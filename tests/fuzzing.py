@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy import Graph, Interactions
-from nodecopy._core.sparse_matrices import check_rows
+from nodecopy._core.arrays import check_rows
 from nodecopy.classify import Classifier, LabelPropagation
 from nodecopy.defend import Defence, EvidenceDefence
 from nodecopy.errors import InputError, NotFittedError

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nodecopy.experiments.tasks.coverage_task import STATISTICS
-from nodecopy.experiments.toml import load
+from nodecopy.experiments.config import load
+from nodecopy.experiments.tasks.coverage import STATISTICS
 from tests.coverage_cells import COVERAGE, DEFAULTS, SMOOTH, Cells, Row, find_default, read_cells
 from tests.level_tables import describe_levels, format_table, level_table, not_computed
 from tests.sharpness_tables import describe_sharpness

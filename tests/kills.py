@@ -34,7 +34,7 @@ from rich.progress import track
 from nodecopy import Graph, Interactions, cli, write_graph, write_interactions
 from nodecopy.datasets import fetching
 from nodecopy.datasets.fetching import DataFile, Source
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 
 SHIM = Path(__file__).with_name("kill_shim.c")
 SECONDS = 300

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nodecopy.experiments.toml import load
+from nodecopy.experiments.config import load
 
 Row = Mapping[str, str]
 SCORES = ("transitivity", "assortativity", "modularity")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nodecopy.experiments.tasks.coverage_task import N_TRUE
+from nodecopy.experiments.tasks.coverage import N_TRUE
 from tests.coverage_cells import COVERAGE, SMOOTH, Cells, Row, find_default, read_cells
 from tests.level_tables import not_computed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy._core.saving import Saveable
+from nodecopy._core.estimator import Saveable
 from nodecopy.datasets import fetching
 from tests.contracts.public_calls import NAMES, import_object
 from tests.fuzz_corpus import build_corpus

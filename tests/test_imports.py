@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import nodecopy
-from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy._core.imports import EXTRA_OF, import_optional
 from nodecopy.errors import MissingExtraError
 
 HEAVY = (
@@ -34,7 +34,7 @@ for name in {HEAVY}:
     sys.modules[name] = None  # any import of it fails
 import nodecopy
 import nodecopy.copying.kernels, nodecopy.metrics.counting_kernels
-import nodecopy.edge_tables, nodecopy.edge_tables.table_statistics
+import nodecopy.edge_tables, nodecopy.edge_tables.statistics
 from nodecopy import NodeCopying, SameLabel, compare, datasets, io
 from nodecopy.features import neighbours
 from nodecopy._core import random
@@ -65,7 +65,7 @@ sys.modules["torch"] = None
 import nodecopy, networkx
 graph = nodecopy.datasets.load("karate")
 print(len(nodecopy.to_pandas(graph)), nodecopy.to_igraph(graph).vcount())
-print(nodecopy.interop.networkx.sample(networkx.path_graph(3), law=nodecopy.Jaccard(), rng=0))
+print(nodecopy.copying.networkx.sample(networkx.path_graph(3), law=nodecopy.Jaccard(), rng=0))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from nodecopy.experiments.tasks.uncertainty_task import LEFT_OUT
-from nodecopy.experiments.toml import load
+from nodecopy.experiments.config import load
+from nodecopy.experiments.tasks.uncertainty import LEFT_OUT
 from tests.level_tables import format_table, not_computed
 
 Row = Mapping[str, str]

@@ -16,7 +16,7 @@ import numpy as np
 
 from nodecopy import NodeCopying, SameLabel, datasets, write_graph
 from nodecopy.classify import Classifier, Prediction, Trial
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 
 EXPERIMENT = """
 title = "Label spreading on the karate club"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from nodecopy._core.lazy_exports import lazy_exports
+from nodecopy._core.imports import lazy_exports
 
 __version__ = version("nodecopy")
 __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -9,11 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import FloatArray, IntArray, RowData, Rows, freeze, keep_entries
-from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
-from nodecopy._core.notices import warn_about_data
-from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import (
+from nodecopy._core.arrays import (
+    FloatArray,
+    IntArray,
+    RowData,
+    Rows,
+    as_matrix,
+    check_ids,
+    check_weights,
+    deduplicate,
+    find_positions,
+    freeze,
+    keep_entries,
+)
+from nodecopy._core.checks import (
     as_array,
     check_characters,
     check_finite,
@@ -23,6 +32,7 @@ from nodecopy._core.validation import (
     is_missing,
     list_names,
 )
+from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 
 UNLABELLED = -1

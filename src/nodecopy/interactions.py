@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import RowData, Rows, freeze
-from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions, number_ids
-from nodecopy._core.validation import (
+from nodecopy._core.arrays import (
+    RowData,
+    Rows,
+    check_ids,
+    check_weights,
+    deduplicate,
+    find_positions,
+    freeze,
+    number_ids,
+)
+from nodecopy._core.checks import (
     check_finite,
     check_integer,
     check_numbers,

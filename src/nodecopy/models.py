@@ -11,12 +11,12 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.random import SeedSequence
 
-from nodecopy._core.csr import check_row_data
-from nodecopy._core.formats import PathLike
+from nodecopy._core.arrays import check_row_data
+from nodecopy._core.checks import check_integer, show, type_name
+from nodecopy._core.estimator import Saveable
+from nodecopy._core.files import PathLike
+from nodecopy._core.parallel import call_inherited, create_pool, create_process_pool
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer, show, type_name
-from nodecopy._core.worker_pools import call_inherited, create_pool, create_process_pool
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions

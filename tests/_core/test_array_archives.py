@@ -12,8 +12,8 @@ import pytest
 
 import nodecopy
 from nodecopy import datasets
-from nodecopy._core import array_archives
-from nodecopy._core.array_archives import read_arrays, write_arrays
+from nodecopy._core import estimator as array_archives
+from nodecopy._core.estimator import read_arrays, write_arrays
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE
 

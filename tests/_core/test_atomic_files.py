@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from nodecopy._core import atomic_files
-from nodecopy._core.atomic_files import (
+from nodecopy._core import files as atomic_files
+from nodecopy._core.files import (
     ScratchFolder,
     atomic_folder,
     atomic_write,
@@ -201,7 +201,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from nodecopy._core import atomic_files
-from nodecopy._core.atomic_files import atomic_folder, atomic_write
+from nodecopy._core.files import atomic_folder, atomic_write
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "file":
     with atomic_write("out.csv") as temporary:

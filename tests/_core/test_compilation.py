@@ -10,8 +10,8 @@ import numba
 import pytest
 from numba.core import caching
 
-from nodecopy._core import compilation
-from nodecopy._core.compilation import njit
+from nodecopy._core import kernels as compilation
+from nodecopy._core.kernels import njit
 
 
 def add_one(x: int) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy._core.csr import Rows, index_dtype, is_dense_product_faster, largest_entries
+from nodecopy._core.arrays import Rows, index_dtype, is_dense_product_faster, largest_entries
 from nodecopy.errors import InputError
 from tests.strategies import matrices
 

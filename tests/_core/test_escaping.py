@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodecopy._core.escaping import (
+from nodecopy._core.messages import (
     add_escaped,
     escape_cell,
     escape_controls,

@@ -19,8 +19,8 @@ import pytest
 from scipy import sparse
 
 from nodecopy import Graph, Interactions, load, read_graph, read_interactions
-from nodecopy._core import file_limits
-from nodecopy._core.file_limits import LIMIT, check_shape, open_archive, read_member
+from nodecopy._core import checks as file_limits
+from nodecopy._core.checks import LIMIT, check_shape, open_archive, read_member
 from nodecopy.errors import InputError
 from nodecopy.io import read_matrix
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy._core.formats import TABLES, format_of, is_frame, is_table, reading, target_format
+from nodecopy._core.files import TABLES, format_of, is_frame, is_table, reading, target_format
 from nodecopy.errors import InputError, MissingExtraError
 
 

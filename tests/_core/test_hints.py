@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodecopy._core.hints import Hint
+from nodecopy._core.messages import Hint
 from nodecopy.copying import Jaccard, NearestNeighbours
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
+from nodecopy._core.arrays import check_ids, check_weights, deduplicate, find_positions
 from nodecopy.errors import InputError
 
 
@@ -111,7 +111,7 @@ def test_of_repeated_entries_the_largest_or_the_one_of_highest_rank_counts(
 def test_few_ids_are_compared_and_many_are_sorted(
     ids: list[Any], max_compared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nodecopy._core.ids.MAX_COMPARED", max_compared)
+    monkeypatch.setattr("nodecopy._core.arrays.MAX_COMPARED", max_compared)
     names = np.array(ids)
     assert find_positions(names[[2, 0, 2]], names, "items").tolist() == [2, 0, 2]
     unknown = np.array([ids[1], ids[0] * 5])

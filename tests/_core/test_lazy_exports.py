@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import nodecopy
-from nodecopy._core.lazy_exports import lazy_exports
+from nodecopy._core.imports import lazy_exports
 
 
 def test_names_of_the_stub_are_imported_from_their_modules(tmp_path: Path) -> None:

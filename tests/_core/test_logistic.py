@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy._core.logistic import Floats, fit_logistic, fit_penalised_logistic
+from nodecopy._core.linalg import Floats, fit_logistic, fit_penalised_logistic
 
 RNG = np.random.default_rng(0)
 INPUTS = np.column_stack([np.ones(200), RNG.normal(size=(200, 2))])

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from nodecopy._core.lookup import check_name, import_by_name
-from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy._core.imports import EXTRA_OF, check_name, import_by_name, import_optional
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.graph import Graph
 

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import (
+from nodecopy._core.messages import (
     LOGGER,
+    Hint,
     log_decision,
     log_decisions_once,
     mute_decisions,

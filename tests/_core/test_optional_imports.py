@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nodecopy._core import optional_imports
-from nodecopy._core.optional_imports import EXTRA_OF, OptionalModule, import_optional, install_command
+from nodecopy._core import imports as optional_imports
+from nodecopy._core.imports import EXTRA_OF, OptionalModule, import_optional, install_command
 from nodecopy.errors import MissingExtraError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Balanced, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
-from nodecopy._core.params import Configurable
+from nodecopy._core.estimator import Configurable
 from nodecopy.edge_tables import JaccardTable
 from nodecopy.errors import InputError
 from nodecopy.recommend import CopyEASE, Fusion, ItemKNN, Popularity

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from nodecopy._core import prefetching
+from nodecopy._core import kernels as prefetching
 
 prefetch: Any = prefetching.prefetch
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodecopy._core.progress import report_progress, track
+from nodecopy._core.parallel import report_progress, track
 
 
 def test_without_a_report_items_are_passed_on() -> None:

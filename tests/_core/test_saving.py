@@ -24,9 +24,8 @@ from nodecopy import (
     SameLabel,
     Weighted,
 )
-from nodecopy._core.params import Configurable
+from nodecopy._core.estimator import Configurable, Saveable
 from nodecopy._core.random import Rng
-from nodecopy._core.saving import Saveable
 from nodecopy.errors import InputError
 from tests.contracts.graph_models import community_graph
 
@@ -252,7 +251,7 @@ def test_load_of_a_class_refuses_other_classes(tmp_path: Path) -> None:
         ("nodecopyist.Model", "classes must name nodecopyist.Model"),
         ("nodecopy.load", "class of the file must be a class; got nodecopy.load, a function"),
         ("nodecopy.errors.InputError", "must name classes .* loaded; got nodecopy.errors.InputError"),
-        ("nodecopy._core.formats.Path", "must name classes that can be loaded"),
+        ("nodecopy._core.files.Path", "must name classes that can be loaded"),
         ("nodecopy.missing.Model", "class of the file must be importable; got nodecopy.missing.Model"),
         ("nodecopy.Missing", "class of the file must be importable; got nodecopy.Missing"),
     ],
@@ -357,7 +356,7 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pyt
         file.write(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("nodecopy._core.saving.write_arrays", fail)
+    monkeypatch.setattr("nodecopy._core.estimator.write_arrays", fail)
     with pytest.raises(OSError, match="no space left"):
         Holder(2).save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["holder.npz"]

@@ -24,7 +24,7 @@ from nodecopy import (
     read_interactions,
     statistics,
 )
-from nodecopy._core.sparse_matrices import as_csr, check_positions, csr_from_parts
+from nodecopy._core.arrays import as_csr, check_positions, csr_from_parts
 from nodecopy.classify import GraphClassifier
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.errors import InputError

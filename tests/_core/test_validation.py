@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy._core.validation import (
+from nodecopy._core.checks import (
     check_choice,
     check_finite,
     check_indices,

@@ -7,7 +7,7 @@ from threading import get_ident
 
 import pytest
 
-from nodecopy._core.worker_pools import (
+from nodecopy._core.parallel import (
     call_inherited,
     create_pool,
     create_process_pool,

@@ -10,7 +10,7 @@ import torch
 
 from nodecopy import Graph
 from nodecopy.attacks import AdaptiveCopyingAttack, TargetedAttack
-from nodecopy.attacks.edits import Edits
+from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from tests.attacks.test_fga import SURROGATE, planted
 from tests.attacks.test_gradients import WEIGHTS, rewired, use_doubles

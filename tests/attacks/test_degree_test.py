@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from nodecopy.attacks.degree_test import MAX_RATIO, DegreeTest
+from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest
 from tests.attacks.oracles import degree_ratio
 
 

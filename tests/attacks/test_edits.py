@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph, datasets
-from nodecopy.attacks.edits import Edits
+from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from tests.attacks import oracles
 from tests.attacks.oracles import small_graphs

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph
-from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import RewiredGCN
-from nodecopy.nn.feature_matrices import fit_feature_scaling
-from nodecopy.nn.networks import KIPF
+from nodecopy.attacks.perturbation import Edits
+from nodecopy.nn.networks import KIPF, fit_feature_scaling
 from tests.attacks.oracles import dense_gcn, small_graphs
 
 random = np.random.default_rng(2)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy import Graph
-from nodecopy.attacks.linear_logits import LinearLogits
+from nodecopy.attacks.nettack import LinearLogits
 from tests.attacks import oracles
 from tests.attacks.oracles import linear_logits, small_graphs
 

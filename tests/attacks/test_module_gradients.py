@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from nodecopy import Graph
 from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
-from nodecopy.attacks import module_gradients as tested
-from nodecopy.attacks.edits import Edits
+from nodecopy.attacks import gradients as tested
 from nodecopy.attacks.gradients import RewiredGCN
+from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.nn.module_networks import ModuleNetwork
+from nodecopy.nn.modules import ModuleNetwork
 from tests.contracts.attacks import TARGETS, AttackContract
 from tests.contracts.classifiers import planted_graph
 

@@ -15,8 +15,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.attacks import Nettack, Perturbation, TargetedAttack
-from nodecopy.attacks.degree_test import MAX_RATIO
-from nodecopy.attacks.nettack import FeatureCoOccurrence
+from nodecopy.attacks.nettack import MAX_RATIO, FeatureCoOccurrence
 from nodecopy.errors import InputError
 from tests.attacks import oracles
 from tests.attacks.oracles import degree_ratio, linear_logits, margin, small_graphs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import RewiredGCN
+from nodecopy.attacks.perturbation import Edits
 from tests.contracts.classifiers import N_NODES, planted_graph
 
 

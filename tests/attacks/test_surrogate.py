@@ -10,7 +10,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack
-from nodecopy.attacks.surrogate import SurrogateLabels
+from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.errors import DataWarning, InputError
 from tests.contracts.attacks import TARGETS, TRAIN
 from tests.contracts.classifiers import planted_graph

@@ -15,7 +15,7 @@ import numpy as np
 from nodecopy import Graph, datasets
 from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import DICE, FGA, AdaptiveCopyingAttack, Attack, Nettack, RandomFlips
-from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights, surrogate_features
+from nodecopy.attacks.nettack import SurrogateLabels, linear_weights, surrogate_features
 from tests.attacks.oracles import deeprobust_nettack
 
 N_TARGETS, N_DONORS = 40, 10

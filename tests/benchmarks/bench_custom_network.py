@@ -17,7 +17,7 @@ from torch_geometric.nn import GAT, GCN, GIN, GraphSAGE
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, to_pyg
 from nodecopy.classify import BayesianGCN, CustomNetwork
-from nodecopy.nn.module_training import Factory
+from nodecopy.nn.modules import Factory
 from tests.benchmarks.measurement import measure_interleaved
 
 EPOCHS, N_GRAPHS, N_WEIGHT_SAMPLES, ROUNDS = 40, 2, 10, 5

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from nodecopy import Graph, datasets
-from nodecopy._core.csr import IntArray
+from nodecopy._core.arrays import IntArray
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, Defence, EvidenceDefence
-from nodecopy.defend.copiers import MODES
+from nodecopy.defend.copying import MODES
 from tests.benchmarks.bench_classification import add_features
 from tests.benchmarks.measurement import measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph

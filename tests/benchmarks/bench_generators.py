@@ -17,7 +17,7 @@ from torch_geometric import nn as pyg
 
 from nodecopy import Graph, datasets, to_pyg
 from nodecopy.generators import DGLFRMB, GAE, VGAE, Graphite
-from nodecopy.generators.autoencoder import GraphAutoencoder
+from nodecopy.generators.autoencoders import GraphAutoencoder
 from tests.benchmarks.measurement import measure_interleaved
 from tests.generators.scoring import score_link_prediction
 

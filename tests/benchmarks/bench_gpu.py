@@ -19,8 +19,7 @@ from torch_geometric.nn import GCNConv
 
 from nodecopy import Graph, Jaccard, datasets
 from nodecopy.classify import GCN, BayesianGCN
-from nodecopy.nn.csr_products import multiply
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.stack import SparseStack, multiply
 from nodecopy.recommend import EASE, CopyEASE
 
 N_NODES, N_EDGES, N_CLASSES, N_FEATURES, N_EPOCHS = 1_000_000, 10_300_000, 7, 64, 200

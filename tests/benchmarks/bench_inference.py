@@ -22,7 +22,7 @@ import numpy as np
 
 from nodecopy import Graph, NodeCopying
 from nodecopy.inference import DegreeClasses, bootstrap
-from nodecopy.inference.measurement import prepare_measure
+from nodecopy.inference.statistics import prepare_measure
 from tests.benchmarks.measurement import measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph
 

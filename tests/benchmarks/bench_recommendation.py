@@ -18,7 +18,7 @@ from torch_geometric.nn.models import LightGCN as PygLightGCN
 
 from nodecopy import Interactions, Jaccard, datasets
 from nodecopy.recommend import BPRMF, EASE, CopyEASE, ItemKNN, LightGCN
-from nodecopy.recommend.negatives import NegativeSampler
+from nodecopy.recommend.bpr import NegativeSampler
 from tests.benchmarks.measurement import Measurement, measure_interleaved
 
 TIMES_PATH = Path(__file__).parents[2] / "docs" / "copy_ease.md"

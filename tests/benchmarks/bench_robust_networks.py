@@ -9,7 +9,7 @@ from functools import partial
 from unittest.mock import patch
 
 from nodecopy import Graph, datasets
-from nodecopy._core.csr import IntArray
+from nodecopy._core.arrays import IntArray
 from nodecopy.defend import GNNGuard, SoftMedianGCN, robust_networks
 from tests.benchmarks.measurement import measure_interleaved
 

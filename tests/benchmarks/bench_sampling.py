@@ -17,9 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy import Graph, NodeCopying, SameLabel
-from nodecopy._core.csr import IntArray, Rows
-from nodecopy._core.sparse_matrices import as_csr
-from nodecopy.copying import row_copying
+from nodecopy._core.arrays import IntArray, Rows, as_csr
+from nodecopy.copying import rows as row_copying
 from tests.benchmarks.measurement import Measurement, copy_bandwidth, measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core import random as randomness
-from nodecopy._core.csr import Rows, index_dtype
+from nodecopy._core.arrays import Rows, index_dtype
 from nodecopy._core.random import Rng
 from nodecopy.graph import Graph
 

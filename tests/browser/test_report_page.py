@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
+from nodecopy.report import page as page_sections
 from nodecopy.report import page as pages
-from nodecopy.report import page_sections
 from tests.browser.chromium import Watched, opened
 from tests.report import examples
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, compare
+from nodecopy.report import page as page_sections
 from nodecopy.report import page as pages
-from nodecopy.report import page_sections
 from nodecopy.report.attacked_node import Stage
-from nodecopy.report.classification_section import classification_section
-from nodecopy.report.evaluations import Evaluation
-from nodecopy.report.result_tables import result_tables_section
+from nodecopy.report.evaluations import PageEvaluation
+from nodecopy.report.page import result_tables_section
+from nodecopy.report.sections import classification_section
 from tests.benchmarks import bench_report
 from tests.browser.chromium import READY, Watched, axe_source, opened
 from tests.report import examples
@@ -131,7 +131,7 @@ def test_statistics_outside_of_the_range_come_first(show: Any) -> None:
 def test_small_numbers_have_intervals_and_no_curves(show: Any, n: int) -> None:
     truth = np.arange(n) % 2
     p = np.where(np.arange(n) % 4 < 2, 0.8, 0.3)
-    evaluation = Evaluation(np.column_stack([p, 1 - p]), truth, 1 - p)
+    evaluation = PageEvaluation(np.column_stack([p, 1 - p]), truth, 1 - p)
     names = {"GCN": evaluation, "self-training": evaluation}
     predicted = examples.predicted(n)
     watched = show(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import Graph, load, read_graph
-from nodecopy._core.validation import type_name
+from nodecopy._core.checks import type_name
 from nodecopy.classify import APPNP, GCN, SGC, BayesianGCN, Classifier, Prediction, Trial
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import CLASSES, ClassifierContract, planted_graph

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy.classify import DGI, Classifier, Trial, dgi, infomax_embedding
+from nodecopy.classify import DGI, Classifier, Trial
+from nodecopy.classify import regressions as dgi
+from nodecopy.classify import regressions as infomax_embedding
 from nodecopy.errors import InputError
 from nodecopy.nn.infomax import train_infomax
 from tests.contracts.classifiers import ClassifierContract, planted_graph

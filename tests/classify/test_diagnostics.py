@@ -20,7 +20,7 @@ from nodecopy.classify import (
     SoftVoting,
     Trial,
 )
-from nodecopy.classify.diagnostics import warn_if_not_learned
+from nodecopy.classify.base import warn_if_not_learned
 from nodecopy.errors import DataWarning, InputError
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nodecopy.classify import DGI, SGC, Classifier
-from nodecopy.classify.embedding_regression import EmbeddingRegression
+from nodecopy.classify.regressions import EmbeddingRegression
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.classify.infomax_embedding import InfomaxEmbedding
+from nodecopy.classify.regressions import InfomaxEmbedding
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import other_edges, planted_graph
 

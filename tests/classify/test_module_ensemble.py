@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy._core.progress import report_progress
+from nodecopy._core.parallel import report_progress
 from nodecopy.classify import Trial
-from nodecopy.classify.module_ensemble import ModuleBatch, ModuleEnsemble, average_modules
-from nodecopy.classify.seeds import ClassifierSeeds
+from nodecopy.classify.base import ClassifierSeeds
+from nodecopy.classify.own_networks import ModuleBatch, ModuleEnsemble, average_modules
 from nodecopy.datasets import label_split
-from nodecopy.nn.module_networks import ModuleNetwork
+from nodecopy.nn.modules import ModuleNetwork
 from nodecopy.nn.networks import Recipe
 from tests.contracts.classifiers import other_edges, planted_graph
 

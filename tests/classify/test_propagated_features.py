@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy.classify import propagated_features
-from nodecopy.classify.propagated_features import PropagatedFeatures
+from nodecopy.classify import regressions as propagated_features
+from nodecopy.classify.regressions import PropagatedFeatures
 from nodecopy.errors import InputError
-from nodecopy.features.node_embeddings import leading_directions
+from nodecopy.features.embeddings import leading_directions
 from nodecopy.graph import Graph
 from tests.contracts.classifiers import other_edges, planted_graph
 

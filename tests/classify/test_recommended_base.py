@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nodecopy import Graph, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy.classify import APPNP, DGI, GCN, SGC, BayesianGCN, SoftVoting, Trial
-from nodecopy.classify import recommended_base as defaults
+from nodecopy.classify import self_training as defaults
 
 RING = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
 

@@ -11,7 +11,7 @@ from numpy.random import SeedSequence
 from nodecopy import Graph, GraphModel
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, Classifier, DFNet
-from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.nn.networks import Networks
 from tests.contracts.classifiers import planted_graph
 

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from nodecopy import NodeCopying, SameLabel
-from nodecopy._core.progress import report_progress
+from nodecopy._core.parallel import report_progress
 from nodecopy.classify import GCN, MLP, SGC, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
-from nodecopy.classify.embedding_regression import EmbeddingRegression
 from nodecopy.classify.ensemble import Ensemble
-from nodecopy.classify.soft_voting import VotingNetworks
+from nodecopy.classify.regressions import EmbeddingRegression
+from nodecopy.classify.self_training import VotingNetworks
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph

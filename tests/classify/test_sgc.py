@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from nodecopy import Graph
 from nodecopy.classify import SGC, Classifier, SelfTraining
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.features.node_embeddings import NodeEmbeddings
+from nodecopy.features.embeddings import NodeEmbeddings
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy.classify import GCN, SGC, Classifier, LabelPropagation, SelfTraining, SoftVoting, Trial
-from nodecopy.classify.soft_voting import VotingNetworks
+from nodecopy.classify.self_training import VotingNetworks
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 

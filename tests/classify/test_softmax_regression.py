@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.classify.softmax_regression import softmax_regressions
+from nodecopy.classify.regressions import softmax_regressions
 
 
 @pytest.mark.parametrize("n_rows", [6, 40])

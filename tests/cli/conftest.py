@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy import cli
-from nodecopy.cli import terminal
+from nodecopy.cli import output as terminal
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy import Graph, read_graph, write_graph
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")
 

@@ -13,8 +13,9 @@ pytest.importorskip("torch")
 
 from nodecopy import Graph, read_graph, write_graph
 from nodecopy.attacks import Perturbation
-from nodecopy.cli import attack, terminal
-from nodecopy.io.table_files import write_table
+from nodecopy.cli import attack
+from nodecopy.cli import output as terminal
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
 

@@ -12,7 +12,7 @@ import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
 from nodecopy.io import write_graph
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.measurements import measured_graph
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets, read_graph, write_graph
-from nodecopy.io.table_files import read_table, write_table
+from nodecopy.io.tables import read_table, write_table
 from tests.cli.conftest import Run
 
 pytest.importorskip("torch")
@@ -196,7 +196,7 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
     from nodecopy._core.random import child
     from nodecopy.classify import GCN
-    from nodecopy.experiments.trials import TrialSeeds, trial_seed
+    from nodecopy.experiments.spec import TrialSeeds, trial_seed
 
     arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--seed", "1")
     ran = run(*arguments, "--json", "--out", "predictions.csv")

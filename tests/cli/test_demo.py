@@ -20,7 +20,7 @@ def missing(module: str, purpose: str) -> Any:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two splits, one graph and one round, and networks that are hardly trained."""
-    classifiers = pytest.importorskip("nodecopy.classify.gcn")
+    classifiers = pytest.importorskip("nodecopy.classify.networks")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
     monkeypatch.setattr(demo, "N_ROUNDS", 1)
@@ -49,7 +49,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
 @pytest.mark.usefixtures("brief")
 def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
-    monkeypatch.setattr("nodecopy.report.graph_plots.import_optional", missing)
+    monkeypatch.setattr("nodecopy.report.plots.import_optional", missing)
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out

@@ -10,7 +10,7 @@ import pytest
 
 from nodecopy import Interactions, datasets
 from nodecopy._core.random import child
-from nodecopy.experiments.trials import TrialSeeds
+from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.io import write_interactions
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 from tests.cli.conftest import Run

@@ -9,10 +9,10 @@ import pytest
 import typer
 
 from nodecopy import Graph, cli, write_graph
-from nodecopy._core.notices import warn_about_data
+from nodecopy._core.messages import warn_about_data
 from nodecopy.cli import stats
 from nodecopy.cli.help_pages import RARE, HelpPage, describe_command
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
 COLUMNS, MAX_LINES = 80, 48

@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 from nodecopy.cli.infer import MODELS, Alternative, Method, Model, Null
-from nodecopy.inference.intervals import METHODS
 from nodecopy.inference.null_tests import NULL_MODELS
-from nodecopy.metrics.monte_carlo import ALTERNATIVES
+from nodecopy.inference.results import METHODS
+from nodecopy.metrics.significance import ALTERNATIVES
 from tests.cli.conftest import Run
 
 

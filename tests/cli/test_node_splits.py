@@ -5,7 +5,7 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli.node_splits import (
+from nodecopy.cli.files import (
     cross_validation_folds,
     split_as_in_experiments,
     split_file,
@@ -13,7 +13,7 @@ from nodecopy.cli.node_splits import (
     split_for_report,
 )
 from nodecopy.errors import InputError
-from nodecopy.experiments.trials import TrialSeeds, trial_seed
+from nodecopy.experiments.spec import TrialSeeds, trial_seed
 from nodecopy.graph import UNLABELLED
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from nodecopy import cli
-from nodecopy._core.hints import Hint
-from nodecopy.cli.option_names import OptionNames
+from nodecopy._core.messages import Hint
+from nodecopy.cli.output import OptionNames
 from nodecopy.copying import Jaccard, NearestNeighbours
 
 

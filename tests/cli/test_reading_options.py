@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.cli import COMMANDS, import_command
-from nodecopy.cli.reading_options import ReadingOptions, reads
+from nodecopy.cli.files import ReadingOptions, reads
 from tests.cli.conftest import Run
 
 GRAPH = {

@@ -274,7 +274,7 @@ def test_a_missing_package_is_named_before_anything_is_learnt(
     def missing(module: str, purpose: str) -> Any:
         raise MissingExtraError(f"{purpose} needs {module}")
 
-    monkeypatch.setattr("nodecopy.cli.recommenders.import_optional", missing)
+    monkeypatch.setattr("nodecopy.cli.recommend.import_optional", missing)
     monkeypatch.setattr("nodecopy.cli.options.import_optional", missing)
     ran = run("recommend", "library", "--all-users", "--out", "all.parquet")
     assert (ran.code, "writing Parquet needs pyarrow" in ran.err) == (2, True)

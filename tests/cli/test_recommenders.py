@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from nodecopy import Interactions, datasets
-from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
+from nodecopy.cli.recommend import Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE
 from tests.cli.conftest import Run
@@ -49,7 +49,7 @@ def test_networks_choose_their_epochs_by_the_validation_part_that_is_given(
 
 
 def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    bpr = pytest.importorskip("nodecopy.recommend.bprmf")
+    bpr = pytest.importorskip("nodecopy.recommend.bpr")
     monkeypatch.setattr(bpr.BPRMF, "__init__", _short(bpr.BPRMF.__init__))
     fits = []
     fit = bpr.BPRRecommender.fit

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from nodecopy import compare, datasets
-from nodecopy._core.escaping import escape_controls
-from nodecopy.cli import report, sources
+from nodecopy._core.messages import escape_controls
+from nodecopy.cli import files as sources
+from nodecopy.cli import report
 from nodecopy.errors import MissingExtraError
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.report import examples
 from tests.report.examples import sections_of
@@ -34,7 +35,7 @@ def write_graph_files(n_known: int) -> list[str]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    classifiers = pytest.importorskip("nodecopy.classify.gcn")
+    classifiers = pytest.importorskip("nodecopy.classify.networks")
     monkeypatch.setattr(report, "N_GRAPHS", 1)
     monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
 

@@ -8,7 +8,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy import Graph
-from nodecopy.cli.report_classification import Classification, classify_for_report
+from nodecopy.cli.report import Classification, classify_for_report
 from nodecopy.datasets import Split
 from nodecopy.graph import UNLABELLED
 from nodecopy.metrics.classification import accuracy
@@ -16,7 +16,7 @@ from nodecopy.metrics.classification import accuracy
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    classifiers = pytest.importorskip("nodecopy.classify.gcn")
+    classifiers = pytest.importorskip("nodecopy.classify.networks")
     monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
 
 

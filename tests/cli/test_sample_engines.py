@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, write_graph
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
 pytest.importorskip("duckdb")

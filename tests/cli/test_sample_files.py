@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.cli.sample_files import create_sample_folder, find_samples
+from nodecopy.cli.sample import create_sample_folder, find_samples
 from nodecopy.errors import InputError
 
 

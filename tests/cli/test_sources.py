@@ -7,7 +7,7 @@ import pytest
 
 import nodecopy
 from nodecopy import Graph
-from nodecopy.cli.sources import (
+from nodecopy.cli.files import (
     describe_run,
     find_ids,
     is_dataset,

@@ -10,12 +10,11 @@ import pytest
 from rich.console import Console
 
 from nodecopy import cli
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import LOGGER, log_decision, warn_about_data
-from nodecopy._core.progress import track
-from nodecopy.cli import terminal
-from nodecopy.cli.option_names import OptionNames
-from nodecopy.cli.terminal import (
+from nodecopy._core.messages import LOGGER, Hint, log_decision, warn_about_data
+from nodecopy._core.parallel import track
+from nodecopy.cli import output as terminal
+from nodecopy.cli.output import (
+    OptionNames,
     estimate_time,
     format_duration,
     format_value,

@@ -13,7 +13,7 @@ import pytest
 
 from nodecopy import Graph, Interactions, statistics
 from nodecopy.edge_tables.engines import Spark
-from nodecopy.edge_tables.table_statistics import edge_table_statistics
+from nodecopy.edge_tables.statistics import edge_table_statistics
 from tests.benchmarks.synthetic_graphs import power_law_graph
 from tests.edge_tables.twins import LAWS, Twins, edge_table, table
 

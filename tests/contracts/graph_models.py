@@ -14,7 +14,7 @@ from scipy import sparse
 
 import nodecopy
 from nodecopy import Graph, GraphModel
-from nodecopy._core.params import Configurable
+from nodecopy._core.estimator import Configurable
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.models import check_graph_model
 from tests.fuzzing import check_rows_of, mutate_arrays

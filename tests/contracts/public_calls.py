@@ -27,9 +27,9 @@ from nodecopy.edge_tables import (
     WeightedTable,
 )
 from nodecopy.inference import DegreeClasses, NodeResampler, bootstrap
-from nodecopy.interop.pyg import NodeCopy
 from nodecopy.io import FeatureEncoder
 from nodecopy.models import GraphModel
+from nodecopy.nn.pyg import NodeCopy
 from nodecopy.recommend import Recommender
 from tests.contracts.valid_arguments import SETTINGS, own_arguments, shared_arguments
 

@@ -25,7 +25,8 @@ import nodecopy
 from nodecopy import Interactions
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.recommend import Recommender, best_items
+from nodecopy.recommend import Recommender
+from nodecopy.recommend import base as best_items
 
 N_USERS, N_ITEMS = 60, 24
 LONER, UNSEEN = 59, 23

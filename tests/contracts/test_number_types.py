@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nodecopy import Balanced, Graph, Interactions, Jaccard, NodeCopying
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])

@@ -72,7 +72,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
     from nodecopy.edge_tables import DuckDB, SameLabelTable
     from nodecopy.recommend import BPRMF, EASE, ItemKNN
     from nodecopy.report import IntervalQuality
-    from nodecopy.report.statistic_plots import StatisticSamples
+    from nodecopy.report.plots import StatisticSamples
 
     shared = shared_arguments()
     graph, log = shared["graph"], shared["interactions"]

@@ -16,9 +16,9 @@ from scipy import sparse
 
 import nodecopy
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, as_graph, as_interactions, datasets
-from nodecopy.conversion import convert_data, convert_graph, convert_interactions, training_nodes
 from nodecopy.errors import InputError
 from nodecopy.generators import CELL, GAE, SBM
+from nodecopy.io import convert_data, convert_graph, convert_interactions, training_nodes
 from nodecopy.recommend import EASE
 
 igraph = pytest.importorskip("igraph")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, as_graph, from_igraph, from_networkx, from_pyg
-from nodecopy.conversion.library_graphs import to_numpy
 from nodecopy.errors import InputError
+from nodecopy.io.library_graphs import to_numpy
 
 igraph = pytest.importorskip("igraph")
 

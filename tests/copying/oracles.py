@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.arrays import IntArray, Rows
 from nodecopy._core.random import Key
 
 Matrix = NDArray[Any]

@@ -8,7 +8,7 @@ import numpy as np
 
 from nodecopy import Balanced, Graph, Jaccard, KeepByDegree, NearestNeighbours, SameLabel, Weighted
 from nodecopy.copying import DonorDistribution
-from nodecopy.copying.donor_law import crosses_components, group_labels, reads_edges, restrict_law
+from nodecopy.copying.donors import crosses_components, group_labels, reads_edges, restrict_law
 from nodecopy.copying.graph_batches import WithinGraphs
 
 LABELS = np.array([0, 1, 0])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph, NodeCopying, SameLabel
-from nodecopy.copying.edge_origins import EdgeTrackingSampler
+from nodecopy.copying.model import EdgeTrackingSampler
 
 EDGES = st.lists(
     st.tuples(st.integers(0, 7), st.integers(0, 7), st.sampled_from([0.5, 1.0, 2.0])), min_size=1, max_size=25

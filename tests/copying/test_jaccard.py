@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Interactions, Jaccard
-from nodecopy._core import csr
-from nodecopy.copying import jaccard as jaccard_law
+from nodecopy._core import arrays as csr
+from nodecopy.copying import donors as jaccard_law
 from tests.copying.oracles import Matrix
 from tests.strategies import interactions
 

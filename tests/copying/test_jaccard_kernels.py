@@ -6,8 +6,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Interactions, Jaccard, NodeCopying
-from nodecopy._core import csr
-from nodecopy.copying import jaccard, jaccard_kernels
+from nodecopy._core import arrays as csr
+from nodecopy.copying import donors as jaccard
+from nodecopy.copying import kernels as jaccard_kernels
 from tests.strategies import interactions
 
 

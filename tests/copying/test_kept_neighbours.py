@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nodecopy import Graph, KeepByDegree, NodeCopying, SameLabel, Weighted, datasets
 from nodecopy.copying.distributions import DonorLists
-from nodecopy.copying.kept_neighbours import KeepingDistribution
+from nodecopy.copying.donors import KeepingDistribution
 from nodecopy.errors import InputError
 from tests.copying.oracles import with_keep
 

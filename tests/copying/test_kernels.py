@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy._core import random
-from nodecopy._core.csr import Rows
+from nodecopy._core.arrays import Rows
 from nodecopy.copying import kernels as typed_kernels
 from tests.copying import oracles
 from tests.copying.oracles import dense, random_rows

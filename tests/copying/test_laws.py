@@ -19,11 +19,11 @@ from nodecopy import (
     SameLabel,
     Weighted,
 )
-from nodecopy._core.csr import IntArray
-from nodecopy.copying import laws
+from nodecopy._core.arrays import IntArray
+from nodecopy.copying import donors as laws
 from nodecopy.errors import DataWarning, InputError
+from nodecopy.features.embeddings import shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
-from nodecopy.features.node_embeddings import shared_neighbourhoods
 from tests.copying.oracles import Matrix
 
 EMPTY = Graph(np.zeros((4, 4)))

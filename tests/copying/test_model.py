@@ -25,7 +25,8 @@ from nodecopy import (
     datasets,
 )
 from nodecopy._core.random import pair_coins, sample_key, seed_sequence
-from nodecopy.copying import DonorRows, row_copying
+from nodecopy.copying import DonorRows
+from nodecopy.copying import rows as row_copying
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.graph_models import community_graph
 from tests.copying import oracles

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy import Graph
-from nodecopy._core import csr as rows_module
-from nodecopy._core.csr import Rows
-from nodecopy.copying import row_copying
-from nodecopy.copying.row_copying import copy_rows, one_endpoint, symmetric_union
+from nodecopy._core import arrays as rows_module
+from nodecopy._core.arrays import Rows
+from nodecopy.copying import rows as row_copying
+from nodecopy.copying.rows import copy_rows, one_endpoint, symmetric_union
 from tests.copying import oracles
 from tests.copying.oracles import assert_same_rows, dense, random_rows, rows_of
 from tests.strategies import graphs, interactions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
-from nodecopy.datasets.embedded import DATA
+from nodecopy.datasets.catalogue import DATA
 
 
 def test_karate_against_networkx() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy._core import file_limits
+from nodecopy._core import checks as file_limits
 from nodecopy.datasets import readers
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph

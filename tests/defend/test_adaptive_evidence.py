@@ -10,8 +10,8 @@ import pytest
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import AdaptiveEvidenceAttack, EvidenceDefence
-from nodecopy.defend.adaptive_evidence import TargetEvidence
-from nodecopy.defend.evidence_correction import EvidenceCorrection
+from nodecopy.defend.adaptive import TargetEvidence
+from nodecopy.defend.evidence import EvidenceCorrection
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph

@@ -13,7 +13,7 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.attacks.base import AttackSeeds
 from nodecopy.classify import GCN
 from nodecopy.defend import AdaptiveNetworkAttack, GNNGuard, SoftMedianGCN
-from nodecopy.defend.adaptive_networks import NetworkEdits, RewiredRobustNetwork
+from nodecopy.defend.adaptive import NetworkEdits, RewiredRobustNetwork
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph

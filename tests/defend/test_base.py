@@ -20,8 +20,8 @@ from nodecopy.defend import (
     WithoutEdges,
     correct_trials,
 )
-from nodecopy.defend.copiers import WholeGraphCopier
-from nodecopy.defend.pruning import remove_edges_of
+from nodecopy.defend.base import remove_edges_of
+from nodecopy.defend.copying import WholeGraphCopier
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

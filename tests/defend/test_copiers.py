@@ -13,8 +13,8 @@ from scipy.special import softmax
 
 from nodecopy import Graph
 from nodecopy.classify.ensemble import Ensemble
-from nodecopy.defend import copiers
-from nodecopy.defend.copiers import TwoHopCopier, WholeGraphCopier
+from nodecopy.defend import copying as copiers
+from nodecopy.defend.copying import TwoHopCopier, WholeGraphCopier
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.nn.networks import Recipe
 from tests.strategies import matrices

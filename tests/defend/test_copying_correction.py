@@ -14,17 +14,10 @@ from nodecopy import datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
 from nodecopy.classify.ensemble import Ensemble
-from nodecopy.defend import (
-    CopyingDefence,
-    Defence,
-    GCNJaccard,
-    SuspectCorrection,
-    WithoutEdges,
-    copying_correction,
-)
-from nodecopy.defend.copiers import WholeGraphCopier
-from nodecopy.defend.defence_seeds import DefenceSeeds
-from nodecopy.defend.donors import build_donor_search
+from nodecopy.defend import CopyingDefence, Defence, GCNJaccard, SuspectCorrection, WithoutEdges
+from nodecopy.defend import copying as copying_correction
+from nodecopy.defend.base import DefenceSeeds
+from nodecopy.defend.copying import WholeGraphCopier, build_donor_search
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

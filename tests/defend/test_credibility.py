@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy import datasets
-from nodecopy.defend.credibility import EdgeCredibility
-from nodecopy.defend.pruning import remove_edges_of
-from nodecopy.features.node_embeddings import NodeEmbeddings
+from nodecopy.defend.base import remove_edges_of
+from nodecopy.defend.edges import EdgeCredibility
+from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.metrics.classification import area_under_roc
 from tests.contracts.classifiers import planted_graph
 

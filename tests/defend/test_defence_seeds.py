@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
-from nodecopy.defend.defence_seeds import DefenceSeeds
+from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.defend.base import DefenceSeeds
 
 
 def test_defences_and_classifiers_share_no_seed() -> None:

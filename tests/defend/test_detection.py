@@ -11,8 +11,8 @@ import pytest
 from nodecopy import Graph, datasets
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, Defence, SuspectCorrection
-from nodecopy.defend.detection import choose_n_corrected
-from nodecopy.defend.pruning import remove_edges_of
+from nodecopy.defend.base import remove_edges_of
+from nodecopy.defend.unknown import choose_n_corrected
 from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

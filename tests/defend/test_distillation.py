@@ -11,14 +11,14 @@ from scipy.special import softmax
 
 from nodecopy.classify import GCN, Classifier, Trial
 from nodecopy.defend import Defence, DistilledFeatures
-from nodecopy.defend.distillation import (
+from nodecopy.defend.base import remove_edges_of
+from nodecopy.defend.controls import (
     INVERSE_PENALTY,
     assign_folds,
     find_training_nodes,
     fit_softmax,
     sharpen,
 )
-from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

@@ -11,10 +11,10 @@ from numpy.random import SeedSequence
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
-from nodecopy.defend.donors import DONOR_NAMES, DonorFinder, build_donor_search
+from nodecopy.defend.copying import DONOR_NAMES, DonorFinder, build_donor_search
 from nodecopy.errors import InputError
-from nodecopy.features.node_embeddings import NodeEmbeddings
-from nodecopy.nn.feature_matrices import add_identity_features
+from nodecopy.features.embeddings import NodeEmbeddings
+from nodecopy.nn.networks import add_identity_features
 from tests.contracts.classifiers import planted_graph
 from tests.features.test_node_embeddings import plain_connections, wide_graph
 

@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("torch")
 
 from nodecopy.classify import GCN
-from nodecopy.defend import EvidenceDefence, evidence_correction
+from nodecopy.defend import EvidenceDefence
+from nodecopy.defend import evidence as evidence_correction
 from tests.contracts.classifiers import planted_graph
 from tests.defend.test_evidence_defence import QUICK, SOME, TRAIN
 

@@ -9,7 +9,7 @@ import pytest
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import Defence, GCNJaccard
-from nodecopy.defend.gcn_jaccard import jaccard_similarities
+from nodecopy.defend.controls import jaccard_similarities
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

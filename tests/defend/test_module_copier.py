@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from nodecopy import Graph
 from nodecopy.classify import ModuleClassifier
-from nodecopy.defend import CopyingDefence, SuspectCorrection, copiers
-from nodecopy.defend.copiers import WholeGraphCopier, evaluate_all
-from nodecopy.defend.module_copier import ModuleCopier, group_pairs
+from nodecopy.defend import CopyingDefence, SuspectCorrection
+from nodecopy.defend import copying as copiers
+from nodecopy.defend.copying import ModuleCopier, WholeGraphCopier, evaluate_all, group_pairs
 from nodecopy.errors import DataWarning
-from nodecopy.nn.module_networks import ModuleNetwork
+from nodecopy.nn.modules import ModuleNetwork
 
 pyg = pytest.importorskip("torch_geometric.nn")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy import Graph
-from nodecopy.defend.pruning import find_entries, keep_edges, remove_edges_of
+from nodecopy.defend.base import find_entries, keep_edges, remove_edges_of
 from tests.contracts.classifiers import planted_graph
 
 

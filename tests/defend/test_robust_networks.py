@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nodecopy.attacks import Edits
-from nodecopy.attacks.module_gradients import WeightedModule
+from nodecopy.attacks.gradients import WeightedModule
 from nodecopy.defend import Defence, GNNGuard, SoftMedianGCN
 from nodecopy.defend.robust_networks import (
     NETWORKS,
@@ -21,7 +21,7 @@ from nodecopy.defend.robust_networks import (
     _sparse_features,
     weighted_median,
 )
-from nodecopy.nn.module_networks import ModuleNetwork
+from nodecopy.nn.modules import ModuleNetwork
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.defend.suspicion import divergence, score_suspicion
-from nodecopy.features.node_embeddings import NodeEmbeddings
+from nodecopy.defend.edges import divergence, score_suspicion
+from nodecopy.features.embeddings import NodeEmbeddings
 
 
 def test_divergence_of_two_distributions() -> None:

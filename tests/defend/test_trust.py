@@ -9,8 +9,8 @@ import numpy as np
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, DonorAverage
-from nodecopy.defend.trust import estimate_trust
-from nodecopy.features.node_embeddings import NodeEmbeddings
+from nodecopy.defend.edges import estimate_trust
+from nodecopy.features.embeddings import NodeEmbeddings
 
 QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 

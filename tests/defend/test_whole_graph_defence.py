@@ -11,9 +11,10 @@ from scipy import sparse
 from nodecopy import Graph
 from nodecopy.attacks import DICE
 from nodecopy.classify import GCN
-from nodecopy.defend import Defence, WholeGraphDefence, whole_graph_defence
-from nodecopy.defend.pruning import remove_edges_of
-from nodecopy.defend.suspicion import score_suspicion
+from nodecopy.defend import Defence, WholeGraphDefence
+from nodecopy.defend import unknown as whole_graph_defence
+from nodecopy.defend.base import remove_edges_of
+from nodecopy.defend.edges import score_suspicion
 from nodecopy.errors import InputError
 from nodecopy.metrics.classification import area_under_roc
 from tests.contracts.classifiers import planted_graph

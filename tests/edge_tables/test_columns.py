@@ -6,10 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy.edge_tables.columns import check_ids, check_unique_ids, check_weights, select_columns
-from nodecopy.edge_tables.engines import DuckDB, Engine
+from nodecopy.edge_tables.engines import (
+    DuckDB,
+    Engine,
+    check_ids,
+    check_unique_ids,
+    check_weights,
+    select_columns,
+)
 from nodecopy.errors import InputError
-from nodecopy.io.table_kinds import EDGE_COLUMNS
+from nodecopy.io.columns import EDGE_COLUMNS
 from tests.edge_tables.twins import table
 
 pytest.importorskip("ibis")

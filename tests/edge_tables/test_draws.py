@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nodecopy._core import random
-from nodecopy.edge_tables.draws import exact_literal, flip_coins, threefry, uniforms
+from nodecopy.edge_tables.donors import exact_literal, flip_coins, threefry, uniforms
 from nodecopy.edge_tables.engines import DuckDB, Engine
 from tests.edge_tables.twins import table
 

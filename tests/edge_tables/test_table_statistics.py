@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from nodecopy import Graph, datasets, statistics
 from nodecopy.edge_tables.engines import DuckDB, Engine
-from nodecopy.edge_tables.table_statistics import edge_table_statistics
+from nodecopy.edge_tables.statistics import edge_table_statistics
 from tests.edge_tables.twins import edge_table, table
 from tests.strategies import graphs
 

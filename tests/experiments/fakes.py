@@ -14,7 +14,7 @@ import numpy as np
 
 from nodecopy._core.random import generator
 from nodecopy.classify import Prediction, Trial
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 from nodecopy.experiments.spec import Column
 
 TOML = """

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.assembly import (
+from nodecopy.experiments.spec import (
     check_settings,
     instantiate,
     merge_settings,
@@ -95,7 +95,7 @@ def test_a_class_without_its_optional_package_is_skipped(monkeypatch: pytest.Mon
     def fail(*given: Any) -> None:
         raise error
 
-    monkeypatch.setattr("nodecopy.experiments.assembly.import_class", fail)
+    monkeypatch.setattr("nodecopy.experiments.spec.import_class", fail)
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     for cached in (parameter_names, public_path):
         cached.cache_clear()
@@ -120,7 +120,7 @@ def test_tables_are_merged_not_replaced() -> None:
 
 
 def test_public_names() -> None:
-    settings = {"law": {"class": "nodecopy.copying.laws.SameLabel"}, "choices": ({"class": ""}, 3)}
+    settings = {"law": {"class": "nodecopy.copying.donors.SameLabel"}, "choices": ({"class": ""}, 3)}
     assert use_public_names(settings) == {
         "law": {"class": "nodecopy.SameLabel"},
         "choices": [{"class": ""}, 3],

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from nodecopy import datasets
-from nodecopy.experiments import toml
-from nodecopy.experiments.assembly import instantiate
-from nodecopy.experiments.known_networks import KNOWN_NETWORKS
-from nodecopy.experiments.null_networks import NULL_NETWORKS
-from nodecopy.experiments.spec import Column, Published
+from nodecopy.experiments import config as toml
+from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS
+from nodecopy.experiments.spec import Column, Published, instantiate
 from nodecopy.experiments.store import Store
 from tests.experiments.fakes import column
 

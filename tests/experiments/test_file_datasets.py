@@ -11,7 +11,7 @@ import pytest
 
 from nodecopy import Interactions, datasets, write_graph
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise

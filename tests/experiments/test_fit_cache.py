@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from nodecopy import datasets
-from nodecopy.experiments.fit_cache import CachedGraphModel, FitCache
+from nodecopy.experiments.runner import CachedGraphModel, FitCache
 from nodecopy.generators import ErdosRenyi
 from tests.experiments.fakes import make_experiment
 

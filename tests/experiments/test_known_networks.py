@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from nodecopy.experiments.known_networks import KNOWN_NETWORKS, KnownNetwork
+from nodecopy.experiments.data import KNOWN_NETWORKS, KnownNetwork
 
 
 @pytest.mark.parametrize("name", KNOWN_NETWORKS)

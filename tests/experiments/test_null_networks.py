@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from nodecopy.experiments.null_networks import NULL_NETWORKS, StubMatching, factored_odds
+from nodecopy.experiments.data import NULL_NETWORKS, StubMatching, factored_odds
 from nodecopy.metrics.structure import select_statistics
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from nodecopy.experiments.provenance import collect_provenance, describe_machine, find_commit
+from nodecopy.experiments.runner import collect_provenance, describe_machine, find_commit
 
 
 @pytest.fixture(autouse=True)

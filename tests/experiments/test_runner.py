@@ -19,10 +19,9 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import BatchResult, run
-from nodecopy.experiments.spec import Experiment
+from nodecopy.experiments.spec import Experiment, digest_dataset, load_data
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.trials import digest_dataset, load_data
 from tests.experiments.fakes import TOML, make_experiment
 
 ROOT = Path(__file__).parents[2]

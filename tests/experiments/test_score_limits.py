@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from nodecopy.experiments.score_limits import check_score
+from nodecopy.experiments.store import check_score
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 from nodecopy.experiments.spec import Column, rounding_error, select_by_name
 from tests.experiments.fakes import TOML, make_experiment
 
@@ -139,7 +139,7 @@ def test_the_fingerprint_digests_public_names(path: str) -> None:
     assert "'nodecopy.NodeCopying'" in text
     moved = replace(cell, path=path)
     assert moved.fingerprint == cell.fingerprint
-    law = {**cell.settings["law"], "class": "nodecopy.copying.laws.Balanced"}
+    law = {**cell.settings["law"], "class": "nodecopy.copying.donors.Balanced"}
     inner = replace(cell, settings={**cell.settings, "law": law})
     assert inner.settings != cell.settings
     assert inner.fingerprint == cell.fingerprint

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from nodecopy import Graph, datasets
 from nodecopy._core.random import child
-from nodecopy.experiments.tasks.generate_task import GenerationSeeds
-from nodecopy.experiments.trials import TrialSeeds, dataset_seed, digest_dataset, load_data, trial_seed
+from nodecopy.experiments.spec import TrialSeeds, dataset_seed, digest_dataset, load_data, trial_seed
+from nodecopy.experiments.tasks.generate import GenerationSeeds
 from tests.experiments.fakes import TOML, make_experiment
 
 

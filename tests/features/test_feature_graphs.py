@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 import nodecopy
 from nodecopy import graph_from_features
 from nodecopy.errors import InputError
-from nodecopy.features import feature_graphs
-from nodecopy.features.feature_graphs import estimate_scale, initial_duals, primal_weights, solve_dual
+from nodecopy.features import graphs as feature_graphs
+from nodecopy.features.graphs import estimate_scale, initial_duals, primal_weights, solve_dual
 from tests.features.test_neighbours import oracle
 
 

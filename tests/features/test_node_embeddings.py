@@ -12,8 +12,8 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.features import node_embeddings
-from nodecopy.features.node_embeddings import (
+from nodecopy.features import embeddings as node_embeddings
+from nodecopy.features.embeddings import (
     NodeEmbeddings,
     cosines,
     embed_connections,

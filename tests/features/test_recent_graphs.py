@@ -5,7 +5,7 @@ import gc
 import numpy as np
 
 from nodecopy import Graph
-from nodecopy.features.recent_graphs import RecentGraphs
+from nodecopy.features.embeddings import RecentGraphs
 
 
 def make_graph() -> Graph:

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from nodecopy import Graph
 from nodecopy.generators import split_edges
-from nodecopy.generators.autoencoder import GraphAutoencoder
+from nodecopy.generators.autoencoders import GraphAutoencoder
 
 
 def score_link_prediction(

@@ -17,9 +17,10 @@ from scipy import integrate, stats
 from nodecopy import Graph, GraphModel
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import GAE, VGAE, autoencoder
-from nodecopy.generators.autoencoder import GraphAutoencoder, draw_normal
-from nodecopy.generators.edge_distribution import calibrate_scores
+from nodecopy.generators import GAE, VGAE
+from nodecopy.generators import autoencoders as autoencoder
+from nodecopy.generators.autoencoders import GraphAutoencoder, draw_normal
+from nodecopy.generators.edges import calibrate_scores
 from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.generators.test_edge_distribution import draw_edges_by_score, random_vectors
 

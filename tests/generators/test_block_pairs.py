@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.generators.block_pairs import count_pairs, draw_block_edges
+from nodecopy.generators.blocks import count_pairs, draw_block_edges
 from tests.generators.frequencies import assert_frequencies
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodecopy.generators.blockwise import attach_gradients, split_rows, split_triangle
+from nodecopy.generators.edges import attach_gradients, split_rows, split_triangle
 
 SIZES = [(1, 1), (7, 1), (7, 14), (7, 20), (7, 100)]
 

@@ -11,8 +11,9 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy.generators import blockwise, edge_distribution
-from nodecopy.generators.edge_distribution import (
+from nodecopy.generators import edges as blockwise
+from nodecopy.generators import edges as edge_distribution
+from nodecopy.generators.edges import (
     MAX_THINNING_PROBABILITY,
     EdgeDistribution,
     calibrate_scores,

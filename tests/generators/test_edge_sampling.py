@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nodecopy.generators.edge_sampling import assemble_edges
+from nodecopy.generators.edges import assemble_edges
 
 Edge = tuple[int, int]
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from nodecopy import Graph, GraphModel, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import VGAE, Graphite
-from nodecopy.generators.graphite import FeedbackDecoder, factor_intermediate_graph
+from nodecopy.generators.autoencoders import FeedbackDecoder, factor_intermediate_graph
 from nodecopy.nn.stack import SparseStack
 from tests.contracts.graph_models import GraphModelContract
 from tests.generators.scoring import score_link_prediction

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.generators.independent_edges import IndependentEdges
+from nodecopy.generators.base import IndependentEdges
 
 
 @pytest.mark.parametrize("directed", [False, True])

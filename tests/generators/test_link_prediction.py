@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import split_edges
-from nodecopy.generators.link_prediction import decode_pairs, sample_non_edges
+from nodecopy.generators.base import decode_pairs, sample_non_edges
 
 
 def complete(n_nodes: int) -> Graph:

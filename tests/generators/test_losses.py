@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from nodecopy.generators.losses import PairLoss, PresenceLoss, SampledPairLoss
+from nodecopy.generators.autoencoders import PairLoss, PresenceLoss, SampledPairLoss
 
 CPU = torch.device("cpu")
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from nodecopy import Graph, datasets
 from nodecopy.classify import GCN, BayesianGCN
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import MMSBM, mmsbm
-from nodecopy.generators.mmsbm import _StochasticGradient
+from nodecopy.generators import MMSBM
+from nodecopy.generators import blocks as mmsbm
+from nodecopy.generators.blocks import _StochasticGradient
 from tests.contracts.graph_models import community_graph
 from tests.generators.frequencies import assert_frequencies, edge_frequencies
 from tests.strategies import graphs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy.generators.mmsbm_kernels import sum_neighbour_memberships
+from nodecopy.generators.kernels import sum_neighbour_memberships
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])

@@ -11,8 +11,7 @@ import torch
 from nodecopy import Graph, GraphModel, Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import NetGAN
-from nodecopy.generators.netgan import count_transitions
-from nodecopy.generators.walks import WalkGenerator
+from nodecopy.generators.netgan import WalkGenerator, count_transitions
 from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.generators.test_walks import torch_random
 

@@ -9,7 +9,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.generators.base import list_edges
-from nodecopy.generators.swap_kernels import swap_edges
+from nodecopy.generators.kernels import swap_edges
 
 
 def swap_plainly(edges: list[tuple[int, int]], directed: bool, left: Any, right: Any, flips: Any) -> None:

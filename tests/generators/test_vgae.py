@@ -16,7 +16,7 @@ from nodecopy import Graph, Interactions, NearestNeighbours, NodeCopying, datase
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE
-from nodecopy.generators.autoencoder import GraphAutoencoder
+from nodecopy.generators.autoencoders import GraphAutoencoder
 from nodecopy.nn.stack import normalise_adjacency
 from tests.generators.scoring import score_link_prediction
 from tests.generators.test_losses import dense_loss, random_adjacency

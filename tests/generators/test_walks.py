@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from nodecopy import datasets
-from nodecopy.generators.walks import (
+from nodecopy.generators.netgan import (
     LSTM,
     PENALTY_WEIGHT,
     Critic,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, to_networkx
-from nodecopy._core.notices import mute_data_warnings
-from nodecopy._core.progress import report_progress
+from nodecopy._core.messages import mute_data_warnings
+from nodecopy._core.parallel import report_progress
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import SBM, ErdosRenyi
 from nodecopy.inference import LatentPositionBootstrap, NodeBootstrap, NodeSubsampling, bootstrap
-from nodecopy.inference.measurement import density, prepare_measure
+from nodecopy.inference.statistics import density, prepare_measure
 from tests.inference.known_graphs import Floats, draw_graph, heavy_tail, two_blocks
 
 CLUB = datasets.load("karate")

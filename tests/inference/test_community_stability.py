@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
+from nodecopy.copying.igraph import to_igraph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import DegreeClasses, community_stability
-from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 
 CLUB = datasets.load("karate")

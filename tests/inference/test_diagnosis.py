@@ -8,10 +8,10 @@ import pytest
 from numpy.random import SeedSequence
 
 from nodecopy import Graph, Jaccard, NodeCopying, SameLabel, datasets
-from nodecopy._core.notices import mute_data_warnings
+from nodecopy._core.messages import mute_data_warnings
 from nodecopy.errors import DataWarning
-from nodecopy.experiments.known_networks import KnownNetwork
-from nodecopy.experiments.tasks.coverage_task import pagerank_of_first
+from nodecopy.experiments.data import KnownNetwork
+from nodecopy.experiments.tasks.coverage import pagerank_of_first
 from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import Estimate, NodeSubsampling, bootstrap
 from nodecopy.inference.diagnosis import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy import SameLabel, datasets
-from nodecopy._core.notices import mute_data_warnings
+from nodecopy._core.messages import mute_data_warnings
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import NodeSubsampling, bootstrap, compare_graphs
 from nodecopy.io import to_networkx

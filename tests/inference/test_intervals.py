@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nodecopy.inference.intervals import METHODS, count_needed_samples, estimate_interval
+from nodecopy.inference.results import METHODS, count_needed_samples, estimate_interval
 
 SKEWED = np.random.default_rng(0).exponential(size=5_000) + 3.0
 

@@ -10,15 +10,16 @@ import nodecopy
 from nodecopy import Graph, datasets, to_networkx
 from nodecopy.errors import InputError
 from nodecopy.inference import spectral_communities
-from nodecopy.inference.measurement import (
+from nodecopy.inference.statistics import (
     EXTRA,
     compute_modularity,
     degree_variance,
     density,
+    largest_eigenvalue,
+    pagerank,
     prepare_measure,
     statistic_names,
 )
-from nodecopy.inference.spectra import largest_eigenvalue, pagerank
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")

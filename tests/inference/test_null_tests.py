@@ -12,9 +12,9 @@ from nodecopy._core.random import child
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.inference import spectral_communities
-from nodecopy.inference.measurement import compute_modularity
 from nodecopy.inference.null_tests import NULL_MODELS
 from nodecopy.inference.resampling import InferenceSeeds
+from nodecopy.inference.statistics import compute_modularity
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")

@@ -10,8 +10,8 @@ from numpy.random import SeedSequence
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
 from nodecopy.generators import SBM, BlockConfigurationModel, DegreeCorrectedSBM
 from nodecopy.inference import DegreeClasses, NodeBootstrap, spectral_communities
-from nodecopy.inference.measurement import prepare_measure
 from nodecopy.inference.resampling import choose_sampler, collect_values, measure_samples, start_sampling
+from nodecopy.inference.statistics import prepare_measure
 from nodecopy.models import GraphModel
 from tests.inference.known_graphs import draw_graph, two_blocks
 

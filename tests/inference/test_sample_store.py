@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, SameLabel, datasets, inference
-from nodecopy._core.notices import mute_data_warnings
+from nodecopy._core.messages import mute_data_warnings
 from nodecopy.errors import InputError
-from nodecopy.inference import bootstrap, intervals
+from nodecopy.inference import bootstrap
+from nodecopy.inference import results as intervals
 
 CLUB = datasets.load("karate")
 SETTINGS: dict[str, Any] = {"model": SameLabel(), "rng": 5}

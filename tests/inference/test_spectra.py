@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
-from nodecopy.inference import spectra, spectral_kernels
-from nodecopy.inference.spectra import largest_eigenvalue, pagerank
+from nodecopy.inference import kernels as spectral_kernels
+from nodecopy.inference import statistics as spectra
+from nodecopy.inference.statistics import largest_eigenvalue, pagerank
 from nodecopy.metrics.counting_kernels import sort_by_degree
 from tests.inference.known_graphs import draw_graph, two_blocks
 

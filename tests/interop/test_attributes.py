@@ -3,8 +3,8 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
+from nodecopy.copying.attributes import Attribute, annotate
 from nodecopy.errors import InputError
-from nodecopy.interop.attributes import Attribute, annotate
 
 ATTRIBUTES = [
     Attribute("density", "graph", 0.5),

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from nodecopy import Graph, Jaccard, NodeCopying, SameLabel
 from nodecopy._core.random import seed_sequence, threefry
 from nodecopy.copying.distributions import DonorDistribution
-from nodecopy.copying.edge_origins import EdgeTrackingSampler
+from nodecopy.copying.model import EdgeTrackingSampler
 from tests.strategies import graphs
 
 torch = pytest.importorskip("torch")
 
-from nodecopy.interop.device_copying import DeviceSampler, _threefry  # noqa: E402
+from nodecopy.nn.pyg import DeviceSampler, _threefry  # noqa: E402
 
 
 def test_random_words_are_those_of_numpy() -> None:

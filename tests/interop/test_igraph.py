@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, from_igraph, to_igraph
+from nodecopy.copying.igraph import sample, sample_many
 from nodecopy.errors import InputError
-from nodecopy.interop.igraph import sample, sample_many
 from tests.strategies import graphs
 
 igraph = pytest.importorskip("igraph")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nodecopy import Jaccard, NodeCopying, SameLabel, Weighted, from_networkx
+from nodecopy.copying.networkx import expected, sample, sample_many
 from nodecopy.errors import InputError
-from nodecopy.interop.networkx import expected, sample, sample_many
 
 nx = pytest.importorskip("networkx")
 

@@ -23,9 +23,9 @@ from nodecopy import (
     datasets,
 )
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.conversion import from_pyg
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.interop.pyg import to_pyg
+from nodecopy.io import from_pyg
+from nodecopy.nn.pyg import to_pyg
 from tests.strategies import graphs
 
 with warnings.catch_warnings():  # torch_geometric uses what torch has deprecated
@@ -36,8 +36,8 @@ with warnings.catch_warnings():  # torch_geometric uses what torch has deprecate
     from torch_geometric.loader import DataLoader
     from torch_geometric.transforms import Compose, ToUndirected
 
-    from nodecopy.interop import pyg
-    from nodecopy.interop.pyg import NodeCopy
+    from nodecopy.nn import pyg
+    from nodecopy.nn.pyg import NodeCopy
 
 
 @pytest.fixture

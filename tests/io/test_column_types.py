@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.io.column_types import find_id_columns, holds_numbers, holds_times, holds_weights
-from nodecopy.io.table_files import Column
+from nodecopy.io.columns import find_id_columns, holds_numbers, holds_times, holds_weights
+from nodecopy.io.tables import Column
 
 
 @pytest.mark.parametrize(

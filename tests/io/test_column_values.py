@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.io.column_values import parse_numbers, parse_times
-from nodecopy.io.table_files import Table
+from nodecopy.io.columns import parse_numbers, parse_times
+from nodecopy.io.tables import Table
 
 
 def rows(n: int) -> Table:

@@ -7,8 +7,14 @@ import logging
 import pytest
 
 from nodecopy.errors import DataWarning
-from nodecopy.io.headers import find_header, find_keys, match_names
-from nodecopy.io.table_kinds import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
+from nodecopy.io.columns import (
+    EDGE_COLUMNS,
+    INTERACTION_COLUMNS,
+    NODE_COLUMNS,
+    find_header,
+    find_keys,
+    match_names,
+)
 
 CYCLE = ["ann,bob", "bob,cleo", "cleo,dan", "dan,eve", "eve,ann"]
 """Edges of text ids, all of which occur twice."""

@@ -10,7 +10,7 @@ import pytest
 from nodecopy import Interactions
 from nodecopy.errors import InputError
 from nodecopy.io import read_interactions
-from nodecopy.io.item_lists import holds_item_lists
+from nodecopy.io.interactions import holds_item_lists
 
 LISTS = "0 5 3 5\n7 3\n2\n\n"
 

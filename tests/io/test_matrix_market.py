@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.io.matrix_market import read_matrix_market
+from nodecopy.io.edge_lists import read_matrix_market
 
 HEADER = "%%MatrixMarket matrix coordinate pattern general\n% a comment\n"
 

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.io.headers import is_number
-from nodecopy.io.table_columns import check_identifiers, match_columns, read_columns, unify_ids
-from nodecopy.io.table_files import Table
-from nodecopy.io.table_kinds import EDGE_COLUMNS
+from nodecopy.io.columns import (
+    EDGE_COLUMNS,
+    check_identifiers,
+    is_number,
+    match_columns,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.tables import Table
 
 
 def match(names: list[str], n_columns: int, *, numeric: bool = True, **given: str) -> dict[str, int]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.io.table_kinds import guess_kind
+from nodecopy.io.columns import guess_kind
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.io.text_rows import check_signature, find_delimiter, split_rows
+from nodecopy.io.tables import check_signature, find_delimiter, split_rows
 
 
 def read(text: str, suffix: str) -> list[tuple[int, list[str]]]:

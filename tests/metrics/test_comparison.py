@@ -9,8 +9,7 @@ import pytest
 
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.metrics.comparison import Comparison, compare
-from nodecopy.metrics.structure import statistics
+from nodecopy.metrics.structure import Comparison, compare, statistics
 
 PATH = Graph.from_edges([0, 1, 2], [1, 2, 3])
 CYCLE = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])

@@ -6,8 +6,8 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.errors import DataWarning
-from nodecopy.inference.measurement import compute_modularity, prepare_measure
-from nodecopy.metrics.label_coverage import warn_about_missing_labels
+from nodecopy.inference.statistics import compute_modularity, prepare_measure
+from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import LABEL_NAMES, statistics
 
 FIRST, SECOND = [0, 1, 2, 3, 4], [1, 2, 3, 4, 5]

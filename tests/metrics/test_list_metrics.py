@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Interactions
-from nodecopy.metrics.list_metrics import HIT_METRICS, ItemStatistics, Lists
+from nodecopy.metrics.ranking import HIT_METRICS, ItemStatistics, Lists
 
 LISTS = Lists(
     items=np.array([[0, 1, 2], [2, 1, -1]]),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nodecopy.metrics.monte_carlo import MonteCarloTest, TailCount
+from nodecopy.metrics.significance import MonteCarloTest, TailCount
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from sklearn.metrics import ndcg_score
 
 from nodecopy import Interactions
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.metrics import list_metrics, ranking
-from nodecopy.metrics.ranking import Evaluation, evaluate
-from nodecopy.metrics.top_items import top_items
+from nodecopy.metrics import ranking
+from nodecopy.metrics import ranking as list_metrics
+from nodecopy.metrics.ranking import Evaluation, evaluate, top_items
 
 
 @st.composite

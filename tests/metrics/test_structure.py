@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy._core.csr import Rows
+from nodecopy._core.arrays import Rows
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics import structure

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodecopy.errors import InputError
-from nodecopy.metrics.top_items import MAX_SORTED_RATIO, top_items
+from nodecopy.metrics.ranking import MAX_SORTED_RATIO, top_items
 
 
 @given(
@@ -27,7 +27,7 @@ def test_top_items_on_ties(seed: int, n_items: int, k: int, levels: int, dtype: 
         scores[0, ::2] = -np.inf
     expected = [sorted(range(n_items), key=lambda item: (-row[item], item))[:k] for row in scores.tolist()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nodecopy.metrics.top_items.MAX_SORTED_RATIO", max_ratio)
+        patch.setattr("nodecopy.metrics.ranking.MAX_SORTED_RATIO", max_ratio)
         assert top_items(scores, k).tolist() == expected
 
 

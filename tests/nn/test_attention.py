@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from nodecopy.nn.attention import attend
+from nodecopy.nn.filters import attend
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")

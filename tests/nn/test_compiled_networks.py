@@ -11,7 +11,7 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy.nn.compiled_networks import PageRank
+from nodecopy.nn.compiled import PageRank
 from nodecopy.nn.networks import KIPF, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import CompiledSteps, EarlyStopping, Targets, TorchSteps, train

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.nn.csr_products import (
+from nodecopy.nn.stack import (
     MAX_ENTRIES,
     MAX_STEPS,
     build_csr_tensor,

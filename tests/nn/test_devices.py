@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nodecopy.errors import InputError
-from nodecopy.nn.devices import check_device
+from nodecopy.nn.training import check_device
 
 
 @pytest.mark.parametrize("name", ["mps", "abacus", "cpu:x", None])

@@ -6,9 +6,9 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy.nn import epoch_kernels as kernels
-from nodecopy.nn.compiled_networks import FourArrayCSR
-from nodecopy.nn.masks import Masks, draw_keys
+from nodecopy.nn import kernels
+from nodecopy.nn.compiled import FourArrayCSR
+from nodecopy.nn.stack import Masks, draw_keys
 
 rng = np.random.default_rng(0)
 KEYS = draw_keys([SeedSequence(number) for number in range(3)], torch.device("cpu"))

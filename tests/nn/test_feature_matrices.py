@@ -7,8 +7,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.nn.feature_matrices import add_identity_features, fit_feature_scaling
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.networks import Recipe, add_identity_features, fit_feature_scaling
 
 
 @pytest.mark.parametrize("features", [None, np.zeros((3, 0))], ids=["none", "no columns"])

@@ -18,8 +18,7 @@ from nodecopy.nn.filters import (
     FilterRecipe,
     fit_coefficients,
 )
-from nodecopy.nn.masks import Masks
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.stack import Masks, SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
 N, F, K = 9, 5, 3

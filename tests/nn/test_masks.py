@@ -5,7 +5,7 @@ import pytest
 import torch
 from numpy.random import SeedSequence
 
-from nodecopy.nn.masks import Masks, draw_keys
+from nodecopy.nn.stack import Masks, draw_keys
 
 CPU = torch.device("cpu")
 SEEDS = [SeedSequence([5, number]) for number in range(6)]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from nodecopy import Graph
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.nn.module_networks import ModuleNetwork, evaluation_mode, label_columns
+from nodecopy.nn.modules import ModuleNetwork, evaluation_mode, label_columns
 from tests.contracts.classifiers import other_edges, planted_graph
 
 pyg = pytest.importorskip("torch_geometric.nn")

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nodecopy.errors import InputError
-from nodecopy.nn.module_networks import ModuleNetwork
-from nodecopy.nn.module_training import (
+from nodecopy.nn.modules import (
     ModuleEarlyStopping,
+    ModuleNetwork,
     build_network,
     seed_global_generators,
     train_module,

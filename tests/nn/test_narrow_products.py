@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy.nn.csr_products import MAX_ENTRIES, MAX_NARROW, build_csr_tensor
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.stack import MAX_ENTRIES, MAX_NARROW, SparseStack, build_csr_tensor
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 if DEVICE.type == "cpu":

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from nodecopy.nn.row_intrinsics import LANES, gather_rows, scatter_row
+from nodecopy.nn.kernels import LANES, gather_rows, scatter_row
 
 rng = np.random.default_rng(0)
 INDICES = np.array([9, 4, 0, 4, 2], np.int32)

@@ -6,8 +6,14 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy.nn.masks import Masks, draw_keys
-from nodecopy.nn.stack import LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
+from nodecopy.nn.stack import (
+    LowRankStack,
+    Masks,
+    SparseStack,
+    approximate_adjacency,
+    draw_keys,
+    normalise_adjacency,
+)
 
 CPU = torch.device("cpu")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nodecopy.nn.steps import N_WARM_UP_STEPS, AdamStepper, CudaGraphStep
+from nodecopy.nn.training import N_WARM_UP_STEPS, AdamStepper, CudaGraphStep
 
 
 def test_only_given_weights_change() -> None:

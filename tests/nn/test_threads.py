@@ -5,7 +5,7 @@ from threading import Event, Thread
 import pytest
 import torch
 
-from nodecopy.nn.threads import LARGE, choose_threads, map_on_threads, one_thread_per_operation
+from nodecopy.nn.training import LARGE, choose_threads, map_on_threads, one_thread_per_operation
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,8 @@ from numpy.random import SeedSequence
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy.nn.masks import HIDDEN, INPUT
 from nodecopy.nn.networks import KIPF, Networks, Recipe
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.stack import HIDDEN, INPUT, SparseStack, normalise_adjacency
 from nodecopy.nn.training import EarlyStopping, Targets, train
 
 CPU = torch.device("cpu")

@@ -14,7 +14,7 @@ import pytest
 from nodecopy import datasets
 from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import Nettack
-from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights, surrogate_features
+from nodecopy.attacks.nettack import SurrogateLabels, linear_weights, surrogate_features
 from tests.attacks.oracles import deeprobust_nettack
 
 N_VICTIMS, MOST_OTHERS = 40, 2

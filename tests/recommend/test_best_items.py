@@ -9,8 +9,9 @@ from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, best_items
-from nodecopy.recommend.best_items import find_candidates, select_best
+from nodecopy.recommend import EASE
+from nodecopy.recommend import base as best_items
+from nodecopy.recommend.base import find_candidates, select_best
 
 IDS = np.array(["a", "b", "c", "d"])
 SCORES = np.array([[1, 4, 3, 3], [5, 0, 5, 2], [0, 0, 0, 0]], np.float32)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy._core import csr
+from nodecopy._core import arrays as csr
 from nodecopy.errors import InputError
-from nodecopy.recommend.constrained_ridge import (
+from nodecopy.recommend.algebra import (
     co_occurrence_pair,
     co_occurrences,
     invert_regularised,

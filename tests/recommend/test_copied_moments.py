@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 
 from nodecopy import Interactions, Jaccard
-from nodecopy._core import csr
-from nodecopy.recommend import dense_algebra
-from nodecopy.recommend.copied_moments import copied_moments
+from nodecopy._core import arrays as csr
+from nodecopy.recommend import algebra as dense_algebra
+from nodecopy.recommend.algebra import copied_moments
 from nodecopy.recommend.copy_ease import donor_matrix
 from tests.contracts.recommenders import tastes
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from nodecopy import Interactions, Jaccard, copying, datasets
-from nodecopy._core.worker_pools import create_pool
-from nodecopy.copying import jaccard
+from nodecopy._core.parallel import create_pool
+from nodecopy.copying import donors as jaccard
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, dense_algebra
+from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend import algebra as dense_algebra
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from tests.contracts.recommenders import tastes
 

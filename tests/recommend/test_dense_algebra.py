@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy.recommend import EASE
-from nodecopy.recommend.constrained_ridge import solve_constrained
-from nodecopy.recommend.dense_algebra import NumpyAlgebra, row_blocks
+from nodecopy.recommend.algebra import NumpyAlgebra, row_blocks, solve_constrained
 from nodecopy.recommend.torch_algebra import TorchAlgebra
 from tests.contracts.recommenders import tastes
 

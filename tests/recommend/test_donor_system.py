@@ -14,10 +14,11 @@ import nodecopy
 from nodecopy import Interactions
 from nodecopy.copying import Jaccard
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.recommend import EASE, CopyEASE, ItemKNN, donor_system
-from nodecopy.recommend.copied_moments import copied_moments
+from nodecopy.recommend import EASE, CopyEASE, ItemKNN
+from nodecopy.recommend import ease as donor_system
+from nodecopy.recommend.algebra import copied_moments
 from nodecopy.recommend.copy_ease import donor_matrix
-from nodecopy.recommend.donor_system import DonorSystem
+from nodecopy.recommend.ease import DonorSystem
 
 USER, ITEM, REGULARISATION = 3, 2, 2.0
 

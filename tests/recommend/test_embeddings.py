@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodecopy.recommend.embeddings import cosines
+from nodecopy.recommend.base import cosines
 
 
 def test_cosines_of_some_embeddings_with_all() -> None:

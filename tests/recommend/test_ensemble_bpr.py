@@ -9,8 +9,9 @@ from scipy import special
 from nodecopy import Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, EnsembleBPR, LightGCN, ensemble_bpr
-from nodecopy.recommend.ensemble_bpr import EnsembleSeeds
+from nodecopy.recommend import EASE, EnsembleBPR, LightGCN
+from nodecopy.recommend import ensembles as ensemble_bpr
+from nodecopy.recommend.ensembles import EnsembleSeeds
 from tests.contracts.recommenders import tastes
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 4, "batch_size": 64, "learning_rate": 0.02}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy.recommend import Contributions, Explanation
-from nodecopy.recommend.explanations import largest_contributions
+from nodecopy.recommend.base import largest_contributions
 
 IDS, VALUES = np.array(["a", "b", "c", "d"]), np.array([0.5, 0.0, -1.0, 0.5])
 

@@ -9,7 +9,8 @@ import pytest
 
 from nodecopy import Interactions, load
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.recommend import IALS, Recommender, ials
+from nodecopy.recommend import IALS, Recommender
+from nodecopy.recommend import als as ials
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 
 needs_implicit = pytest.mark.skipif(

@@ -9,8 +9,9 @@ import pytest
 
 from nodecopy import Interactions, Jaccard, datasets
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, incremental
-from nodecopy.recommend.incremental import append_interactions
+from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend import ease as incremental
+from nodecopy.recommend.ease import append_interactions
 from tests.contracts.recommenders import tastes
 
 MODELS = [

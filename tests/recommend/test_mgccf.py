@@ -8,7 +8,7 @@ from scipy import sparse
 
 from nodecopy.errors import InputError
 from nodecopy.recommend import MGCCF
-from nodecopy.recommend.similarity import above_threshold
+from nodecopy.recommend.baselines import above_threshold
 from tests.contracts.recommenders import tastes
 
 

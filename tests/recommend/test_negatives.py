@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy.recommend.negatives import NegativeSampler, forbid_likely_pairs
+from nodecopy.recommend.bpr import NegativeSampler, forbid_likely_pairs
 from tests.strategies import matrices
 
 

@@ -12,8 +12,8 @@ from nodecopy import Interactions, Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr
-from nodecopy.recommend.ensemble_bpr import EnsembleSeeds
-from nodecopy.recommend.negatives import NegativeSampler
+from nodecopy.recommend.bpr import NegativeSampler
+from nodecopy.recommend.ensembles import EnsembleSeeds
 from tests.contracts.recommenders import tastes
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 4, "batch_size": 64, "learning_rate": 0.02}

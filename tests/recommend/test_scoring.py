@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy import Interactions
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, EmbeddingRecommender, Recommender
-from nodecopy.recommend.scoring import fit_copy
+from nodecopy.recommend.base import fit_copy
 from tests.contracts.recommenders import tastes
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy.recommend import similarity
+from nodecopy.recommend import baselines as similarity
 from tests.strategies import matrices
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy.recommend import sparse_kernels
-from nodecopy.recommend.sparse_kernels import largest_products, largest_sums, solve_neighbourhoods
+from nodecopy.recommend import sparse_ridge as sparse_kernels
+from nodecopy.recommend.sparse_ridge import largest_products, largest_sums, solve_neighbourhoods
 
 
 @settings(deadline=None)

@@ -11,7 +11,9 @@ import pytest
 import nodecopy
 from nodecopy import Interactions, datasets
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, copied_moments, copy_ease, dense_algebra, ease
+from nodecopy.recommend import EASE, CopyEASE, copy_ease, ease
+from nodecopy.recommend import algebra as copied_moments
+from nodecopy.recommend import algebra as dense_algebra
 from nodecopy.recommend.sparse_ridge import solve_sparse, sparse_moments
 from tests.contracts.recommenders import tastes
 

@@ -9,9 +9,10 @@ import pytest
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, IALS, CopyEASE, copied_moments, copy_ease, dense_algebra
-from nodecopy.recommend.constrained_ridge import solve_constrained
-from nodecopy.recommend.dense_algebra import NumpyAlgebra
+from nodecopy.recommend import EASE, IALS, CopyEASE, copy_ease
+from nodecopy.recommend import algebra as copied_moments
+from nodecopy.recommend import algebra as dense_algebra
+from nodecopy.recommend.algebra import NumpyAlgebra, solve_constrained
 from nodecopy.recommend.torch_algebra import TorchAlgebra
 from tests.contracts.recommenders import tastes
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend.training_ids import IGNORE, align, find_ids, history_rows, one_hot
+from nodecopy.recommend.base import IGNORE, align, find_ids, history_rows, one_hot
 
 IDS = np.array([30, 10, 20])
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from nodecopy import Interactions, Jaccard, datasets
-from nodecopy._core.progress import report_progress
+from nodecopy._core.parallel import report_progress
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.recommend import EASE, CopyEASE, dense_algebra, tuning
+from nodecopy.recommend import EASE, CopyEASE, tuning
+from nodecopy.recommend import algebra as dense_algebra
 from nodecopy.recommend.torch_algebra import TorchAlgebra
 from nodecopy.recommend.tuning import ScoredSettings
 from tests.contracts.recommenders import tastes

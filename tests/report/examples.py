@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
-from nodecopy.report import page_sections
+from nodecopy.report import page as page_sections
 from nodecopy.report.attacked_node import AttackedNode, Stage
-from nodecopy.report.classification_section import classification_section
-from nodecopy.report.evaluations import Evaluation
-from nodecopy.report.page_sections import CopiedSample, Section, copied_samples
-from nodecopy.report.recommendation_section import recommendations_section
-from nodecopy.report.result_tables import result_tables_section
+from nodecopy.report.evaluations import PageEvaluation
+from nodecopy.report.page import CopiedSample, Section, copied_samples, result_tables_section
+from nodecopy.report.sections import classification_section, recommendations_section
 
 CRAFTED = (
     "</script><script>window.broken = true</script>",
@@ -132,7 +130,7 @@ def every_section(folder: Path) -> list[Section]:
     interactions = log()
     model = NodeCopying(SameLabel()).fit(observed)
     truth = np.repeat([0, 1], N_NODES // 2)
-    evaluations = {CRAFTED[1]: Evaluation(prediction.probabilities, truth, uncertainty.total)}
+    evaluations = {CRAFTED[1]: PageEvaluation(prediction.probabilities, truth, uncertainty.total)}
     return [
         page_sections.graphs_section(
             "The graph",

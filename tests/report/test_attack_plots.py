@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.report.attack_plots import EDGE_COLOURS, MAX_NEIGHBOURS, TRUE_CLASS, draw_attacked_node
+from nodecopy.report.plots import EDGE_COLOURS, MAX_NEIGHBOURS, TRUE_CLASS, draw_attacked_node
 
 pytest.importorskip("matplotlib")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.report import classification_section
+from nodecopy.report import sections as classification_section
 from tests.report import examples
 
 

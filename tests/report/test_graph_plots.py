@@ -7,7 +7,7 @@ from scipy import sparse
 
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
-from nodecopy.report.graph_plots import NEW_EDGE, OBSERVED_EDGE, draw_graphs
+from nodecopy.report.plots import NEW_EDGE, OBSERVED_EDGE, draw_graphs
 
 pytest.importorskip("matplotlib")
 

@@ -11,8 +11,8 @@ import pytest
 from nodecopy import Graph, compare, datasets
 from nodecopy.errors import InputError
 from nodecopy.inference import BootstrapResult, Estimate, Problem
-from nodecopy.report import page_sections
-from nodecopy.report.page_sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample
+from nodecopy.report import page as page_sections
+from nodecopy.report.page import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample
 from tests.report import examples
 
 

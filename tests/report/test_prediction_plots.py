@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.report.prediction_plots import certainty_curve, draw_accuracy_by_certainty
+from nodecopy.report.plots import certainty_curve, draw_accuracy_by_certainty
 
 
 def test_the_curve_counts_hits_among_the_most_certain() -> None:

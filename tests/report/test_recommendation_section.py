@@ -9,8 +9,8 @@ from nodecopy import datasets
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend import IALS, CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
-from nodecopy.report import recommendation_section
-from nodecopy.report.recommendation_section import recommendations_section
+from nodecopy.report import sections as recommendation_section
+from nodecopy.report.sections import recommendations_section
 from tests.report import examples
 
 LIBRARY = datasets.load("library")

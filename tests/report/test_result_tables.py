@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.report.result_tables import DATASETS, result_tables_section
+from nodecopy.report.page import DATASETS, result_tables_section
 from tests.report import examples
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from nodecopy.report.rounding import round_all, round_number, to_texts
+from nodecopy.report.headlines import round_all, round_number, to_texts
 
 
 def test_numbers_are_short_in_json() -> None:

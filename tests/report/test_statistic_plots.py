@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.report.statistic_plots import (
+from nodecopy.report.plots import (
     HIGHLIGHTED,
     OTHER,
     StatisticSamples,

@@ -13,7 +13,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy import Graph, NodeCopying, SameLabel
-from nodecopy.experiments.known_networks import KnownNetwork
+from nodecopy.experiments.data import KnownNetwork
 from nodecopy.inference import NodeBootstrap, edge_count_variance
 from nodecopy.inference.diagnosis import node_variance_factor
 from tests.inference.known_graphs import draw_graph, two_blocks

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
+from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 
@@ -29,3 +32,87 @@ def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], N
     with one_blas_thread():
         u, s, vt = svds(matrix, k=rank, v0=start)
     return u, s, vt
+
+
+# Newton's method for logistic regression.
+
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def fit_logistic(
+    derivatives: Callable[[Floats], tuple[Floats, Floats]],
+    start: Floats,
+    *,
+    max_steps: int,
+    logit_change: Callable[[Floats], float] | None = None,
+    tolerance: float = 0.0,
+) -> Floats:
+    """Maximise the log-likelihood of a logistic regression.
+
+    Parameters
+    ----------
+    derivatives
+        Maps weights to the gradient and the negative Hessian of the log-likelihood.
+    start
+        Initial weights.
+    max_steps
+        Largest number of Newton steps; all of them are taken if ``logit_change`` is not given.
+    logit_change
+        Maps a step to an upper bound on the change of any logit. With it, steps are damped so that each
+        increases the likelihood (Sun and Tran-Dinh, 2019, on generalised self-concordant functions); close to
+        the maximum they are full Newton steps.
+    tolerance
+        Stop after a step whose ``logit_change`` is smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> y = np.array([0.0, 1.0, 1.0, 1.0])
+    >>> def derivatives(weights):
+    ...     p = 1 / (1 + np.exp(-x @ weights))
+    ...     return x.T @ (y - p) - weights, x.T @ (x * (p * (1 - p))[:, None]) + np.eye(2)
+    >>> fit_logistic(derivatives, np.zeros(2), max_steps=20).round(3).tolist()
+    [0.376, 0.562]
+    """
+    weights = start
+    for _ in range(max_steps):
+        gradient, curvature = derivatives(weights)
+        step = np.asarray(np.linalg.solve(curvature, gradient), np.float64)
+        change = 0.0 if logit_change is None else logit_change(step)
+        weights = weights + step * (math.log1p(change) / change if change else 1.0)
+        if logit_change is not None and change < tolerance:
+            break
+    return weights
+
+
+def fit_penalised_logistic(inputs: Floats, outcomes: Floats, *, penalty: float, max_steps: int) -> Floats:
+    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``.
+
+    Parameters
+    ----------
+    inputs
+        ``[n, n_inputs]``; an intercept is a column of ones, and is penalised as well.
+    outcomes
+        Zeros and ones.
+    penalty
+        Strength of the penalty.
+    max_steps
+        Number of Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> fit_penalised_logistic(x, np.array([0.0, 1, 1, 1]), penalty=1.0, max_steps=20).round(3).tolist()
+    [0.376, 0.562]
+    """
+    curvature = penalty * np.eye(inputs.shape[1])
+
+    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
+        p = expit(inputs @ weights)
+        gradient = inputs.T @ (outcomes - p) - curvature @ weights
+        return gradient, inputs.T @ (inputs * (p * (1 - p))[:, None]) + curvature
+
+    return fit_logistic(derivatives, np.zeros(inputs.shape[1]), max_steps=max_steps)

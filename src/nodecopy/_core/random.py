@@ -29,7 +29,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.validation import show
+from nodecopy._core.checks import show
 from nodecopy.errors import InputError
 
 Rng: TypeAlias = int | np.integer[Any] | SeedSequence | Generator | None

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.params import Configurable
+from nodecopy._core.checks import MAX_COUNT, check_callable, check_unique, show
+from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import MAX_COUNT, check_callable, check_unique, show
-from nodecopy.attacks.edits import Edits, check_attackable
-from nodecopy.attacks.perturbation import Perturbation
-from nodecopy.conversion import as_graph
+from nodecopy.attacks.perturbation import Edits, Perturbation, check_attackable
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io import as_graph
 
 Nodes: TypeAlias = NDArray[np.int64]
 Budget: TypeAlias = int | float | str

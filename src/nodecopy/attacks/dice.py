@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.checks import check_choice
 from nodecopy._core.random import Rng, generator, seed_sequence
-from nodecopy._core.validation import check_choice
 from nodecopy.attacks.base import (
     Attack,
     Budget,
@@ -22,11 +22,10 @@ from nodecopy.attacks.base import (
     check_budget,
     check_labels,
 )
-from nodecopy.attacks.edits import Edits, check_attackable
-from nodecopy.attacks.perturbation import Perturbation
-from nodecopy.conversion import as_graph
+from nodecopy.attacks.perturbation import Edits, Perturbation, check_attackable
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io import as_graph
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -164,3 +163,34 @@ def _draw_external_pairs(
         _, first = np.unique(both, axis=0, return_index=True)
         pairs = both[np.sort(first)][:n_pairs]
     return pairs
+
+
+# Random flips, the attack that uses no knowledge.
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RandomFlips(TargetedAttack):
+    """Flip random pairs of the target and another node, which nearly always adds an edge.
+
+    The default budget is the target's degree. At most all pairs of the target are flipped.
+
+    Parameters
+    ----------
+    together
+        Whether targets are attacked one after another in one graph, or each alone.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import RandomFlips
+    >>> club = datasets.load("karate")
+    >>> RandomFlips().attack(club, [0], budget=3, rng=0).spent.tolist()
+    [3]
+    """
+
+    together: bool = True
+
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        others = np.delete(np.arange(edits.graph.n_nodes), target)
+        for other in rng.choice(others, min(budget, len(others)), replace=False).tolist():
+            edits.flip(target, other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,310 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import check_integer, check_numbers
-from nodecopy.attacks.base import Nodes, TargetedAttack
-from nodecopy.attacks.degree_test import DegreeTest
-from nodecopy.attacks.edits import Edits
-from nodecopy.attacks.linear_logits import LinearLogits
-from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights, surrogate_features
+from nodecopy._core.checks import check_choice, check_integer, check_numbers, check_unique
+from nodecopy.attacks.base import Nodes, TargetedAttack, check_labels
+from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
+from nodecopy.features.scaling import FEATURE_SCALINGS, FeatureScaling
+from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
+from nodecopy.nn.networks import KIPF, Networks, Recipe
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.training import Targets, check_device, train
+
+# Exact logits of a linear graph network after any one flip, in closed form.
+
+
+class LinearLogits(Edits):
+    """Edits of a graph that update the sums from which the logits of a linear network are computed.
+
+    Parameters
+    ----------
+    graph
+        The clean graph.
+    features
+        Its features, as the network takes them.
+    weights
+        The weights W of the network, ``[n_features, n_classes]``.
+    """
+
+    def __init__(self, graph: Graph, features: sparse.csr_array, weights: NDArray[np.float64]) -> None:
+        super().__init__(graph)
+        self.features, self.weights = features, weights
+        self.Y = np.asarray(features @ weights)
+        self.d = self.degrees + 1.0
+        scaled = self.Y / np.sqrt(self.d)[:, None]
+        self.S = graph.adjacency.astype(np.float64) @ scaled + scaled
+
+    def flip(self, first: int, second: int) -> None:
+        # A node contributes to its own row and its neighbours' rows of S: subtract its contribution,
+        # flip, and add it again with its new scale. This also adds or removes the edge itself.
+        for node in (first, second):
+            self._add_contribution(node, -1)
+        super().flip(first, second)
+        self.d[[first, second]] = self.degrees[[first, second]] + 1.0
+        for node in (first, second):
+            self._add_contribution(node, 1)
+
+    def flip_feature(self, node: int, feature: int) -> None:
+        sign = -1 if self.has_feature(node)[feature] else 1
+        super().flip_feature(node, feature)
+        self._add_contribution(node, -1)
+        self.Y[node] += sign * self.weights[feature]
+        self._add_contribution(node, 1)
+
+    def has_feature(self, node: int) -> NDArray[np.bool_]:
+        """Return a mask of the features that a node has after the flips."""
+        has = np.zeros(self.features.shape[1], bool)
+        own = slice(self.features.indptr[node], self.features.indptr[node + 1])
+        has[self.features.indices[own][self.features.data[own] != 0]] = True
+        for changed, feature in self.feature_flips:
+            if changed == node:
+                has[feature] ^= True
+        return has
+
+    def logits(self, u: int) -> NDArray[np.float64]:
+        """Return the logits at a node."""
+        inside = self._closed_neighbourhood(u)
+        total = (self.S[inside] / self.d[inside, None]).sum(axis=0)
+        return np.asarray(total / np.sqrt(self.d[u]))
+
+    def after_flips(self, u: int, m: int) -> NDArray[np.float64]:
+        """Return the logits at ``u`` after a flip of (m, n), for every n, ``[n_nodes, n_classes]``.
+
+        Row m has no meaning; where m is not u, row u has none either.
+        """
+        d, Y, S = self.d, self.Y, self.S
+        scale = 1 / np.sqrt(d)
+        inside = self._closed_neighbourhood(u)
+        member = np.zeros(len(d))  # of u's closed neighbourhood
+        member[inside] = 1
+        has = np.zeros(len(d))  # the edge (m, n) before the flip
+        has[self.neighbours(m)] = 1
+        change = 1 - 2 * has
+        d_m, d_n = d[m] + change, d + change
+        scale_m, scale_n = 1 / np.sqrt(d_m), 1 / np.sqrt(d_n)
+        common = self.common(u)
+        # Rows of S to which m or n contributes, except the rows of m and n, which follow below.
+        others_m = (scale_m - scale[m]) * (common[m] - member[m] / d[m] - has * member / d)
+        others_n = (scale_n - scale) * (common - member / d - has * member[m] / d[m])
+        # m and n themselves; a flip at u itself decides whether n is a neighbour of u.
+        member_after = 1 - has if m == u else member
+        keep_n = member_after / d_n
+        keep_m = member[m] / d_m
+        edge_n = (1 - has) * scale_n - has * scale
+        edge_m = (1 - has) * scale_m - has * scale[m]
+        of_Y_m = others_m + keep_m * (scale_m - scale[m]) + keep_n * edge_m
+        of_Y_n = others_n + keep_n * (scale_n - scale) + keep_m * edge_n
+        total = (S[inside] / d[inside, None]).sum(axis=0) + np.outer(of_Y_m, Y[m])
+        total += np.outer(keep_m - member[m] / d[m], S[m])
+        total += of_Y_n[:, None] * Y + (keep_n - member / d)[:, None] * S
+        u_scale = scale_m if m == u else scale[u]
+        return np.asarray(total * np.broadcast_to(u_scale, len(d))[:, None])
+
+    def common(self, u: int) -> NDArray[np.float64]:
+        """Return for every node x the sum of 1 / d_k over nodes k at most one step from both u and x."""
+        inside = self._closed_neighbourhood(u)
+        reached = [self._closed_neighbourhood(k) for k in inside.tolist()]
+        weights = np.repeat(1 / self.d[inside], [len(nodes) for nodes in reached])
+        return np.bincount(np.concatenate(reached), weights, len(self.d)).astype(np.float64, copy=False)
+
+    def _add_contribution(self, node: int, sign: int) -> None:
+        """Add a node's contribution to the rows of S, or subtract it."""
+        self.S[self._closed_neighbourhood(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
+
+    def _closed_neighbourhood(self, node: int) -> NDArray[np.int64]:
+        """Return a node and its neighbours."""
+        return np.append(self.neighbours(node), node)
+
+
+# Nettack's test that flips leave the degree distribution unchanged: one power law, or two?
+
+
+MIN_DEGREE = 2
+"""Smallest degree that the power law describes."""
+MAX_RATIO = 0.004
+"""Largest likelihood ratio that is not noticed: the chi-square quantile of probability 0.05."""
+
+
+class DegreeTest:
+    """Likelihood-ratio test of the degrees after a flip against those before the attack on a target.
+
+    Parameters
+    ----------
+    degrees
+        The degrees before the attack on the target.
+    """
+
+    def __init__(self, degrees: NDArray[Any]) -> None:
+        counted = degrees[degrees >= MIN_DEGREE]
+        self._start = len(counted), float(np.log(counted).sum())
+        self._now = self._start
+
+    def passes(self, first: Any, second: Any, change: Any) -> NDArray[np.bool_]:
+        """Return whether flips would pass unnoticed; arguments as in :meth:`ratio`."""
+        return np.asarray(self.ratio(first, second, change) < MAX_RATIO)
+
+    def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:
+        """Return the likelihood ratio after each of some alternative flips.
+
+        Parameters
+        ----------
+        first, second
+            Degrees of both ends before the flip.
+        change
+            1 where the flip adds an edge, -1 where it removes one.
+        """
+        n, log_sum = self._after(first, second, change)
+        n_start, start = self._start
+        separate = _log_likelihood(n, log_sum) + _log_likelihood(n_start, start)
+        return np.asarray(2 * (separate - _log_likelihood(n + n_start, log_sum + start)))
+
+    def record(self, first: int, second: int, change: int) -> None:
+        """Take into account a flip that is made; arguments as in :meth:`ratio`."""
+        n, log_sum = self._after(np.array([first]), np.array([second]), np.array([change]))
+        self._now = int(n[0]), float(log_sum[0])
+
+    def _after(self, first: Any, second: Any, change: Any) -> tuple[Any, Any]:
+        """Return the number of counted degrees and the sum of their logarithms after a flip."""
+        n, log_sum = self._now
+        for degree in (first, second):
+            n = n + _counts(degree + change) - _counts(degree)
+            log_sum = log_sum + _logs(degree + change) - _logs(degree)
+        return n, log_sum
+
+
+def _counts(degree: Any) -> Any:
+    return (degree >= MIN_DEGREE).astype(np.int64)
+
+
+def _logs(degree: Any) -> Any:
+    return np.log(np.where(degree >= MIN_DEGREE, degree, 1))
+
+
+def _log_likelihood(n: Any, log_sum: Any) -> Any:
+    """Return the log-likelihood of n degrees with that sum of logarithms under the best power law."""
+    n = np.asarray(n, np.float64)
+    # Without any counted degree the likelihood is one.
+    alpha = 1 + np.divide(n, log_sum - n * np.log(MIN_DEGREE - 0.5), out=np.ones_like(n), where=n > 0)
+    return n * np.log(alpha) + n * alpha * np.log(MIN_DEGREE) - (alpha + 1) * log_sum
+
+
+# The surrogate models that an attacker trains.
+
+
+PURPOSE = "for the attacker's surrogate"
+"""What features are scaled for, in messages."""
+LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)
+"""Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateLabels:
+    """The training nodes of a surrogate and the classes of all nodes.
+
+    Parameters
+    ----------
+    codes
+        Class number of every node, -1 where it has no label.
+    names
+        Names of the classes.
+    train
+        Nodes on which the surrogate is trained.
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+    train: Nodes
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return len(self.names)
+
+    @classmethod
+    def from_graph(
+        cls, graph: Graph, targets: Nodes, train: ArrayLike | None, attack: str
+    ) -> SurrogateLabels:
+        """Check a graph and the training nodes; errors name the ``attack``."""
+        labels = check_labels(graph, targets, attack)
+        if graph.features is None or not graph.features.shape[1]:
+            raise InputError(f"graph must have features for {attack}; this one has none.")
+        n_labels = len(class_codes(labels)[0])
+        if n_labels < 2:
+            raise InputError(f"graph must have labels of at least two classes for {attack}; got {n_labels}.")
+        labelled = np.flatnonzero(labels != UNLABELLED)
+        if train is None:
+            nodes = np.setdiff1d(labelled, targets)
+        else:
+            nodes = graph.positions(train, "train")
+            check_unique(nodes, "train")
+        unlabelled = nodes[labels[nodes] == UNLABELLED]
+        if len(unlabelled):
+            node_id = graph.node_ids[unlabelled].tolist()[0]
+            raise InputError(
+                f"train must hold labelled nodes; got the node with id {node_id!r}, which has no label."
+            )
+        classes, codes = training_classes(graph, labelled if train is None else nodes)
+        names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
+        if len(left_out := targets[codes[targets] == UNLABELLED]):
+            node_id = graph.node_ids[left_out].tolist()[0]
+            raise InputError(
+                f"targets must be of classes that some training node has, for {attack}; got the node with id "
+                f"{node_id!r}. Add a node of its class to train."
+            )
+        return cls(codes, tuple(map(str, names)), nodes)
+
+
+def linear_weights(
+    graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence
+) -> NDArray[np.float64]:
+    """Train the surrogate Â²XW on the clean graph and return W, ``[n_features, n_classes]``.
+
+    ``features`` is X, in single precision. Only the training rows of Â²X are needed, and two linear layers
+    are one.
+    """
+    matrix = sparse.csr_array(normalise_adjacency(graph.adjacency))
+    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))
+    rows = np.arange(len(labels.train))
+    first, second = _train_weights(LINEAR, inputs, None, rows, labels, seed)
+    return np.asarray(first @ second)
+
+
+def gcn_weights(
+    graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence, device: str
+) -> list[NDArray[np.float64]]:
+    """Train a GCN with the settings of Kipf and Welling on the clean graph; return both layers."""
+    matrix = normalise_adjacency(graph.adjacency)
+    return _train_weights(KIPF, features, matrix, labels.train, labels, seed, device)
+
+
+def surrogate_features(graph: Graph, kind: str, counts: str, owner: str) -> sparse.csr_array:
+    """Return the features of a surrogate in single precision; ``"auto"`` scales word counts as ``counts``."""
+    check_choice(kind, f"scale of {owner}", FEATURE_SCALINGS)
+    scaling = FeatureScaling.fit(
+        graph.features, kind, encoder=graph.feature_encoder, counts=counts, name="scale", purpose=PURPOSE
+    )
+    return scaling.apply(graph.features)
+
+
+def _train_weights(
+    recipe: Recipe,
+    features: sparse.csr_array,
+    matrix: sparse.csr_array | None,
+    rows: Nodes,
+    labels: SurrogateLabels,
+    seed: SeedSequence,
+    device: str = "cpu",
+) -> list[NDArray[np.float64]]:
+    missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
+    if len(missing):
+        name = labels.names[missing[0]]
+        raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
+    torch_device = check_device(device)
+    networks = Networks.initialise(recipe, SparseStack([features], torch_device), labels.n_classes, [seed])
+    targets = Targets([rows], [labels.codes[labels.train]], torch_device)
+    train(networks, [] if matrix is None else [matrix], targets)
+    return [weight[0].detach().cpu().numpy().astype(np.float64) for weight in networks.weights]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -13,16 +13,226 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
-from nodecopy._core.atomic_files import atomic_write
-from nodecopy._core.csr import freeze
-from nodecopy._core.file_limits import open_archive
-from nodecopy._core.formats import TABLES, PathLike, format_of, reading
-from nodecopy._core.validation import check_indices, check_unique
-from nodecopy.attacks.edits import WHOLE_GRAPH, Edits, check_attackable, flip_entries
-from nodecopy.attacks.flip_tables import read_flips, write_flips
-from nodecopy.conversion import as_graph
+from nodecopy._core.arrays import IntArray, Rows, freeze
+from nodecopy._core.checks import check_indices, check_integer, check_type, check_unique, open_archive
+from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, reading
+from nodecopy._core.messages import Hint, add_escaped
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.io import as_graph
+from nodecopy.io.tables import Table, read_table, write_table
+
+# The edges of a graph while an attack flips them.
+
+
+WHOLE_GRAPH = -1
+"""Owner of the flips of an attack on the whole graph."""
+
+
+class Edits:
+    """A graph and the flips made so far.
+
+    Attributes
+    ----------
+    graph
+        The clean graph.
+    degrees
+        The degrees after the flips.
+    owner
+        The target for which flips are being made, ``-1`` for the whole graph.
+    flips, is_added, owners
+        Pairs of nodes in the order in which they were flipped, whether each flip added an edge, and
+        its owner.
+    feature_flips, feature_owners
+        The same for pairs (node, feature).
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import Edits
+    >>> edits = Edits(datasets.load("karate"))
+    >>> edits.flip(5, 0)
+    >>> edits.is_added, edits.neighbours(5).tolist()
+    ([False], [6, 10, 16])
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph: Graph = check_type(graph, Graph, "graph of Edits", "a Graph")
+        self.degrees = graph.degrees.astype(np.int64)
+        self.owner = WHOLE_GRAPH
+        self.flips: list[tuple[int, int]] = []
+        self.is_added: list[bool] = []
+        self.owners: list[int] = []
+        self.feature_flips: list[tuple[int, int]] = []
+        self.feature_owners: list[int] = []
+        self._changed_rows: dict[int, IntArray] = {}
+
+    def neighbours(self, node: int) -> IntArray:
+        """Return the neighbours of a node after the flips, in ascending order."""
+        rows = self.graph.rows
+        node = check_integer(node, "node", low=0, high=rows.n_rows - 1)
+        unchanged = rows.indices[rows.indptr[node] : rows.indptr[node + 1]]
+        return self._changed_rows.get(node, unchanged)
+
+    def has_edge(self, first: int, second: int) -> bool:
+        """Return whether two nodes are neighbours after the flips."""
+        neighbours = self.neighbours(first)
+        second = check_integer(second, "node", low=0, high=self.graph.n_nodes - 1)
+        position = np.searchsorted(neighbours, second)
+        return bool(position < len(neighbours) and neighbours[position] == second)
+
+    def flip(self, first: int, second: int) -> None:
+        """Remove the edge between two nodes if there is one, add it otherwise."""
+        last = self.graph.n_nodes - 1
+        first, second = (check_integer(node, "node of flip", low=0, high=last) for node in (first, second))
+        if first == second:
+            raise InputError(f"nodes of flip must be two different nodes; got {first} twice.")
+        is_added = not self.has_edge(first, second)
+        for node, other in ((first, second), (second, first)):
+            neighbours = self.neighbours(node)
+            position = int(np.searchsorted(neighbours, other))
+            self._changed_rows[node] = (
+                np.insert(neighbours, position, other) if is_added else np.delete(neighbours, position)
+            )
+            self.degrees[node] += 1 if is_added else -1
+        self.flips.append((first, second))
+        self.is_added.append(is_added)
+        self.owners.append(self.owner)
+
+    def flip_feature(self, node: int, feature: int) -> None:
+        """Remove a binary feature from a node if it has it, add it otherwise."""
+        if self.graph.features is None:
+            raise InputError("graph of flip_feature must have features; got none.")
+        last = [size - 1 for size in self.graph.features.shape]
+        node = check_integer(node, "node of flip_feature", low=0, high=last[0])
+        feature = check_integer(feature, "feature of flip_feature", low=0, high=last[1])
+        self.feature_flips.append((node, feature))
+        self.feature_owners.append(self.owner)
+
+    def adjacency(self) -> sparse.csr_array:
+        """Return the adjacency after the flips."""
+        return flip_entries(self.graph.rows, np.array(self.flips, np.int64).reshape(-1, 2)).csr
+
+
+def flip_entries(rows: Rows, flips: NDArray[np.int64]) -> Rows:
+    """Return binary, symmetric rows with pairs flipped in turn; a pair flipped twice stays as it was."""
+    ends = np.concatenate([flips, flips[:, ::-1]])
+    times = sparse.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=rows.csr.shape)
+    times.data %= 2
+    matrix = sparse.csr_array(abs(rows.csr - times.astype(np.float32)))
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return Rows.canonical(matrix.indptr, matrix.indices, None, rows.n_columns)
+
+
+def check_attackable(graph: Graph) -> None:
+    """Raise an error unless a graph is undirected and binary."""
+    if graph.directed:
+        raise InputError(
+            "graph must be undirected to be attacked; got a directed one.",
+            Hint("{} makes it undirected.", **{"graph.undirected()": ...}),
+        )
+    if graph.is_weighted:
+        raise InputError(
+            "graph must be binary to be attacked, since a flip adds an edge or removes it; got a weighted "
+            "one.",
+            Hint("{} forgets the weights.", **{"graph.replace(adjacency=graph.adjacency > 0)": ...}),
+            Hint("A file is read without weights by {}.", weight=""),
+        )
+
+
+# Edge flips as tables: one row per flip, with the ids of its nodes.
+
+
+CHANGES = ("remove", "add")
+"""What the column ``change`` holds, by whether an edge is added."""
+
+
+def write_flips(
+    path: PathLike,
+    node_ids: NDArray[Any],
+    flips: NDArray[np.int64],
+    is_added: NDArray[np.bool_],
+    owners: NDArray[np.int64],
+    *,
+    spreadsheet: bool = False,
+) -> None:
+    """Write the columns first, second, change and target; flips of the whole graph have no target."""
+    columns: dict[str, NDArray[Any] | None] = {
+        "first": node_ids[flips[:, 0]],
+        "second": node_ids[flips[:, 1]],
+        "change": np.array(CHANGES)[is_added.astype(int)],
+        "target": None if (owners == WHOLE_GRAPH).any() else node_ids[owners],
+    }
+    write_table(path, columns, spreadsheet=spreadsheet)
+
+
+def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]:
+    """Return the edits of a graph that a table describes, and the targets in order of appearance.
+
+    The column ``change`` may be missing: an edge that exists is then removed, another one added. If a change
+    is repeated, the targets were attacked each alone, and there is one record for each of them.
+    """
+    table = read_table(path, lambda first, below: True)
+    position = add_escaped({str(node): number for number, node in enumerate(graph.node_ids.tolist())})
+    pairs = np.stack([_positions(table, name, position) for name in ("first", "second")], axis=1)
+    names = table.names or []
+    owners = np.full(len(pairs), WHOLE_GRAPH)
+    if "target" in names:
+        owners = _positions(table, "target", position)
+    targets = owners[np.sort(np.unique(owners, return_index=True)[1])]
+    changes = _changes(table) if "change" in names else None
+    repeated = changes is not None and _has_repetitions(pairs, changes)
+    records = [Edits(graph)]
+    for number, (first, second) in enumerate(pairs.tolist()):
+        owner = int(owners[number])
+        if repeated and records[-1].flips and records[-1].owner != owner:
+            records.append(Edits(graph))
+        records[-1].owner = owner
+        is_added = not records[-1].has_edge(first, second)
+        if changes is not None and changes[number] != CHANGES[is_added]:
+            state = "absent" if is_added else "present"
+            raise InputError(
+                f"change in {table.where(number)} must be {CHANGES[is_added]!r}, since the edge is {state}; "
+                f"got {changes[number]!r}. Give the graph before the attack."
+            )
+        records[-1].flip(first, second)
+    return records, targets[targets != WHOLE_GRAPH]
+
+
+def _positions(table: Table, name: str, position: dict[str, int]) -> NDArray[np.int64]:
+    """Return the positions of the ids in a column."""
+    words = [str(word).strip() for word in _column(table, name)]
+    for row, word in enumerate(words):
+        if word not in position:
+            raise InputError(f"{name} in {table.where(row)} must be the id of a node; got {word!r}.")
+    return np.array([position[word] for word in words], np.int64)
+
+
+def _changes(table: Table) -> list[str]:
+    words = [str(word).strip() for word in _column(table, "change")]
+    for row, word in enumerate(words):
+        if word not in CHANGES:
+            raise InputError(f"change in {table.where(row)} must be 'add' or 'remove'; got {word!r}.")
+    return words
+
+
+def _column(table: Table, name: str) -> Sequence[Any]:
+    names = table.names or []
+    if name not in names:
+        raise InputError(f"flips must have the columns first and second; got {', '.join(names)}.")
+    return list(table.columns[names.index(name)])
+
+
+def _has_repetitions(pairs: NDArray[np.int64], changes: list[str]) -> bool:
+    """Return whether some pair is changed twice in the same way without the opposite in between."""
+    last: dict[tuple[int, ...], str] = {}
+    for pair, change in zip(map(tuple, np.sort(pairs, axis=1).tolist()), changes, strict=True):
+        if last.get(pair) == change:
+            return True
+        last[pair] = change
+    return False
+
 
 FORMATS = (*TABLES, ".npz")
 MAX_TARGETS_SHOWN = 12

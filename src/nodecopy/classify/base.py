@@ -2,27 +2,283 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+import copy
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.formats import PathLike
-from nodecopy._core.ids import check_ids
-from nodecopy._core.notices import log_decision
-from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.random import Rng
-from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_real, check_vector, type_name
-from nodecopy.classify.diagnostics import warn_if_not_calibrated, warn_if_not_learned
+from nodecopy._core.arrays import check_ids
+from nodecopy._core.checks import (
+    check_real,
+    check_sequence,
+    check_type,
+    check_unique,
+    check_vector,
+    type_name,
+)
+from nodecopy._core.estimator import Saveable
+from nodecopy._core.files import PathLike
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import Hint, log_decision, name_parameter, warn_about_data
+from nodecopy._core.random import Rng, seed_sequence
 from nodecopy.classify.ensemble import Prediction, Uncertainty
-from nodecopy.classify.trial import Trial, check_nodes, check_trials
-from nodecopy.conversion import convert_graph
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
+from nodecopy.io import convert_graph, training_nodes
 from nodecopy.metrics import TemperatureScaling
+
+# Classification problems: a graph, the nodes whose labels may be read, and a seed.
+
+
+def check_trials(trials: Any) -> list[Trial]:
+    """Return trials as a list."""
+    given = check_sequence(trials, "trials", "a list of trials")
+    return [check_type(trial, Trial, "trials", "a list of trials, Trial(graph, train)") for trial in given]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Trial:
+    """A classification problem: a graph, the nodes whose labels may be read, and a seed.
+
+    The graph's labels may hold every true label; a classifier reads those of ``train`` and ``validation``
+    only. The classes are the distinct labels of the training nodes. A class that none of them has is left out
+    with a :class:`~nodecopy.errors.DataWarning`, and its nodes count as unlabelled.
+
+    Parameters
+    ----------
+    graph
+        The observed graph.
+    train
+        Training nodes: positions, a boolean mask or node ids, of at least two classes. By default all
+        labelled nodes that are not in ``validation``.
+    validation
+        Nodes that decide when training stops, or between models; none by default. Nodes of classes that are
+        left out are dropped.
+    rng
+        Seed of everything that a classifier draws; fresh entropy by default.
+
+    Attributes
+    ----------
+    classes
+        The labels that are classes, in ascending order.
+    codes
+        The class number of every node, -1 where the graph has no label or one that is no class.
+    n_classes
+        Number of classes.
+    soft_labels, weights
+        Class probabilities and weights of the training nodes, if they have pseudo-labels
+        (:meth:`with_pseudo_labels`); otherwise ``None``.
+    predictions
+        Class probabilities of all nodes from an earlier round of self-training, for graph models that read
+        labels; otherwise ``None``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, Trial
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> trials = [Trial(club, [0, 33], rng=seed) for seed in range(3)]
+    >>> len(GCN(n_epochs=50).fit_trials(trials))
+    3
+    """
+
+    graph: Graph
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64] | None
+    rng: SeedSequence
+    classes: NDArray[np.int64] = field(init=False, repr=False)
+    codes: NDArray[np.int64] = field(init=False, repr=False)
+    n_classes: int = field(init=False)
+    soft_labels: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
+    weights: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
+    predictions: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
+
+    def __init__(
+        self,
+        graph: Graph,
+        train: ArrayLike | None = None,
+        validation: ArrayLike | None = None,
+        rng: Rng = None,
+    ) -> None:
+        train, graph = training_nodes(graph, train), convert_graph(graph, "graph")
+        if graph.labels is None:
+            raise InputError("a graph must have labels to be classified; this one has none.")
+        n_labels = len(class_codes(graph.labels)[0])
+        if n_labels < 2:
+            raise InputError(
+                f"a graph must have labels of at least two classes; got {n_labels}. Label "
+                "nodes of another class, too."
+            )
+        every = np.flatnonzero(graph.labels != UNLABELLED)
+        chosen = every if train is None else check_nodes(graph, train, "train")
+        watched = None if validation is None else check_nodes(graph, validation, "validation")
+        if train is None and watched is not None:
+            chosen = np.setdiff1d(chosen, watched)
+        if not len(chosen):
+            raise InputError("train must hold at least one node; got none.")
+        if watched is not None and len(both := np.intersect1d(chosen, watched)):
+            raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
+        if len(np.unique(graph.labels[chosen])) < 2:
+            name = np.asarray(graph.named_labels())[chosen[0]]
+            raise InputError(
+                f"train must hold nodes of at least two classes; got only class {name}. Add nodes of another."
+            )
+        classes, codes = training_classes(graph, chosen)
+        if watched is not None:
+            is_known = codes[watched] != UNLABELLED
+            if not is_known.all():
+                n_left_out = int((~is_known).sum())
+                log_decision(
+                    f"validation: nodes of a class that no training node has are left out ({n_left_out} of "
+                    f"{len(watched)})."
+                )
+            watched = watched[is_known]
+        vars(self).update(graph=graph, train=chosen, validation=watched, rng=seed_sequence(rng))
+        vars(self).update(classes=classes, codes=codes, n_classes=len(classes))
+
+    @property
+    def label_probabilities(self) -> NDArray[np.float32]:
+        """Class probabilities of the training nodes: one at the class, or those of soft pseudo-labels."""
+        if self.soft_labels is not None:
+            return self.soft_labels
+        probabilities: NDArray[np.float32] = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
+        return probabilities
+
+    def with_graph(self, graph: Graph) -> Trial:
+        """Return the same problem on a graph with the same nodes and labels and other edges or features."""
+        changed = copy.copy(self)
+        vars(changed).update(graph=graph)
+        return changed
+
+    def with_pseudo_labels(
+        self,
+        nodes: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        *,
+        soft: NDArray[np.float32] | None = None,
+        weights: NDArray[np.float32] | None = None,
+        predictions: NDArray[np.float32] | None = None,
+        rng: Rng = None,
+    ) -> Trial:
+        """Return the problem with further training nodes, whose classes are pseudo-labels.
+
+        Parameters
+        ----------
+        nodes, codes
+            The further nodes and their class numbers; ``codes`` of the new trial holds them.
+        soft
+            Class probabilities of these nodes; by default their classes are certain.
+        weights
+            Weights of all training nodes in the loss, these nodes last; equal by default. Classifiers of your
+            own may ignore weights and probabilities.
+        predictions
+            Class probabilities of all nodes, of which these classes are a part.
+        rng
+            Seed of the new trial.
+        """
+        changed, relabelled = copy.copy(self), self.codes.copy()
+        relabelled[nodes] = codes
+        train = np.concatenate([self.train, nodes])
+        if soft is not None:
+            vars(changed).update(soft_labels=np.concatenate([self.label_probabilities, soft]))
+        vars(changed).update(train=train, codes=relabelled, weights=weights, rng=seed_sequence(rng))
+        vars(changed).update(predictions=predictions)
+        return changed
+
+
+def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Return the positions of labelled nodes, each of which may be given once."""
+    chosen = graph.positions(nodes, name)
+    if len(chosen) == graph.n_nodes > 2 and chosen.max() <= 1:
+        raise InputError(
+            f"{name} must be positions, a boolean mask or node ids; got a mask of integers. "
+            f"Pass np.asarray({name}, bool)."
+        )
+    check_unique(chosen, name)
+    assert graph.labels is not None
+    unlabelled = chosen[graph.labels[chosen] == UNLABELLED]
+    if len(unlabelled):
+        raise InputError(f"{name} must hold labelled nodes; got node {unlabelled[0]}, which has no label.")
+    return chosen
+
+
+# Signs that a classifier has not learned from its training nodes.
+
+
+MAX_EXCESS = 0.2
+"""Probabilities are nearly uniform where the largest is at most this share above 1 / n_classes."""
+MIN_UNIFORM_SHARE = 0.8
+"""Share of nodes with nearly uniform probabilities from which on nothing was learned."""
+ADVICE = (
+    "Check that measurements are standardised, that training lasts long enough, and that the labels belong "
+    "to the nodes."
+)
+SETTINGS = {"features": "standardise", "n_epochs": int}
+"""Parameters to try, of classifiers that have them."""
+ADVICE_WITHOUT_FEATURES = (
+    "Check that most edges connect nodes of the same class, and that the labels belong to the nodes."
+)
+
+
+def warn_if_not_learned(
+    prediction: Prediction,
+    classes: Sequence[Any],
+    *,
+    needs_features: bool = True,
+    parameters: Collection[str] = tuple(SETTINGS),
+    owner: str = "",
+) -> None:
+    """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
+
+    The advice is about features and training only for classifiers that need features, and names only
+    ``parameters`` that can be set. If they are not those of the classifier, ``owner`` says whose they are.
+
+    A GCN on Cora, Citeseer or Pubmed with a single label per class is far from both: after its 200 epochs the
+    largest probability of the median node is 55 % to 111 % above uniform, after five epochs 1 % to 3 %. On
+    measurements of different units that are scaled by rows it is about 10 %.
+    """
+    largest = prediction.probabilities.max(axis=1)
+    n_classes = len(classes)
+    predicted = np.unique(prediction.probabilities.argmax(axis=1))
+    is_uniform = largest * n_classes - 1 <= MAX_EXCESS
+    if is_uniform.mean() >= MIN_UNIFORM_SHARE:
+        sign = (
+            f"the largest probability of {is_uniform.mean():.0%} of the nodes is at most "
+            f"{(1 + MAX_EXCESS) / n_classes:.2f}, and {1 / n_classes:.2f} would be uniform"
+        )
+    elif len(predicted) == 1:
+        name = classes[predicted[0]]
+        sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
+    else:
+        return
+    advice = ADVICE if needs_features else ADVICE_WITHOUT_FEATURES
+    settings = {name: value for name, value in SETTINGS.items() if needs_features and name in parameters}
+    call = " or ".join(name_parameter(*setting) for setting in settings.items()) + f" of {owner}"
+    hints = [Hint("Try {}.", call if owner else "", **settings)] if settings else []
+    warn_about_data(f"the classifier has learned almost nothing: {sign}. {advice}", *hints)
+
+
+def warn_if_not_calibrated(
+    scaling: TemperatureScaling, probabilities: NDArray[np.float32], codes: NDArray[np.int64]
+) -> None:
+    """Warn if the labelled nodes do not determine the temperature that was fitted to them."""
+    n, n_right = len(codes), int((probabilities.argmax(axis=1) == codes).sum())
+    if n_right in (0, n):
+        reason = f"{'all' if n_right else 'none'} of the {n} nodes are predicted correctly"
+    elif scaling.is_at_bound:
+        reason = f"it is at the bound of what is allowed ({n_right} of {n} nodes are predicted correctly)"
+    else:
+        return
+    warn_about_data(
+        f"the temperature {scaling.temperature:.3g} does not calibrate the probabilities: {reason}. "
+        "Calibrate by more labelled nodes, some of which are misclassified; dozens are needed."
+    )
 
 
 class Classifier(Saveable):
@@ -398,3 +654,32 @@ class Classifier(Saveable):
         if not isinstance(self.prediction_, Prediction):
             raise InputError(f"prediction_ must be a prediction; got {type_name(self.prediction_)}.")
         self.prediction_.check(len(ids), len(classes))
+
+
+# The children of a trial's seed: one number for each purpose of the classifiers.
+
+
+class ClassifierSeeds(IntEnum):
+    """Which child of a trial's seed serves which purpose.
+
+    The stored results of the experiments depend on these numbers, so they never change. A purpose with
+    rounds takes ``MAX_ROUNDS`` numbers, from its own on: round r adds r.
+    Numbers from 10**7 on are left to methods that train a classifier with their own seed.
+    """
+
+    NETWORKS = 0
+    """Weights and dropout masks of the networks of a round; round 0 is trained on the observed graph."""
+    LABEL_PRIOR = 1
+    """The perceptron of SBMGCN, which has one round of networks only."""
+    GRAPHS = 1000
+    """Graphs sampled in a round of BayesianGCN, or in an epoch of its online schedule."""
+    ONLINE_NETWORKS = 2000
+    """Networks of BayesianGCN's online schedule."""
+    SELF_TRAINING = 3000
+    """Rounds of SelfTraining; the child's child r is the seed of round r."""
+    GRAPH_MODEL = 10**6
+    """Fits of BayesianGCN's graph model; the child's child r belongs to round r."""
+
+
+MAX_ROUNDS = ClassifierSeeds.GRAPHS - ClassifierSeeds.NETWORKS
+"""Rounds must stay below this, or a round's networks would take the seed of sampled graphs."""

@@ -16,19 +16,24 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.hints import Hint
+from nodecopy._core.messages import Hint
 from nodecopy._core.random import child
+from nodecopy.classify.base import Trial, check_trials
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
-from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
-from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import fit_feature_scaling
-from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
+from nodecopy.nn.networks import Matrix, Networks, Recipe, fit_feature_scaling, propagation_matrix
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
-from nodecopy.nn.threads import map_on_threads
-from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train
+from nodecopy.nn.training import (
+    EarlyStopping,
+    Objective,
+    Targets,
+    TrainingCallback,
+    check_device,
+    map_on_threads,
+    train,
+)
 
 MAX_PART = 0.98
 """A larger part of the nodes is not cut out: networks then share the features of the whole graph."""

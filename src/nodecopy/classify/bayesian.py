@@ -12,23 +12,19 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from nodecopy._core.hints import Hint
+from nodecopy._core.checks import check_choice, check_integer, show
+from nodecopy._core.messages import Hint
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_choice, check_integer, show
-from nodecopy.classify.appnp import APPNP
-from nodecopy.classify.base import Classifier
+from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Trial
 from nodecopy.classify.batch import TrainingBatch, TrialBatch, fit_by_classes
-from nodecopy.classify.custom_network import CustomNetwork, wrap_factory
 from nodecopy.classify.ensemble import Ensemble, Prediction, entropy
-from nodecopy.classify.gcn import GCN
-from nodecopy.classify.network_classifier import NetworkClassifier
+from nodecopy.classify.networks import APPNP, GCN, NetworkClassifier
+from nodecopy.classify.own_networks import CustomNetwork, wrap_factory
 from nodecopy.classify.sbm_gcn import SBMGCN
-from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
-from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.models import GraphModel, check_graph_model
-from nodecopy.nn.module_training import Factory
+from nodecopy.nn.modules import Factory
 from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
 from nodecopy.nn.training import TrainingCallback
 

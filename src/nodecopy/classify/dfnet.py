@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from nodecopy._core.validation import check_integer, check_type
-from nodecopy.classify.base import Classifier
+from nodecopy._core.checks import check_integer, check_type
+from nodecopy.classify.base import Classifier, ClassifierSeeds, Trial
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.network_classifier import change_recipe
-from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.classify.trial import Trial
+from nodecopy.classify.networks import change_recipe
 from nodecopy.errors import InputError
 from nodecopy.nn.filters import FilterRecipe
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.validation import (
+from nodecopy._core.checks import (
     as_array,
     check_finite,
     check_integer,
@@ -25,12 +25,9 @@ from nodecopy._core.validation import (
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
-from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import check_features
-from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
+from nodecopy.nn.networks import Matrix, Networks, Recipe, check_features, propagation_matrix
 from nodecopy.nn.stack import SparseStack
-from nodecopy.nn.threads import map_on_threads, share_threads
-from nodecopy.nn.training import build_predictor
+from nodecopy.nn.training import build_predictor, check_device, map_on_threads, share_threads
 
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
 """The largest number of activations in a layer, and of edges, of the networks that are computed together.

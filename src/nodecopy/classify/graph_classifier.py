@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.notices import log_decision
-from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.sparse_matrices import as_csr
-from nodecopy._core.validation import check_integer, check_numbers, check_type, check_vector, is_missing, show
-from nodecopy.classify.appnp import APPNP
+from nodecopy._core.arrays import as_csr
+from nodecopy._core.checks import check_integer, check_numbers, check_type, check_vector, is_missing, show
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import log_decision
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, Uncertainty
+from nodecopy.classify.networks import APPNP
 from nodecopy.errors import InputError
-from nodecopy.features.feature_graphs import cosine_rows, graph_from_features
+from nodecopy.features.graphs import cosine_rows, graph_from_features
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import FeatureScaling
 from nodecopy.graph import UNLABELLED, Graph

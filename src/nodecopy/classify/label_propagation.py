@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision, warn_about_data
-from nodecopy._core.validation import check_integer, check_real
-from nodecopy.classify.base import Classifier
+from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.ensemble import Prediction, entropy
-from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
 

@@ -14,21 +14,17 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
+from nodecopy._core.arrays import as_matrix
+from nodecopy._core.checks import check_choice, check_real, show
 from nodecopy._core.random import child
-from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import check_choice, check_real, show
-from nodecopy.classify.base import Classifier
+from nodecopy.classify.base import Classifier, ClassifierSeeds, Trial
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.gcn import GCN
-from nodecopy.classify.network_classifier import ANY_DATA
-from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.classify.trial import Trial
+from nodecopy.classify.networks import ANY_DATA, GCN
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, is_sparse_counts
 from nodecopy.graph import Graph
-from nodecopy.nn.feature_matrices import fit_feature_scaling
-from nodecopy.nn.networks import Networks, propagation_matrix
+from nodecopy.nn.networks import Networks, fit_feature_scaling, propagation_matrix
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Targets, stack_matrices
 

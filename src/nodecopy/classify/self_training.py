@@ -10,23 +10,286 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision, mute_decisions
-from nodecopy._core.progress import track
+from nodecopy._core.arrays import as_matrix
+from nodecopy._core.checks import (
+    check_choice,
+    check_finite,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_type,
+    check_vector,
+    show,
+    type_name,
+)
+from nodecopy._core.messages import Hint, log_decision, log_decisions_once, mute_decisions
+from nodecopy._core.parallel import track
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_choice, check_integer, check_real, show
-from nodecopy.classify.base import Classifier
-from nodecopy.classify.custom_network import wrap_factory
-from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.recommended_base import N_FEW_LABELS, N_GRAPHS, NETWORKS, build_base, check_voters
-from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
-from nodecopy.classify.soft_voting import average
-from nodecopy.classify.trial import Trial, check_trials
+from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Trial, check_trials
+from nodecopy.classify.bayesian import BayesianGCN
+from nodecopy.classify.ensemble import Prediction, TrainedNetworks
+from nodecopy.classify.networks import APPNP, GCN
+from nodecopy.classify.own_networks import wrap_factory
+from nodecopy.classify.regressions import DGI, SGC
+from nodecopy.copying import DonorLaw, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy.errors import InputError
-from nodecopy.nn.devices import check_device
-from nodecopy.nn.module_training import Factory
+from nodecopy.features.scaling import explain_no_counts, is_sparse_counts, share_of_zeros
+from nodecopy.graph import Graph
+from nodecopy.nn.modules import Factory
+from nodecopy.nn.training import check_device
+
+# Soft voting: the weighted mean of the probabilities of several classifiers.
+
+
+ALLOWED = "a list of at least one classifier, such as [GCN(), SGC()]"
+
+
+@dataclass(eq=False, repr=False)
+class SoftVoting(Classifier):
+    """Classify nodes by the weighted mean of the probabilities of several classifiers.
+
+    Classifiers that err at other nodes correct each other. Their disagreement counts as epistemic
+    uncertainty.
+
+    Parameters
+    ----------
+    classifiers
+        The classifiers. Each is fitted to the same training nodes.
+    weights
+        Weights of the classifiers in the mean, at least 0; equal by default.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, SGC, SoftVoting
+    >>> digits = datasets.load("digits")
+    >>> few = datasets.label_split(digits.labels, 3, rng=0).train  # three images of each digit
+    >>> SoftVoting([GCN(n_epochs=50), SGC()], [1, 2]).fit(digits, few, rng=0).score() > 0.85
+    True
+    """
+
+    classifiers: Sequence[Classifier]
+    weights: ArrayLike | None = None
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        classifiers, weights = self._check_parameters()
+        with log_decisions_once():
+            of_classifiers = [
+                classifier.fit_trials(trials, keep_networks=keep_networks) for classifier in classifiers
+            ]
+        return [average(predictions, weights) for predictions in zip(*of_classifiers, strict=True)]
+
+    def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:
+        """Return the classifiers and their weights, which add up to one."""
+        is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
+        given: list[Classifier] = list(self.classifiers) if is_list else []
+        if not given or not all(isinstance(classifier, Classifier) for classifier in given):
+            raise InputError(f"classifiers of SoftVoting must be {ALLOWED}; got {show(self.classifiers)}.")
+        if self.weights is None:
+            return given, np.full(len(given), 1 / len(given))
+        name = "weights of SoftVoting"
+        vector = check_vector(self.weights, name, length=len(given), per="classifier")
+        weights = check_numbers(vector, name).astype(np.float64)
+        check_finite(weights, name)
+        if (weights < 0).any() or not weights.any():
+            raise InputError(f"{name} must be at least 0, and one above 0; got {show(self.weights)}.")
+        weights = weights / weights.max()  # whose sum does not overflow
+        return given, weights / weights.sum()
+
+    def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
+        if self.check_fitted().networks is None:
+            names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
+            raise InputError(
+                "graph must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
+                f"of its classifiers do; got {names}."
+            )
+        return super().predict_graph(graph)
+
+    def training_parameters(self) -> dict[str, Any]:
+        of_classifiers = [classifier.training_parameters()["parameters"] for classifier in self.classifiers]
+        return {"parameters": set().union(*of_classifiers), "owner": "its classifiers"}
+
+    def network_device(self) -> str:
+        """Return the device of the first classifier that is not on the CPU."""
+        devices = [classifier.network_device() for classifier in self._check_parameters()[0]]
+        return next((device for device in devices if device != "cpu"), "cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class VotingNetworks:
+    """The trained networks of several classifiers, whose predictions are averaged.
+
+    Parameters
+    ----------
+    networks
+        Of each classifier.
+    weights
+        Of the classifiers, which add up to one.
+    """
+
+    networks: tuple[TrainedNetworks, ...]
+    weights: NDArray[np.float64]
+
+    def predict(self, graph: Graph, device: str) -> Prediction:
+        """Return the weighted mean of the predictions on a graph."""
+        return average([networks.predict(graph, device) for networks in self.networks], self.weights)
+
+    def check(self, n_classes: int) -> None:
+        """Raise an error unless there are networks that predict, each with a weight, as in a whole file."""
+        check_type(self.networks, tuple, "networks of the vote", "a tuple of networks")
+        weights = check_vector(
+            self.weights, "weights of the vote", length=len(self.networks), per="classifier"
+        )
+        check_finite(check_numbers(weights, "weights of the vote"), "weights of the vote")
+        if not len(weights) or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
+            raise InputError(
+                f"weights of the vote must be at least 0 with a sum of 1; got {weights.tolist()}."
+            )
+        for networks in self.networks:
+            check = getattr(networks, "check", None)
+            if check is None or not callable(getattr(networks, "predict", None)):
+                raise InputError(f"networks of the vote must predict; got {show(networks)}.")
+            check(n_classes)
+
+
+def average(predictions: Sequence[Prediction], weights: NDArray[np.float64]) -> Prediction:
+    """Return the weighted mean of predictions; the networks are kept if all predictions have some."""
+    networks = tuple(prediction.networks for prediction in predictions if prediction.networks is not None)
+    details = {name: value for prediction in predictions for name, value in prediction.details.items()}
+    return Prediction(
+        np.average([p.probabilities for p in predictions], axis=0, weights=weights).astype(np.float32),
+        np.average([p.mean_entropy for p in predictions], axis=0, weights=weights).astype(np.float32),
+        details,
+        VotingNetworks(networks, weights) if len(networks) == len(predictions) else None,
+    )
+
+
+# The default base of self-training: a vote of networks on copied graphs, SGC and DGI.
+
+
+NETWORKS = ("auto", "appnp", "gcn")
+N_GRAPHS = 5
+"""Sampled graphs in every round."""
+N_HIDDEN = 16
+"""Hidden units of APPNP; with few labels they do better than 64."""
+N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
+"""Nearest nodes that a donor is drawn from, and the largest graph in which they are sought: the search takes
+time in the square of the size of a class."""
+PRIOR, N_FEW_LABELS = 4.0, 5
+"""Prior of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class from
+which on it falls faster: with many, copying adds nothing and can cost accuracy. So can pseudo-labels, see
+``base_weight`` of :class:`.SelfTraining`."""
+VOTERS = ("networks", "sgc", "dgi")
+"""Classifiers whose probabilities are averaged."""
+N_INFOMAX, N_INFOMAX_EPOCHS = 256, 150
+"""Dimension of the embeddings of DGI, and epochs of their training: more take long and gain little."""
+MAX_NODES_FOR_INFOMAX = 50_000
+"""The largest graph in which DGI takes part: it takes as long as all other voters together, and on a CPU
+hours in graphs of a million nodes."""
+
+
+def build_base(
+    trial: Trial,
+    n_graphs: int | None,
+    *,
+    network: str,
+    prior: float | None,
+    voters: Sequence[str] | None,
+    scarcity: float,
+    device: str,
+    **scalings: Any,
+) -> Classifier:
+    """Return the base for a classification problem.
+
+    ``scarcity`` is one over the square root of the labels per class; ``scalings`` are those of features and
+    edge weights.
+    """
+    given = {name: value for name, value in scalings.items() if value is not None}
+    base: list[Classifier] = []
+    for voter in _choose_voters(trial.graph) if voters is None else voters:
+        if voter == "networks":
+            settings = {**given, "device": device}
+            base.append(_build_networks(trial, n_graphs, network, prior, scarcity, settings))
+        elif voter == "sgc":
+            base.append(SGC(**given))
+        else:
+            base.append(DGI(N_INFOMAX, n_epochs=N_INFOMAX_EPOCHS, device=device, **given))
+    return base[0] if len(base) == 1 else SoftVoting(base)
+
+
+def check_voters(voters: Any) -> None:
+    """Raise an error unless these are some of the voters, each once."""
+    name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
+    if not isinstance(voters, (list, tuple)):
+        raise InputError(f"{name} must be {allowed}; got {type_name(voters)}.")
+    given = list(voters)
+    if not given:
+        raise InputError(f"{name} must be {allowed}; got none.")
+    for voter in given:
+        check_choice(voter, name, VOTERS)
+    if len(set(given)) < len(given):
+        raise InputError(f"{name} must be unique; got {show(voters)}. Name each once.")
+
+
+def _choose_voters(graph: Graph) -> Sequence[str]:
+    """Return all voters, without DGI in large graphs."""
+    if graph.n_nodes <= MAX_NODES_FOR_INFOMAX:
+        return VOTERS
+    log_decision(
+        f"voters: networks and SGC, without DGI, which takes long with more than {MAX_NODES_FOR_INFOMAX:,} "
+        "nodes.",
+        Hint("{} includes it.", voters=VOTERS),
+    )
+    return VOTERS[:2]
+
+
+def _build_networks(
+    trial: Trial,
+    n_graphs: int | None,
+    network: str,
+    prior: float | None,
+    scarcity: float,
+    settings: dict[str, Any],
+) -> BayesianGCN:
+    """Return networks on copied graphs."""
+    if network == "auto":
+        network = _choose_network(trial.graph)
+    base = APPNP(n_hidden=N_HIDDEN, **settings) if network == "appnp" else GCN(**settings)
+    prior = PRIOR * scarcity * min(1.0, N_FEW_LABELS * scarcity**2) if prior is None else prior
+    model = NodeCopying[Any](KeepByDegree(_choose_law(trial.graph, network), prior))
+    if not prior:
+        model = NodeCopying(SameLabel(), keep=1.0)
+    return BayesianGCN(model, N_GRAPHS if n_graphs is None else n_graphs, base=base)
+
+
+def _choose_network(graph: Graph) -> str:
+    """Return APPNP for word counts of which most are zero, a GCN for anything else."""
+    network, reason = "gcn", "there are no features"
+    if graph.features is not None:
+        matrix = as_matrix(graph.features, "features")
+        reason = explain_no_counts(matrix, graph.feature_encoder)
+        share = share_of_zeros(matrix)
+        if not reason and is_sparse_counts(matrix):
+            network, reason = "appnp", f"features are word counts and {share:.0%} of them are zero"
+        else:
+            reason = f"features are not sparse word counts ({reason or f'{share:.0%} of them are zero'})"
+    name = {"appnp": "APPNP", "gcn": "GCN"}[network]
+    other = "gcn" if network == "appnp" else "appnp"
+    log_decision(f"networks: {name}, since {reason}.", Hint(network=other))
+    return network
+
+
+def _choose_law(graph: Graph, network: str) -> DonorLaw:
+    """Return the law of nodes that do not keep their neighbours: nearest nodes of the same predicted class.
+
+    Any of that class are as good for a GCN, whose predictions are smooth already, and quicker to find.
+    """
+    if network == "gcn" or graph.n_nodes > MAX_NODES_FOR_NEAREST:
+        return SameLabel()
+    return NearestNeighbours(N_DONORS, embeddings="neighbourhoods", groups="labels")
+
 
 Probabilities: TypeAlias = NDArray[np.float32]
 N_SCALINGS = 20

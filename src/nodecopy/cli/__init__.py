@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from nodecopy._core.lookup import check_name
+from nodecopy._core.imports import check_name
 from nodecopy.cli.help_pages import HelpGroup, add_command
-from nodecopy.cli.option_names import OptionNames
+from nodecopy.cli.output import OptionNames
 from nodecopy.errors import InputError, MissingExtraError
 
 COMMANDS = {
@@ -56,7 +56,7 @@ class LazyCommands(HelpGroup):
         if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
             return super().resolve_command(ctx, args)
         command = import_command(check_name(name, COMMANDS, "a command"))
-        from nodecopy.cli.terminal import show_notices  # after the check, since rich takes time to import
+        from nodecopy.cli.output import show_notices  # after the check, since rich takes time to import
 
         ctx.with_resource(show_notices(_option_names(command)))
         return name, command, others
@@ -199,7 +199,7 @@ def _option_names(command: Any) -> OptionNames:
 
 
 def _exit_with_error(message: str, code: int) -> None:
-    from nodecopy.cli.terminal import print_error
+    from nodecopy.cli.output import print_error
 
     if message:
         print_error(message)

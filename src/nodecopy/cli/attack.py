@@ -10,15 +10,17 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.formats import TABLES, format_of
-from nodecopy._core.notices import mute_decisions
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.files import TABLES, format_of
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import mute_decisions
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_integer, check_real
-from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli import files as node_splits
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.files import ReadingOptions, reads
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.terminal import (
+from nodecopy.cli.output import (
     estimate_time,
     print_json,
     print_note,
@@ -28,7 +30,7 @@ from nodecopy.cli.terminal import (
     show_status,
 )
 from nodecopy.errors import InputError
-from nodecopy.experiments.trials import TrialSeeds
+from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
 from nodecopy.io.graphs import FORMATS
@@ -110,7 +112,7 @@ def attack(
     """
     check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (*TABLES, ".npz")))
     import_optional("torch", "nodecopy attack")
-    from nodecopy.nn.feature_matrices import add_identity_features
+    from nodecopy.nn.networks import add_identity_features
 
     attacker = _create_attack(method, delete, n_influencers, scale_features, together=not independent)
     budget_value = _parse_budget(budget)
@@ -219,7 +221,7 @@ def _check_targets(
     where no labelled node is left for training.
     """
     from nodecopy.classify import GCN
-    from nodecopy.nn.feature_matrices import add_identity_features
+    from nodecopy.nn.networks import add_identity_features
 
     if not len(train):
         print_note("every labelled node is a target: no classifier can be trained to check who is misled")

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from nodecopy import datasets as catalogue
-from nodecopy.cli.completions import complete_dataset
-from nodecopy.cli.help_pages import HelpGroup, add_command
+from nodecopy.cli.help_pages import HelpGroup, add_command, complete_dataset
 from nodecopy.cli.options import AsJson
-from nodecopy.cli.terminal import console, format_value, print_error, print_json, print_table, show_progress
+from nodecopy.cli.output import console, format_value, print_error, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 
 datasets = typer.Typer(

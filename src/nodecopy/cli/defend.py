@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.formats import TABLES
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.files import TABLES
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import Hint, log_decision
 from nodecopy._core.random import child
-from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli import files as node_splits
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.files import ReadingOptions, reads
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_status
+from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
-from nodecopy.experiments.trials import TrialSeeds
+from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 
 if TYPE_CHECKING:
     from nodecopy.defend import CopyingDefence, EvidenceDefence, NodeReport, SuspectCorrection
@@ -120,7 +121,7 @@ def defend(
         check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
     _check_targets(nodes, suspects, detects, trust_edges, scores)
     import_optional("torch", "nodecopy defend")
-    from nodecopy.nn.feature_matrices import add_identity_features
+    from nodecopy.nn.networks import add_identity_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component, reading)
     if "before" in (graph.label_names or ()):

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from nodecopy import datasets
-from nodecopy._core.atomic_files import atomic_write
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.files import atomic_write
+from nodecopy._core.imports import import_optional
 from nodecopy.cli import report
 from nodecopy.cli.options import at_least, option
-from nodecopy.cli.terminal import console, print_table
+from nodecopy.cli.output import console, print_table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
-from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs, page_sections
-from nodecopy.report.classification_section import classification_section
-from nodecopy.report.evaluations import Evaluation, join_trials
-from nodecopy.report.page import write_page
-from nodecopy.report.page_sections import Section, copied_samples
+from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs
+from nodecopy.report import page as page_sections
+from nodecopy.report.evaluations import PageEvaluation, join_trials
+from nodecopy.report.page import Section, copied_samples, write_page
+from nodecopy.report.sections import classification_section
 
 N_SAMPLES, N_PLOTTED = 100, 3
 N_INTERACTION_SPLITS = 10
@@ -174,7 +174,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
 
 
 def _digits_sections(
-    graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, Evaluation], seed: int
+    graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, PageEvaluation], seed: int
 ) -> list[Section]:
     """Return the sections of the digits and of the predictions of self-training in one split."""
     labels: Any = graph.labels

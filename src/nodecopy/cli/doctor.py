@@ -15,10 +15,10 @@ import typer
 
 import nodecopy
 from nodecopy import datasets
-from nodecopy._core.notices import mute_decisions
-from nodecopy._core.optional_imports import import_optional, install_command
+from nodecopy._core.imports import import_optional, install_command
+from nodecopy._core.messages import mute_decisions
 from nodecopy.cli import options
-from nodecopy.cli.terminal import print_json, print_note, print_table, show_status
+from nodecopy.cli.output import print_json, print_note, print_table, show_status
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.datasets import fetching
 from nodecopy.errors import InputError, MissingExtraError

@@ -12,21 +12,21 @@ import numpy as np
 import typer
 
 from nodecopy import datasets
-from nodecopy._core.formats import TABLES
-from nodecopy._core.hints import Hint
-from nodecopy._core.lookup import check_name
-from nodecopy._core.notices import log_decision, warn_about_data
+from nodecopy._core.files import TABLES
+from nodecopy._core.imports import check_name
+from nodecopy._core.messages import Hint, log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import options, sources
-from nodecopy.cli.completions import complete_among, complete_interactions
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.files import ReadingOptions, reads
+from nodecopy.cli.help_pages import complete_among, complete_interactions
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.recommenders import NETWORKS, Model, fit_recommender, make_recommender, select_positive
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
+from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
+from nodecopy.cli.recommend import NETWORKS, Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
-from nodecopy.experiments.trials import TrialSeeds
+from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.interactions import Interactions
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 from nodecopy.metrics.ranking import PER_USER_METRICS, Evaluation, parse_metrics
 
 SplitName = Literal["published", "random", "time", "last-item", "user"]

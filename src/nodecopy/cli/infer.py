@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nodecopy._core.atomic_files import atomic_write
-from nodecopy.cli import options, sources
-from nodecopy.cli.completions import complete_among
+from nodecopy._core.files import atomic_write
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.files import ReadingOptions, reads
+from nodecopy.cli.help_pages import complete_among
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
+from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, DegreeCorrectedSBM, RandomDotProduct
 from nodecopy.inference import (
@@ -25,7 +26,7 @@ from nodecopy.inference import (
     bootstrap,
     test,
 )
-from nodecopy.inference.measurement import NODE_STATISTICS, statistic_names
+from nodecopy.inference.statistics import NODE_STATISTICS, statistic_names
 
 Target = Literal["edges", "nodes"]
 Method = Literal["basic", "percentile", "normal", "studentised"]

@@ -10,11 +10,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from nodecopy._core.atomic_files import resolve
-from nodecopy._core.formats import target_format
-from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import check_integer, check_real
-from nodecopy.cli.completions import Complete, complete_dataset, complete_device
+from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.files import resolve, target_format
+from nodecopy._core.imports import import_optional
+from nodecopy.cli.help_pages import Complete, complete_dataset, complete_device
 from nodecopy.errors import InputError
 
 Source: TypeAlias = Annotated[

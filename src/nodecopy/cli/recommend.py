@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,15 +10,19 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from nodecopy._core.escaping import escape_controls
-from nodecopy._core.formats import TABLES
+from nodecopy import datasets
+from nodecopy._core.checks import check_real
+from nodecopy._core.files import TABLES
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import Hint, escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import options, sources, terminal
-from nodecopy.cli.completions import complete_interactions
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli import output as terminal
+from nodecopy.cli.files import ReadingOptions, reads
+from nodecopy.cli.help_pages import complete_interactions
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
-from nodecopy.cli.terminal import (
+from nodecopy.cli.output import (
     format_value,
     print_json,
     print_note,
@@ -27,12 +31,89 @@ from nodecopy.cli.terminal import (
     show_progress,
 )
 from nodecopy.errors import InputError
-from nodecopy.experiments.trials import TrialSeeds
+from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.interactions import Interactions
-from nodecopy.io.table_files import write_table
+from nodecopy.io.tables import write_table
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
+
+
+# The recommenders of the command line by name, and how they are fitted there.
+
+
+VALIDATION_SHARE = 0.1
+"""Share of the interactions by which networks choose their number of epochs."""
+NETWORKS = ("bprmf", "lightgcn", "mgccf")
+Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
+"""The recommenders."""
+
+
+def make_recommender(model: Model, device: str) -> Any:
+    """Return a recommender that is not fitted."""
+    if model in NETWORKS:
+        import_optional("torch", f"the model {model}")
+    import nodecopy.recommend
+
+    class_names = {name.lower(): name for name in nodecopy.recommend.__all__}
+    recommender = getattr(nodecopy.recommend, class_names[model.replace("-", "")])()
+    if hasattr(recommender, "device"):
+        recommender.device = device
+    elif device != "cpu":
+        check_applicable("models that use torch", f"--model {model}, which does not", device=device)
+    return recommender
+
+
+def fit_recommender(
+    recommender: Any,
+    positive: Interactions,
+    seed: int,
+    *,
+    seen: Interactions | None = None,
+    validation: Interactions | None = None,
+) -> Recommender:
+    """Fit a recommender; networks first choose the number of epochs by held-out interactions.
+
+    ``validation`` are those of ``positive`` that are held out, by default a random part.
+    """
+    root = seed_sequence(seed)
+    rng = child(root, TrialSeeds.METHOD)
+    if hasattr(recommender, "n_epochs"):
+        if validation is None:
+            shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
+            split = datasets.interaction_split(positive, shares, rng=child(root, TrialSeeds.VALIDATION))
+            rest, validation = split.train, split.validation
+        else:
+            rest = positive.difference(validation)
+        if rest.n_interactions and validation.n_interactions:
+            trial = replace(recommender).fit(rest, validation=validation, rng=rng)
+            recommender = replace(recommender, n_epochs=max(1, trial.n_epochs_))
+    fitted: Recommender = recommender.fit(positive, seen=seen, rng=rng)
+    return fitted
+
+
+def select_positive(seen: Interactions, min_rating: float | None) -> Interactions:
+    """Return the interactions with at least that rating, on all users and items; all without a rating."""
+    if min_rating is None:
+        if seen.is_weighted:
+            low, high = seen.matrix.data.min(), seen.matrix.data.max()
+            log_decision(
+                f"all ratings, {low:g} to {high:g}, count as positive interactions.",
+                Hint("{} leaves lower ones out.", min_rating=int),
+            )
+        return seen
+    check_real(min_rating, "--min-rating")
+    if not seen.is_weighted:
+        raise InputError(
+            "--min-rating needs ratings; the source has none, or all of them are one. Name their column with "
+            "--rating NAME."
+        )
+    positive = seen.at_least(rating=min_rating, per_user=0, per_item=0)
+    if not positive.n_interactions:
+        highest = seen.matrix.data.max()
+        raise InputError(f"--min-rating must be at most {highest:g}, the highest rating; got {min_rating:g}.")
+    return positive
+
 
 MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3
 """Of more users than the first number, the second number is printed."""
@@ -63,7 +144,7 @@ class Filters:
 
     def find_items(self, interactions: Interactions) -> NDArray[Any] | None:
         """Return the ids of the items that may be recommended, ``None`` for all."""
-        from nodecopy.recommend.best_items import select_candidates
+        from nodecopy.recommend.base import select_candidates
 
         ids, names = interactions.item_ids, ("--items", "--exclude")
         items, exclude = (
@@ -128,7 +209,7 @@ def recommend(
         nodecopy recommend library --user "reader 001" --k 5 --explain 2
         nodecopy recommend ratings.csv --all-users --min-rating 4 --out recommendations.csv
     """
-    from nodecopy.recommend.best_items import list_best
+    from nodecopy.recommend.base import list_best
 
     check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
     if not (user or users or all_users or save):

@@ -6,45 +6,137 @@ import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
 
-from nodecopy._core.escaping import escape_controls
-from nodecopy._core.notices import log_decision, mute_data_warnings
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import escape_controls, log_decision, mute_data_warnings
 from nodecopy._core.random import child, generator, seed_sequence
-from nodecopy.cli import node_splits, options, sources
-from nodecopy.cli.classifier_options import (
+from nodecopy.cli import files as node_splits
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.classify import (
+    RECOMMENDED,
     NNeighbours,
     ScaleFeatures,
     ScaleWeights,
+    create_classifier,
     load_graph,
 )
-from nodecopy.cli.completions import complete_dataset, complete_interactions
-from nodecopy.cli.node_splits import NodeSplit
+from nodecopy.cli.files import NodeSplit, ReadingOptions, cross_validation_folds, reads
+from nodecopy.cli.help_pages import complete_dataset, complete_interactions
 from nodecopy.cli.options import at_least, check_outputs, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.report_classification import Classification, classify_for_report
+from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
 from nodecopy.cli.sample import create_law, name_law
-from nodecopy.cli.terminal import console, print_json, print_note, show_status, show_training
 from nodecopy.copying import NodeCopying, choose_law
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.trials import TrialSeeds
-from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.inference.bootstrap_results import BootstrapResult
+from nodecopy.experiments.spec import TrialSeeds
+from nodecopy.graph import UNLABELLED, Graph, class_codes
+from nodecopy.inference.results import BootstrapResult
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
-from nodecopy.metrics.comparison import Comparison
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
-from nodecopy.report import page_sections
-from nodecopy.report.classification_section import classification_section
-from nodecopy.report.page import write_page
-from nodecopy.report.page_sections import Section, copied_samples
-from nodecopy.report.recommendation_section import EVALUATED_LENGTH, MAX_ITEMS, recommendations_section
-from nodecopy.report.result_tables import result_tables_section
+from nodecopy.metrics.structure import Comparison
+from nodecopy.report import page as page_sections
+from nodecopy.report.evaluations import MIN_CURVE_NODES, PageEvaluation, join_trials
+from nodecopy.report.page import Section, copied_samples, result_tables_section, write_page
+from nodecopy.report.sections import (
+    EVALUATED_LENGTH,
+    MAX_ITEMS,
+    classification_section,
+    recommendations_section,
+)
+
+if TYPE_CHECKING:
+    from nodecopy.classify import Prediction
+
+
+# Classification for ``nodecopy report``: the recommended classifier beside a plain GCN.
+
+
+N_FOLDS = 5
+
+
+class Classification(NamedTuple):
+    """Predictions for all nodes, and their evaluation on nodes whose labels were held out."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    """The class number of every node, -1 where it is unknown."""
+    prediction: Prediction
+    """Of nodes with held-out labels: by a classifier that did not read them."""
+    train: NDArray[np.int64]
+    tested: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    """Nodes with held-out labels and without labels."""
+    evaluations: dict[str, PageEvaluation] | None
+    n_folds: int
+    n_pseudo_labels: int
+
+
+def classify_for_report(
+    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str], n_graphs: int
+) -> Classification:
+    """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels.
+
+    With fewer than 30 held-out nodes, the classifier learns from all labelled nodes, and both are evaluated
+    by cross-validation.
+
+    Parameters
+    ----------
+    graph, split
+        A graph with labels and features, and its training, validation and test nodes.
+    rng
+        Seed sequence of training.
+    scalings
+        How features and weights are scaled.
+    n_graphs
+        Number of sampled graphs of the classifier.
+    """
+    from nodecopy.classify import Prediction, Trial
+
+    assert graph.labels is not None
+    codes = class_codes(graph.labels)[1]
+    tests, train = [split.test], split.train
+    if len(split.test) < MIN_CURVE_NODES:
+        tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
+        train = np.flatnonzero(codes != UNLABELLED)
+        log_decision(
+            f"cross-validation with {len(tests)} folds, since only {len(split.test)} of {len(train)} labels "
+            "would be held out."
+        )
+    main = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=n_graphs)
+    main.fit(graph, train, validation=split.validation, rng=rng)
+    gcn = create_classifier("gcn", *scalings, "cpu")
+    trials = [Trial(graph, np.setdiff1d(train, test), split.validation, rng) for test in tests]
+    others = [] if not tests else main.fit_trials(trials) if len(tests) > 1 else [main.prediction_]
+    p, entropy = main.prediction_.probabilities.copy(), main.prediction_.mean_entropy.copy()
+    for test, prediction in zip(tests, others, strict=True):
+        p[test], entropy[test] = prediction.probabilities[test], prediction.mean_entropy[test]
+    tested = np.concatenate([np.zeros(0, np.int64), *tests])
+    evaluations = None
+    if len(tested):
+        evaluations = {
+            "GCN": join_trials(gcn.fit_trials(trials), tests, codes),
+            "self-training": join_trials(others, tests, codes),
+        }
+    return Classification(
+        main.classes_,
+        codes,
+        Prediction(p, entropy),
+        train,
+        tested,
+        np.union1d(tested, np.flatnonzero(codes == UNLABELLED)),
+        evaluations,
+        len(tests),
+        sum(main.prediction_.details["pseudo_labels"]),
+    )
+
 
 N_PLOTTED, N_GRAPHS = 3, 5
 """Samples that are plotted, and sampled graphs of the classifier."""
@@ -348,7 +440,7 @@ def interactions_section(
 
 def results_section(folder: Path) -> Section:
     """Return the section of the results tables of a folder, with the titles of the experiments."""
-    from nodecopy.experiments import toml
+    from nodecopy.experiments import config as toml
 
     titles = {}
     for name in toml.names():

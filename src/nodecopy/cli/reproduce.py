@@ -12,20 +12,20 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from nodecopy._core.atomic_files import atomic_write, check_writable, resolve
-from nodecopy._core.escaping import join_lines
+from nodecopy._core.files import atomic_write, check_writable, resolve
+from nodecopy._core.messages import join_lines
 from nodecopy.cli import options
-from nodecopy.cli.completions import complete_experiment, complete_part
+from nodecopy.cli.help_pages import complete_experiment, complete_part
 from nodecopy.cli.options import at_least, flag, option
-from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table, shows_progress
+from nodecopy.cli.output import console, error_console, print_json, print_note, print_table, shows_progress
 from nodecopy.errors import InputError
-from nodecopy.experiments import rendering, runner, toml
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import rendering, runner
 from nodecopy.experiments.runner import BatchResult
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import Results, summarise
-from nodecopy.report.coverage_plots import IntervalQuality, draw_coverage
-from nodecopy.report.statistic_plots import StatisticSamples, draw_sample_statistics
+from nodecopy.report.plots import IntervalQuality, StatisticSamples, draw_coverage, draw_sample_statistics
 
 
 class Backend(StrEnum):

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy import datasets
-from nodecopy._core.atomic_files import resolve
-from nodecopy._core.formats import reading as reading_file
-from nodecopy._core.notices import log_decision
-from nodecopy.cli import options, sample_engines, sources
+from nodecopy._core.files import atomic_folder, list_tree, resolve
+from nodecopy._core.files import reading as reading_file
+from nodecopy._core.messages import log_decision
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.files import ReadingOptions, reads
 from nodecopy.cli.options import at_least, between, check_applicable, flag, option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.sample_files import create_sample_folder
-from nodecopy.cli.terminal import (
-    print_json,
-    print_note,
-    print_table,
-    print_written,
-    show_progress,
-    show_status,
-)
+from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.copying import (
     DonorLaw,
     Jaccard,
@@ -32,14 +27,57 @@ from nodecopy.copying import (
     Weighted,
     choose_law,
 )
+from nodecopy.edge_tables import (
+    EdgeTableCopying,
+    JaccardTable,
+    NearestNeighboursTable,
+    SameLabelTable,
+    WeightedTable,
+)
+from nodecopy.edge_tables.donors import EdgeTableLaw
+from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import is_table, read_matrix, write_graph, write_interactions
-from nodecopy.io.headers import match_names
-from nodecopy.io.table_files import read_names
-from nodecopy.io.table_kinds import INTERACTION_COLUMNS, match_kind
+from nodecopy.io.columns import INTERACTION_COLUMNS, match_kind, match_names
+from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
+
+# The folder of samples that ``nodecopy sample`` writes and ``nodecopy stats --samples`` reads.
+
+
+ORIGIN = "samples.json"
+"""Says how the samples of a folder were drawn, and lists them. No other folder is overwritten."""
+
+
+@contextmanager
+def create_sample_folder(
+    out: Path, origin: dict[str, Any], suffix: str, *, overwrite: bool, inputs: Iterable[Any] = ()
+) -> Iterator[Callable[[int], Path]]:
+    """Write a folder completely or not at all; yields the function from a sample's number to its path."""
+    files = [path for path in inputs if path is not None]
+    with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=files) as folder:
+        width = len(str(origin["n"] - 1))
+        yield lambda number: folder / f"sample-{number:0{width}d}.{suffix}"
+        about = origin | {"files": list_tree(folder)}
+        (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def find_samples(path: Path) -> list[Path]:
+    """Return the files of a folder of samples, or the path itself where it is a file."""
+    if path.is_dir():
+        files = sorted(file for file in path.glob("sample-*") if file.is_file())
+        if not files:
+            raise InputError(
+                f"--samples must be a graph or a folder with sample-* files; {path} has none. "
+                "Write some with nodecopy sample --out FOLDER."
+            )
+        return files
+    if not path.exists():
+        raise InputError(f"--samples must be graphs or folders of graphs; {path} does not exist.")
+    return [path]
+
 
 Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 """The donor laws."""
@@ -53,7 +91,7 @@ Rule = Literal["maximum", "one-endpoint", "none"]
 """How undirected samples are symmetrised."""
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 """What the rules do to the density of undirected samples."""
-Engine = Literal["memory", "duckdb", "spark"]
+EngineName = Literal["memory", "duckdb", "spark"]
 """Where samples are drawn."""
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
 """The file formats of samples."""
@@ -112,7 +150,9 @@ def sample(
     out: Path | None = option("Folder for the samples. It is written completely or not at all."),
     format: Format | None = option("File format of the samples. (default: that of the input, else csv)"),
     overwrite: bool = flag("--overwrite", "Replace a folder of earlier samples."),
-    engine: Engine = option("Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"),
+    engine: EngineName = option(
+        "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"
+    ),
     memory: str | None = option("duckdb: the memory that it may use, such as 1GB."),
     master: str = option("spark: the master URL, such as spark://host:7077.", "local[*]"),
     scratch: Path | None = option(
@@ -158,12 +198,12 @@ def sample(
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
-        table_law, law_settings = sample_engines.create_law(law, tables, limits)
+        table_law, law_settings = create_table_law(law, tables, limits)
         origin = sources.describe_run(source, engine=engine, **law_settings, **settings)
-        start = sample_engines.engine_factory(engine, memory, master, scratch or resolve(out).parent)
+        start = engine_factory(engine, memory, master, scratch or resolve(out).parent)
         kind = {"directed": directed, "interactions": bool(interactions)}
         inputs = [path for path in tables.values() if path is not None]
-        summaries = sample_engines.write_samples(
+        summaries = write_table_samples(
             table_law, source, inputs, start, origin, out, overwrite=overwrite, **kind
         )
         title, is_undirected = f"{source}, {engine}", not (directed or interactions)
@@ -295,3 +335,79 @@ def _summarise(sample: Any, data: Any) -> dict[str, Any]:
         n_shared = sample.binary().matrix.multiply(data.binary().matrix).nnz
         return {"interactions": sample.n_interactions, "overlap": n_shared / max(1, data.n_interactions)}
     return {"edges": sample.n_edges, "overlap": edge_overlap(sample, data)}
+
+
+# ``nodecopy sample --engine``: samples of Parquet files that need not fit into memory.
+
+
+TABLE_LAWS: dict[str, tuple[str, type[Any]]] = {
+    "same-label": ("labels", SameLabelTable),
+    "nearest-neighbours": ("neighbours", NearestNeighboursTable),
+    "weighted": ("similarity", WeightedTable),
+}
+"""The donor laws that read a table: the option that names it, and the class."""
+
+
+def engine_factory(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Engine]:
+    """Return the function that starts an engine."""
+    if name == "duckdb":
+        return lambda: DuckDB(memory, scratch=scratch)
+    check_applicable("--engine duckdb", "--engine spark, whose memory its cluster sets", memory=memory)
+    return lambda: Spark(master, scratch)
+
+
+def create_table_law(
+    law: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
+) -> tuple[EdgeTableLaw, dict[str, Any]]:
+    """Return a donor law, and its name and settings; auto takes the law whose table is given, else jaccard.
+
+    Tables of other laws, and limits of Jaccard, are errors.
+    """
+    if law == "auto":
+        law = next((kind for kind, (name, _) in TABLE_LAWS.items() if tables[name]), "jaccard")
+    for other, (name, _) in TABLE_LAWS.items():
+        if other != law:
+            check_applicable(f"--law {other}", f"--law {law}", **{name: tables[name]})
+    if law == "jaccard":
+        return JaccardTable(**limits), {"law": law, **limits}
+    check_applicable("--law jaccard", f"--law {law}", **limits)
+    name, kind = TABLE_LAWS[law]
+    if tables[name] is None:
+        raise InputError(f"--law {law} with an engine needs a Parquet file; got none. Give --{name} FILE.")
+    return kind(tables[name]), {"law": law}
+
+
+def write_table_samples(
+    law: EdgeTableLaw,
+    source: str,
+    inputs: Iterable[Path],
+    start_engine: Callable[[], Engine],
+    origin: dict[str, Any],
+    out: Path,
+    *,
+    overwrite: bool,
+    directed: bool,
+    interactions: bool,
+) -> list[dict[str, Any]]:
+    """Write a folder of samples, completely or not at all, and return a summary of each file."""
+    if not Path(source).exists() and source in datasets.names():
+        raise InputError(
+            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}. "
+            "Leave --engine out."
+        )
+    model, n, summaries = EdgeTableCopying(law, origin["keep"], origin["symmetrise"]), origin["n"], []
+    with (
+        create_sample_folder(
+            out, origin, "parquet", overwrite=overwrite, inputs=[source, *inputs]
+        ) as sample_path,
+        start_engine() as engine,
+    ):
+        model.fit(source, engine=engine, directed=directed, interactions=interactions)
+        if not model.n_nodes_:
+            raise InputError(f"{source} must hold at least one edge; it holds none.")
+        for number in show_progress(range(n), n, "sampling"):
+            path = sample_path(number)
+            model.write(path, rng=origin["seed"], sample=number)
+            edges = engine.scan(path)
+            summaries.append({"file": path.name, "edges": engine.row(edges.aggregate(n=edges.count()))["n"]})
+    return summaries

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nodecopy._core.ids import find_positions
-from nodecopy._core.notices import mute_decisions
-from nodecopy.cli import options, sources
+from nodecopy._core.arrays import find_positions
+from nodecopy._core.messages import mute_decisions
+from nodecopy.cli import files as sources
+from nodecopy.cli import options
+from nodecopy.cli.files import ReadingOptions, reads
 from nodecopy.cli.options import option
-from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.sample_files import find_samples
-from nodecopy.cli.terminal import print_json, print_note, print_table, show_progress, show_status
+from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_status
+from nodecopy.cli.sample import find_samples
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
-from nodecopy.metrics.comparison import HEADS
-from nodecopy.metrics.label_coverage import warn_about_missing_labels
-from nodecopy.metrics.structure import LABEL_NAMES
+from nodecopy.metrics.classification import warn_about_missing_labels
+from nodecopy.metrics.structure import HEADS, LABEL_NAMES
 
 
 @reads("graph")

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, index_dtype
-from nodecopy._core.sparse_matrices import as_csr
-from nodecopy._core.validation import check_finite, check_indices, check_vector
+from nodecopy._core.arrays import IntArray, as_csr, index_dtype
+from nodecopy._core.checks import check_finite, check_indices, check_vector
 from nodecopy.errors import InputError
 
 SIMILARITY_UNITS = 2**40

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows
-from nodecopy._core.validation import check_indices, check_vector
+from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.checks import check_indices, check_vector
 from nodecopy.copying.distributions import DonorDistribution
 
 MAX_BLOCK_ENTRIES = 2**22

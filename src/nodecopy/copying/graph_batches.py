@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.csr import Rows, freeze, index_dtype
-from nodecopy._core.params import Configurable
-from nodecopy._core.validation import check_vector, show
+from nodecopy._core.arrays import Rows, freeze, index_dtype
+from nodecopy._core.checks import check_vector, show
+from nodecopy._core.estimator import Configurable
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
-from nodecopy.copying.donor_law import (
+from nodecopy.copying.donors import (
+    Balanced,
     DonorLaw,
     check_law,
     crosses_components,
@@ -23,7 +24,6 @@ from nodecopy.copying.donor_law import (
     reads_edges,
     restrict_law,
 )
-from nodecopy.copying.laws import Balanced
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 

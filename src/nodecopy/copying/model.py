@@ -3,27 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows, keep_entries
+from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate, keep_entries
+from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
+from nodecopy._core.messages import Hint, warn_about_data
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
-from nodecopy._core.sparse_matrices import check_positions
-from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
-from nodecopy.conversion import convert_data
-from nodecopy.copying import row_copying
+from nodecopy.copying import rows as row_copying
 from nodecopy.copying.distributions import DonorDistribution
-from nodecopy.copying.donor_law import DonorLaw, check_distribution, fit_law
+from nodecopy.copying.donors import (
+    DonorLaw,
+    Jaccard,
+    NearestNeighbours,
+    SameLabel,
+    check_distribution,
+    fit_law,
+    group_labels,
+)
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
-from nodecopy.copying.law_choice import warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
+from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
+from nodecopy.io import convert_data
 from nodecopy.models import Data, GraphModel
+
+# The donor law that suits some data, and a warning if labels are too few for a law by labels.
+
+
+MIN_LABELLED_SHARE = 0.5
+"""Share of nodes with a label below which a law by labels warns and is not chosen."""
+
+
+def choose_law(data: Any) -> tuple[DonorLaw, str]:
+    """Return a donor law for a graph or for interactions, and why it was chosen.
+
+    :class:`.SameLabel` is chosen if at least half of the nodes have a label, else :class:`.NearestNeighbours`
+    if there are features, else :class:`.Jaccard`, which is also the law of interactions.
+
+    Parameters
+    ----------
+    data
+        A graph, interactions, or an object that :func:`.as_graph` or :func:`.as_interactions` converts.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.copying import choose_law
+    >>> choose_law(datasets.load("karate"))
+    (SameLabel(labels=None), '34 of 34 nodes have a label')
+    """
+    data = convert_data(data, "data of choose_law")
+    if isinstance(data, Interactions):
+        return Jaccard(), "donors of users are users with shared items"
+    reason = "no node has a label"
+    if data.labels is not None:
+        n_labelled = int((class_codes(data.labels)[1] != UNLABELLED).sum())
+        reason = f"{n_labelled} of {data.n_nodes} nodes have a label"
+        if n_labelled and n_labelled >= MIN_LABELLED_SHARE * data.n_nodes:
+            return SameLabel(), reason
+        reason = f"only {reason}, fewer than half"
+    if data.features is not None:
+        return NearestNeighbours(min(10, data.n_nodes)), f"{reason}, and there are features"
+    return Jaccard(), f"{reason}, and there are no features"
+
+
+def warn_of_unlabelled_nodes(law: DonorLaw, data: Any) -> bool:
+    """Warn if the donors of a law share labels that most nodes do not have; return whether it warned."""
+    labels = group_labels(law, data)
+    if labels is None:
+        return False
+    values = np.asarray(labels)
+    return warn_of_few_labels(int((values > UNLABELLED).sum()), len(values))
+
+
+def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
+    """Warn if most nodes have no label, so that samples are nearly the observed graph."""
+    if n_labelled >= MIN_LABELLED_SHARE * n_nodes:
+        return False
+    warn_about_data(
+        f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
+        "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
+        "or choose a law by features or by shared neighbours.",
+        Hint("Use {}.", law=(NearestNeighbours, Jaccard)),
+    )
+    return True
+
 
 Fitted = TypeVar("Fitted", Graph, Interactions)
 
@@ -235,3 +305,55 @@ def _row_bytes(rows: Rows) -> Iterator[bytes]:
     indices = rows.indices.astype(np.int64)
     for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
         yield indices[start:end].tobytes() + weights[start:end].tobytes()
+
+
+# Samples of node copying together with the observed edge that each sampled edge is a copy of.
+
+
+class EdgeTrackingSampler:
+    """Sample the edges of a fitted model: their ends, and the observed edge behind each of them.
+
+    Parameters
+    ----------
+    model
+        Node copying, fitted to the graph of the edges.
+    first, second, weights
+        Ends (node positions) and weights of the edges in the order of the caller. Of parallel edges the
+        heaviest is kept; ties go to the last one.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, SameLabel
+    >>> model = NodeCopying(SameLabel([0, 0, 1])).fit(Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], directed=True))
+    >>> edges = np.array([0, 1]), np.array([1, 2]), np.ones(2)
+    >>> [part.tolist() for part in EdgeTrackingSampler(model, *edges).sample(rng=0)]
+    [[0, 1], [2, 2], [1, 1]]
+    """
+
+    def __init__(
+        self, model: NodeCopying[Graph], first: IntArray, second: IntArray, weights: FloatArray
+    ) -> None:
+        # Ranks of the edges by weight replace their weights. Copying and the maximum then act on ranks as
+        # they act on weights, and the rank of a sampled edge identifies the observed one.
+        self.edge_of_rank = np.argsort(weights, kind="stable")
+        ranks = np.empty(len(weights))
+        ranks[self.edge_of_rank] = np.arange(1, len(weights) + 1)
+        matrix = deduplicate(first, second, ranks, model.graph_.adjacency.shape)
+        self.model = copy(model)
+        self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
+
+    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
+        """Return the first sample of :meth:`sample_many` with the same ``rng``."""
+        return next(self.sample_many(1, rng=rng))
+
+    def sample_many(
+        self, n: int, *, rng: Rng = None, workers: int = 1
+    ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.int64]]]:
+        """Yield sources, targets and numbers of the observed edges of ``n`` samples.
+
+        Undirected edges come in both directions.
+        """
+        for sample in self.model.sample_many(n, rng=rng, workers=workers):
+            rows = sample.rows
+            ranks = np.ones(rows.n_entries) if rows.weights is None else rows.weights
+            yield rows.row_numbers, rows.indices, self.edge_of_rank[ranks.astype(np.int64) - 1]

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.request import urlopen
 
-from nodecopy._core.atomic_files import ScratchFolder, atomic_write
-from nodecopy._core.file_limits import read_member
+from nodecopy._core.checks import read_member
+from nodecopy._core.files import ScratchFolder, atomic_write
 from nodecopy.errors import InputError
 
 LOG = logging.getLogger(__name__)

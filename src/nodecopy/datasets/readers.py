@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.file_limits import check_shape, open_archive
-from nodecopy._core.formats import reading
-from nodecopy._core.sparse_matrices import csr_from_parts
-from nodecopy.conversion import as_graph, convert_graph
-from nodecopy.datasets.interaction_splits import fixed_split
-from nodecopy.datasets.splits import Split
+from nodecopy._core.arrays import csr_from_parts
+from nodecopy._core.checks import check_shape, open_archive
+from nodecopy._core.files import reading
+from nodecopy.datasets.splits import Split, fixed_split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
+from nodecopy.io import as_graph, convert_graph
 
 
 class _PickledMatrix:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+import os
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import check_integer, check_real, check_sequence, check_vector, show, type_name
+from nodecopy._core.files import TableLike, exists, is_frame
+from nodecopy._core.messages import Hint, log_decision, warn_about_data
 from nodecopy._core.random import Rng, generator
-from nodecopy._core.validation import check_integer, check_vector
-from nodecopy.conversion import convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.interactions import Interactions
+from nodecopy.io import InteractionsLike, convert_graph, convert_interactions, read_interactions
+from nodecopy.io.interactions import holds_item_lists
 
 T = TypeVar("T")
 
@@ -116,3 +125,373 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     hidden[graph.positions(test, "test")] = True
     rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
+
+
+# Splits of interactions: at random, by time, by the last items of each user, by user, and published ones.
+
+
+VALIDATION_SHARE = 0.1
+"""Share of train that is the validation part of a published split without one."""
+
+
+def interaction_split(
+    interactions: InteractionsLike, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng = None
+) -> Split[Interactions]:
+    """Split the interactions at random into three tables of the same users and items.
+
+    The bounds are the cumulated fractions of the number of interactions, rounded down: 52,857 interactions
+    give 36,999, 5,286 and 10,572.
+
+    Parameters
+    ----------
+    interactions
+        What to split, or what :func:`.as_interactions` converts.
+    fractions
+        Shares of the training, validation and test part, which add up to 1.
+    rng
+        Seed or generator; ``None``, the default, gives another split at every call.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> library = datasets.load("library")
+    >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
+    [2358, 337, 674]
+    """
+    interactions = convert_interactions(interactions, "interactions")
+    n = interactions.n_interactions
+    part_of = np.empty(n, np.int64)
+    numbers = np.searchsorted(_part_bounds(fractions, n), np.arange(n), side="right")
+    part_of[generator(rng).permutation(n)] = numbers
+    return _select_parts(interactions, part_of)
+
+
+def time_split(
+    interactions: InteractionsLike, fractions: Sequence[float] = (0.7, 0.1, 0.2)
+) -> Split[Interactions]:
+    """Split the interactions by time: the first ones are the training part, the last ones the test part.
+
+    Interactions at the same time are in the same part, the later one. Users and items of the test part may
+    have no interactions in the training part.
+
+    Parameters
+    ----------
+    interactions
+        What to split, with :attr:`.Interactions.times`; or a data frame with a column of times.
+    fractions
+        Shares of the training, validation and test part, which add up to 1.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions, datasets
+    >>> log = Interactions.from_table(["ann"] * 4, ["tea", "jam", "ham", "rye"], times=[3, 1, 4, 2])
+    >>> train, validation, test = datasets.time_split(log, (0.5, 0.25, 0.25))
+    >>> test.table()[1].tolist()
+    ['ham']
+    """
+    interactions = convert_interactions(interactions, "interactions")
+    times = _check_times(interactions, "time_split")
+    ascending, bounds = np.sort(times), _part_bounds(fractions, len(times))
+    part_of = np.zeros(len(times), np.int64)
+    for bound in bounds[bounds < len(times)].tolist():
+        part_of += times >= ascending[bound]
+    parts = _select_parts(interactions, part_of)
+    if not parts.train.n_interactions:
+        n_first = int((times == ascending[0]).sum())
+        raise InputError(
+            f"times must leave a training part of {fractions[0]:g}; {n_first} of {len(times)} interactions "
+            f"have the first one, {ascending[0]}."
+        )
+    return parts
+
+
+def last_item_split(
+    interactions: InteractionsLike, n_test: int = 1, n_validation: int = 1
+) -> Split[Interactions]:
+    """Split off the last interactions of each user: leave-last-out, as in sequential recommendation.
+
+    A user with no more than ``n_test + n_validation`` interactions is in the training part only. Of
+    interactions at the same time, those with items that come first in ``item_ids`` count as earlier.
+
+    Parameters
+    ----------
+    interactions
+        What to split, with :attr:`.Interactions.times`; or a data frame with a column of times.
+    n_test, n_validation
+        Number of interactions of each user in the test part, the last ones, and in the validation part, the
+        ones before them; 1 each by default.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions, datasets
+    >>> log = Interactions.from_table(["ann"] * 3 + ["bob"], ["tea", "jam", "ham", "tea"], times=[3, 1, 2, 1])
+    >>> [part.table()[1].tolist() for part in datasets.last_item_split(log)]
+    [['jam', 'tea'], ['ham'], ['tea']]
+    """
+    interactions = convert_interactions(interactions, "interactions")
+    times = _check_times(interactions, "last_item_split")
+    check_integer(n_test, "n_test", low=1)
+    check_integer(n_validation, "n_validation", low=0)
+    rows = interactions.rows
+    order = np.lexsort((times, rows.row_numbers))  # users stay in their order
+    n_after = np.empty(len(times), np.int64)
+    n_after[order] = rows.indptr[1:][rows.row_numbers] - 1 - np.arange(len(times))
+    part_of = np.where(n_after < n_test, 2, np.where(n_after < n_test + n_validation, 1, 0))
+    part_of[rows.degrees[rows.row_numbers] <= n_test + n_validation] = 0
+    return _select_parts(interactions, part_of)
+
+
+class HeldOutUsers(NamedTuple):
+    """Users outside training: the interactions that a model is given, and those that it should recommend.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> users = datasets.user_split(datasets.load("library"), rng=0).test
+    >>> users.history.n_users == users.test.n_users == 30
+    True
+    """
+
+    history: Interactions
+    test: Interactions
+
+
+class UserSplit(NamedTuple):
+    """A training part, and users outside it for validation and test.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> datasets.user_split(datasets.load("library"), rng=0).train.n_users
+    240
+    """
+
+    train: Interactions
+    validation: HeldOutUsers
+    test: HeldOutUsers
+
+
+def user_split(
+    interactions: InteractionsLike,
+    fractions: Sequence[float] = (0.8, 0.1, 0.1),
+    *,
+    history_share: float = 0.8,
+    rng: Rng = None,
+) -> UserSplit:
+    """Split the users at random, to evaluate on users outside training (strong generalisation).
+
+    All tables have all items. A model that is fitted to ``train`` gets the histories of the other users and
+    is evaluated on the rest of their interactions:
+    ``model.evaluate(split.test.test, history=split.test.history)``.
+
+    Parameters
+    ----------
+    interactions
+        What to split, or what :func:`.as_interactions` converts.
+    fractions
+        Shares of the users in the training, validation and test part, which add up to 1.
+    history_share
+        Share of the interactions of users outside training that are their history, above 0 and below 1. At
+        least one interaction is, and of users with several at least one is not.
+    rng
+        Seed or generator; ``None``, the default, gives another split at every call.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.datasets import user_split
+    >>> split = user_split(datasets.load("library"), (0.7, 0.1, 0.2), rng=0)
+    >>> split.train.n_users, split.validation.test.n_users, split.test.test.n_users
+    (210, 30, 60)
+    """
+    if not 0 < check_real(history_share, "history_share") < 1:
+        raise InputError(f"history_share must be above 0 and below 1; got {history_share!r}.")
+    interactions = convert_interactions(interactions, "interactions")
+    n_users, draws = interactions.n_users, generator(rng)
+    order = draws.permutation(n_users)
+    bounds = _part_bounds(fractions, n_users)
+    rows = interactions.rows
+    # The random rank of each interaction among those of its user.
+    shuffled = np.lexsort((draws.random(rows.n_entries), rows.row_numbers))
+    rank = np.empty(rows.n_entries, np.int64)
+    rank[shuffled] = np.arange(rows.n_entries) - rows.indptr[rows.row_numbers]
+    degrees = rows.degrees[rows.row_numbers]
+    n_history = np.clip(np.round(history_share * degrees), 1, np.maximum(degrees - 1, 1))
+    seen, hidden = interactions.select(rank < n_history), interactions.select(rank >= n_history)
+    train, *others = (np.sort(part) for part in np.split(order, bounds))
+    return UserSplit(
+        _select_users(interactions, train),
+        *(HeldOutUsers(_select_users(seen, users), _select_users(hidden, users)) for users in others),
+    )
+
+
+def fixed_split(
+    train: Interactions, test: Interactions, validation: Interactions | None = None
+) -> Split[Interactions]:
+    """Return a published split after a check of its parts.
+
+    Parameters
+    ----------
+    train, test
+        Tables of the same users and items without a pair in common.
+    validation
+        A part of ``train``. Without it, a tenth of ``train`` is drawn with seed 0.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions, datasets
+    >>> train, test = Interactions([[1, 1, 0], [0, 1, 1]]), Interactions([[0, 0, 1], [1, 0, 0]])
+    >>> datasets.fixed_split(train, test, Interactions([[1, 0, 0], [0, 0, 0]])).validation.n_interactions
+    1
+    """
+    if not isinstance(train, Interactions):
+        raise InputError(f"train must be Interactions; got {type_name(train)}. read_split takes data frames.")
+    train.check_same_ids(test, "test")
+    if n_shared := test.n_interactions - test.difference(train).n_interactions:
+        raise InputError(
+            f"test must have no pair of user and item in common with train; got {n_shared}. Leave these out.",
+            Hint("{} does.", "test.difference(train)"),
+        )
+    if validation is None:
+        shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
+        return Split(train, interaction_split(train, shares, rng=0).validation, test)
+    train.check_same_ids(validation, "validation")
+    if n_outside := validation.difference(train).n_interactions:
+        raise InputError(
+            f"validation must be inside train; {n_outside} of its {validation.n_interactions} interactions "
+            f"are not. Add these to train.",
+            Hint("{} does.", "train.union(validation)"),
+        )
+    return Split(train, validation, test)
+
+
+def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
+    """Return where the second and the third part of n things begin."""
+    shares = check_vector(fractions, "fractions", length=3, per="part")
+    if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
+        raise InputError(
+            f"fractions must be three numbers of at least 0 that add up to 1; got {show(fractions)}."
+        )
+    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
+    return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
+
+
+def _check_times(interactions: Interactions, name: str) -> NDArray[Any]:
+    if interactions.times is None or not interactions.n_interactions:
+        raise InputError(
+            f"{name} needs the times of interactions; got {interactions!r} without. read_interactions keeps "
+            f"those in a column of times, and Interactions.from_table takes times."
+        )
+    return interactions.times
+
+
+def _select_parts(interactions: Interactions, part_of: IntArray) -> Split[Interactions]:
+    return Split(*(interactions.select(part_of == part) for part in range(3)))
+
+
+def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
+    """Return the interactions of some users, given by position, ascending."""
+    is_user = np.zeros(interactions.n_users, bool)
+    is_user[users] = True
+    part = interactions.select(is_user[interactions.rows.row_numbers])
+    return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)
+
+
+# Published splits from files: a training, a test and perhaps a validation part.
+
+
+def read_split(
+    train: TableLike | Sequence[TableLike],
+    test: TableLike,
+    validation: TableLike | None = None,
+    **options: Any,
+) -> Split[Interactions]:
+    r"""Return the split whose parts are in files, in the order of all users and items.
+
+    Parameters
+    ----------
+    train, test
+        Files or data frames that :func:`.read_interactions` reads: tables, lists of items such as the
+        ``train.txt`` and ``test.txt`` of LightGCN, or RecBole's atomic files. Several training files are
+        pooled.
+    validation
+        A part of ``train``. A part that has nothing in common with ``train``, such as the ``.valid.inter`` of
+        RecBole, is added to ``train``, which is logged: models are fitted to ``train`` without it while
+        settings are chosen, and then to both. Without it, a tenth of ``train`` is drawn with seed 0.
+    options
+        Parameters of :func:`.read_interactions`, for all files.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from nodecopy import datasets
+    >>> with TemporaryDirectory() as folder:
+    ...     train, test = Path(folder, "train.txt"), Path(folder, "test.txt")
+    ...     _ = train.write_text("0 3 4 5\n1 3\n"), test.write_text("0 6\n1 4 5\n")
+    ...     datasets.read_split(train, test).test
+    Interactions(2 users, 4 items, 3 interactions, binary)
+    """
+    several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
+    several = check_sequence(several, "train", "a file, a data frame or a list of them")
+    if not several:
+        raise InputError("train must be a file, a data frame or a list of them; got an empty list.")
+    files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
+    has_lists = options.get("lists") is None and any(map(_holds_lists, chain(*files.values())))
+
+    def read(file: TableLike) -> Interactions:
+        # Lines of equal length could be rows of a table, but not in a split with lists of items.
+        is_list = has_lists and _holds_lists(file, any_length=True)
+        return read_interactions(file, **(options | {"lists": True} if is_list else options))
+
+    parts = {name: [read(file) for file in group] for name, group in files.items()}
+    tables = [table for group in parts.values() for table in group]
+    user_ids = _join_ids([table.user_ids for table in tables])
+    item_ids = _join_ids([table.item_ids for table in tables])
+    joined = {name: _join(group, user_ids, item_ids) for name, group in parts.items() if group}
+    _warn_if_disjoint(joined["train"], joined["test"])
+    if validation is not None:
+        held_out = joined["validation"]
+        if n_shared := held_out.n_interactions - held_out.difference(joined["test"]).n_interactions:
+            raise InputError(
+                f"validation must have no pair of user and item in common with test; got {n_shared}. Leave "
+                f"these out."
+            )
+        if held_out.difference(joined["train"]) == held_out:
+            joined["train"] = joined["train"].union(held_out)
+            log_decision("the validation part is outside the training part and was added to it.")
+    return fixed_split(**joined)
+
+
+def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
+    """Warn if no user or no item of test is in train, as where files write ids in different ways."""
+    first, second = train.rows.csr, test.rows.csr
+    for name, axis in (("users", 1), ("items", 0)):
+        is_shared = (first.sum(axis=axis) > 0) & (second.sum(axis=axis) > 0)
+        if test.n_interactions and train.n_interactions and not is_shared.any():
+            warn_about_data(
+                f"test: none of its {name} are in train. Check that both files write ids in the same way."
+            )
+
+
+def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
+    """Return whether a file is recognised as lists of items."""
+    if not isinstance(file, (str, os.PathLike)):
+        return False
+    path = Path(file)
+    if not exists(path) or not path.is_file() or ".txt" not in path.suffixes:
+        return False
+    return holds_item_lists(path, any_length=any_length)
+
+
+def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return all ids in ascending order, as texts if some are."""
+    has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
+    return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))
+
+
+def _join(tables: Sequence[Interactions], user_ids: NDArray[Any], item_ids: NDArray[Any]) -> Interactions:
+    columns = [table.table() for table in tables]
+    users = np.concatenate([column.astype(user_ids.dtype) for column, _, _ in columns])
+    items = np.concatenate([column.astype(item_ids.dtype) for _, column, _ in columns])
+    return Interactions.from_table(users, items, user_ids=user_ids, item_ids=item_ids)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,18 +14,146 @@ import torch
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.formats import PathLike
-from nodecopy._core.notices import log_decisions_once, mute_decisions
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import check_sequence, check_type, check_unique, show, type_name
+from nodecopy._core.files import PathLike
+from nodecopy._core.messages import log_decisions_once, mute_decisions
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_sequence, check_type, check_unique, show
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
-from nodecopy.classify.ensemble import entropy
-from nodecopy.classify.trial import check_trials
-from nodecopy.conversion import convert_graph
-from nodecopy.defend.corrections import AttackedState, Correction, evaluate, predicts_graphs
-from nodecopy.defend.pruning import remove_edges_of
+from nodecopy.classify.base import check_trials
+from nodecopy.classify.ensemble import TrainedNetworks, entropy
 from nodecopy.errors import InputError
+from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.graph import Graph
+from nodecopy.io import convert_graph
+
+# The input and the result of corrections: an attacked graph with its predictions, and corrected ones.
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedState:
+    """The input of a correction: an attacked graph and the classifier's predictions on it.
+
+    Parameters
+    ----------
+    graph
+        The attacked graph, as the classifier sees it.
+    probabilities
+        The classifier's predictions for all nodes.
+    classifier
+        The classifier; :meth:`predict` returns its predictions on other graphs.
+    networks
+        Its networks; ``None`` for a classifier from outside the package.
+    seed
+        Seed of whatever the correction draws.
+    complete_graph
+        The graph with all edges; it differs from ``graph`` where the classifier was trained again without
+        the edges of the nodes that are corrected.
+    trial
+        The problem on which the classifier was trained; ``None`` where that is not known.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import WithoutEdges
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> state = WithoutEdges().fit(digits, range(100), rng=0).state_
+    >>> state.graph.n_nodes, state.probabilities.shape
+    (300, (300, 10))
+    """
+
+    graph: Graph
+    probabilities: NDArray[np.float32]
+    classifier: Any
+    networks: TrainedNetworks | None
+    seed: SeedSequence
+    complete_graph: Graph
+    trial: Trial | None = None
+
+    @cached_property
+    def embeddings(self) -> NodeEmbeddings:
+        """Return the embeddings of the nodes of ``graph``."""
+        return NodeEmbeddings(self.graph)
+
+    def predict(self, graph: Graph) -> NDArray[np.float32]:
+        """Return the classifier's predictions on another graph."""
+        return evaluate(self.classifier, self.networks, graph).probabilities
+
+
+class Correction:
+    """Corrected predictions of the nodes of one graph; a defence prepares one for each graph.
+
+    A subclass that computes the predictions of some nodes on demand overrides :meth:`predict_proba`.
+
+    Parameters
+    ----------
+    probabilities
+        The corrected probabilities of all nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy.defend import Correction
+    >>> Correction(np.array([[0.9, 0.1], [0.2, 0.8]])).predict_proba(np.array([1])).tolist()
+    [[0.2, 0.8]]
+    """
+
+    def __init__(self, probabilities: NDArray[np.floating[Any]]) -> None:
+        self.probabilities = probabilities
+
+    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the corrected probabilities of some nodes, given by position."""
+        rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
+        return rows
+
+    def details(self, nodes: IntArray) -> dict[str, Any]:
+        """Return further results for some nodes by name; none by default."""
+        return {}
+
+
+def predicts_graphs(classifier: Classifier) -> bool:
+    """Return whether a classifier without networks defines ``predict_graph``."""
+    return type(classifier).predict_graph is not Classifier.predict_graph
+
+
+def evaluate(classifier: Any, networks: TrainedNetworks | None, graph: Graph) -> Prediction:
+    """Return the prediction of trained networks, or of a classifier without any, on a graph."""
+    if networks is not None:
+        return networks.predict(graph, classifier.network_device())
+    if isinstance(classifier, Classifier):
+        if not predicts_graphs(classifier):
+            raise InputError(
+                f"classifier must predict on other graphs than that of fit to be corrected; got "
+                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}."
+            )
+        return classifier.prediction_on(graph)
+    if not hasattr(classifier, "predict_proba"):
+        raise InputError(f"classifier must have predict_proba(graph); got {type_name(classifier)}.")
+    return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
+
+
+# Graphs with some of their edges removed.
+
+
+def remove_edges_of(graph: Graph, nodes: IntArray) -> Graph:
+    """Return the graph without the edges of some nodes."""
+    stays = np.ones(graph.n_nodes, bool)
+    stays[nodes] = False
+    return keep_edges(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
+
+
+def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
+    """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
+    return graph.with_rows(graph.rows.keep_entries(mask))
+
+
+def find_entries(graph: Graph, first: IntArray, second: IntArray) -> IntArray:
+    """Return the numbers of stored entries of the adjacency, -1 for pairs that are no edges."""
+    rows, n = graph.rows, np.int64(graph.n_nodes)
+    entries, pairs = rows.row_numbers * n + rows.indices, first * n + second
+    position = np.searchsorted(entries, pairs)
+    is_edge = np.append(entries, -1)[position] == pairs
+    return np.where(is_edge, position, -1)
 
 
 class Defence(Classifier):
@@ -383,3 +513,20 @@ def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
     if not isinstance(classifier, Defence):
         return graph
     return _preprocess(classifier, getattr(classifier, "classifier_", classifier.classifier), graph)
+
+
+# The children of a trial's seed: one number for each purpose of the defences.
+
+
+class DefenceSeeds(IntEnum):
+    """Which child of a trial's seed serves which purpose of a defence.
+
+    A defence trains its classifier with its own seed, so these numbers differ from those of
+    :class:`~nodecopy.classify.base.ClassifierSeeds`. The stored results of the experiments depend on them,
+    so they never change.
+    """
+
+    DONOR_EMBEDDING = 10**7
+    """The embedding by which a defence finds donors."""
+    DONOR_DRAWS = 10**7 + 1
+    """The donors that a defence draws."""

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax, softmax
 
-from nodecopy.classify import Classifier
-from nodecopy.defend.base import Defence
-from nodecopy.defend.copiers import PredictionsWithoutCopying
-from nodecopy.defend.copying_correction import DonorDefence
-from nodecopy.defend.corrections import AttackedState, Correction
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import check_choice, check_integer, check_real
+from nodecopy._core.random import Rng
+from nodecopy.classify import GCN, MLP, Classifier, Trial
+from nodecopy.defend.base import AttackedState, Correction, Defence, keep_edges
+from nodecopy.defend.copying import DonorDefence, PredictionsWithoutCopying
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -74,3 +82,305 @@ class WithoutEdges(Defence):
         n = state.graph.n_nodes
         no_edges = sparse.csr_array((n, n), dtype=np.float32)
         return Correction(state.predict(state.graph.replace(adjacency=no_edges)))
+
+
+# Distillation: classes of nodes from features alone, learned from the predictions for other nodes.
+
+
+MODELS = ("logistic", "mlp")
+INVERSE_PENALTY = 3.0
+"""Inverse strength of the penalty of the logistic regression, the C of scikit-learn."""
+MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30
+"""Iterations of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
+TOLERANCE = 1e-5
+FOLDS_SEED = 0
+"""Seed of the folds and of MLPs. It is not the trial's, so that a defence that was loaded from a file
+has the same."""
+
+
+@dataclass(eq=False, repr=False)
+class DistilledFeatures(Defence):
+    """Correct nodes by a classifier of features that learned from the predictions for other nodes.
+
+    The trained classifier predicts all nodes. A second one learns these predictions from the nodes' features
+    without any edge, and corrects nodes that it did not learn from. A defence with a lower accuracy than this
+    control loses more by its use of edges than it gains.
+
+    Parameters
+    ----------
+    classifier, retrain, device
+        As in :class:`.CopyingDefence`. With ``retrain``, flips of edges at the corrected nodes change
+        nothing.
+    model
+        ``"logistic"``: logistic regression on features weighted by TF-IDF, whose targets are the predicted
+        probabilities. ``"mlp"``: :class:`.MLP`, whose targets are the predicted classes, weighted by their
+        probability.
+    n_folds
+        The nodes are divided into this many folds, and each fold is predicted by a model that learned from
+        the others.
+
+    Notes
+    -----
+    The model does not learn from nodes without edges, unless no node has edges.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import DistilledFeatures
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> DistilledFeatures().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    classifier: Classifier | None = None
+    _: KW_ONLY
+    model: str = "logistic"
+    n_folds: int = 10
+    retrain: bool = False
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        check_choice(self.model, "model of DistilledFeatures", MODELS)
+        check_integer(self.n_folds, "n_folds of DistilledFeatures", low=2)
+
+    def prepare_correction(self, state: AttackedState) -> Correction:
+        folds = assign_folds(state.graph.n_nodes, self.n_folds)
+        if self.model == "logistic":
+            return Correction(distil(state, folds))
+        return Correction(distil_mlp(state, folds, MLP(device=self.device)))
+
+
+def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
+    """Return the fold of every node."""
+    return np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % n_folds
+
+
+def distil(state: AttackedState, folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return class probabilities from the features of each node, by logistic regression on other folds.
+
+    Parameters
+    ----------
+    state
+        The predictions to learn from, and the features.
+    folds
+        The fold of every node.
+    """
+    rows = state.embeddings.weighted_features
+    targets = state.probabilities.astype(np.float64)
+    train = find_training_nodes(state.graph)
+    start = fit_softmax(rows[train], targets[train])
+    probabilities = np.empty_like(targets)
+    for fold in np.unique(folds):
+        others = train[folds[train] != fold]
+        weights = fit_softmax(rows[others], targets[others], start=start) if len(others) else start
+        is_held_out = folds == fold
+        probabilities[is_held_out] = softmax(rows[is_held_out] @ weights[:-1] + weights[-1], axis=1)
+    return probabilities
+
+
+def find_training_nodes(graph: Graph) -> IntArray:
+    """Return the nodes that have edges, or all nodes if none has."""
+    has_edges = np.bincount(graph.rows.indices, minlength=graph.n_nodes) + graph.degrees > 0
+    return np.flatnonzero(has_edges | ~has_edges.any())
+
+
+def fit_softmax(
+    rows: sparse.csr_array, targets: NDArray[np.float64], *, start: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the weights ``[n_features + 1, n_classes]`` of a logistic regression, the intercepts last.
+
+    The loss is that of scikit-learn: C times the sum of cross-entropies plus half the sum of squared weights
+    without intercepts. The rows stay sparse.
+
+    Parameters
+    ----------
+    rows, targets
+        Features and class probabilities.
+    start
+        Weights to start from; zero by default.
+    """
+    columns, shape = sparse.csr_array(rows.T), (rows.shape[1] + 1, targets.shape[1])
+
+    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights = flat.reshape(shape)
+        log_p = log_softmax(rows @ weights[:-1] + weights[-1], axis=1)
+        residuals = INVERSE_PENALTY * (np.exp(log_p) - targets)
+        gradient = np.vstack([columns @ residuals + weights[:-1], residuals.sum(axis=0)])
+        value = -INVERSE_PENALTY * (targets * log_p).sum() + 0.5 * (weights[:-1] ** 2).sum()
+        return float(value), gradient.ravel()
+
+    first = np.zeros(shape) if start is None else start
+    options: Any = {"maxiter": MAX_ITERATIONS if start is None else MAX_FOLD_ITERATIONS, "ftol": TOLERANCE}
+    result = minimize(loss, first.ravel(), (), "L-BFGS-B", jac=True, options=options)
+    solution: NDArray[np.float64] = result.x.reshape(shape)
+    return solution
+
+
+def sharpen(
+    probabilities: NDArray[np.float64], predictions: NDArray[np.floating[Any]]
+) -> NDArray[np.float64]:
+    """Return log-probabilities after temperature scaling to the predicted classes.
+
+    The penalty of the regression makes its probabilities less certain than they are accurate.
+
+    Parameters
+    ----------
+    probabilities
+        Class probabilities from features.
+    predictions
+        The predictions that they were learned from.
+    """
+    log_p = np.log(np.maximum(probabilities, 1e-5))
+    codes = predictions.argmax(axis=1)
+
+    def loss(factor: float) -> float:
+        return float(-log_softmax(factor * log_p, axis=1)[np.arange(len(codes)), codes].sum())
+
+    best: Any = minimize_scalar(loss, bounds=(0.3, 5.0), method="bounded")
+    scaled_log_p: NDArray[np.float64] = log_softmax(best.x * log_p, axis=1)
+    return scaled_log_p
+
+
+def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
+    """Return class probabilities from the features of each node, by MLPs trained on other folds.
+
+    Parameters
+    ----------
+    state, folds
+        As in :func:`distil`.
+    model
+        The MLP to train for each fold.
+    """
+    p, train = state.probabilities, find_training_nodes(state.graph)
+    codes, probabilities, seed = p.argmax(axis=1), np.zeros(p.shape), SeedSequence(FOLDS_SEED)
+    for fold in np.unique(folds):
+        others = train[folds[train] != fold]
+        if len(np.unique(codes[others])) < 2:  # nothing to learn
+            probabilities[folds == fold] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
+            continue
+        labels = np.full(len(codes), UNLABELLED)
+        labels[others] = codes[others]
+        trial = Trial(state.graph.replace(labels=labels), others, rng=seed)
+        none = np.zeros(0, np.int64)
+        trial = trial.with_pseudo_labels(none, none, weights=p[others].max(axis=1), rng=seed)
+        (prediction,) = model.fit_trials([trial])
+        probabilities[np.ix_(folds == fold, trial.classes)] = prediction.probabilities[folds == fold]
+    return probabilities
+
+
+# GCN-Jaccard: a GCN on the graph without edges between dissimilar nodes (Wu et al., 2019).
+
+
+EDGES_PER_BLOCK = 2**16
+"""Number of edges whose similarity is computed together."""
+
+
+@dataclass(eq=False, repr=False)
+class GCNJaccard(Defence):
+    """Train a GCN on the graph without edges between nodes with few common features (Wu et al., 2019).
+
+    Corrected predictions are the GCN's own.
+
+    Parameters
+    ----------
+    threshold
+        Smallest Jaccard similarity of the features of two neighbours whose edge is kept. A node has a feature
+        where it is not zero, so this is for sparse features. Edges between two nodes without any feature are
+        kept.
+    classifier
+        The classifier to train; ``GCN()`` by default.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import GCNJaccard
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> GCNJaccard(0.1).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    threshold: float = 0.01
+    _: KW_ONLY
+    classifier: Classifier | None = None
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        check_real(self.threshold, "threshold of GCNJaccard", low=0.0, high=1.0)
+        if graph.features is None:
+            raise InputError("a graph must have features for GCNJaccard; this one has none.")
+
+    def preprocess(self, graph: Graph) -> Graph:
+        """Return the graph without the edges below the threshold."""
+        self.check_parameters(graph)
+        return keep_edges(graph, jaccard_similarities(graph) >= self.threshold)
+
+
+def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
+    """Return the Jaccard similarity of the ends of every stored entry of A; one if both have no features."""
+    features: Any = graph.features
+    present = sparse.csr_array(features, copy=True)
+    present.eliminate_zeros()
+    present.data = np.ones(present.nnz, np.float32)
+    sizes = np.diff(present.indptr)
+    first, second = graph.rows.row_numbers, graph.rows.indices
+    common: list[NDArray[Any]] = [np.zeros(0)]
+    for start in range(0, len(first), EDGES_PER_BLOCK):
+        part = slice(start, start + EDGES_PER_BLOCK)
+        common.append((present[first[part]] * present[second[part]]).sum(axis=1))
+    both = np.concatenate(common)
+    either = sizes[first] + sizes[second] - both
+    similarities: NDArray[np.float64] = np.divide(both, either, out=np.ones(len(both)), where=either > 0)
+    return similarities
+
+
+# GCN-SVD: a GCN on a low-rank approximation of the graph (Entezari et al., 2020).
+
+
+@dataclass(eq=False, repr=False)
+class GCNSVD(Defence):
+    """Train a GCN on the best low-rank approximation of the adjacency (Entezari et al., 2020).
+
+    The adjacency is approximated, then self-loops are added and the sum is normalised, as in public
+    implementations. No dense N x N matrix is computed. Corrected predictions are the GCN's own.
+
+    Parameters
+    ----------
+    rank
+        Rank of the approximation (the paper's K); at most the number of nodes minus one is used.
+    classifier
+        The GCN to train; ``GCN()`` by default. Its own ``rank`` is not used.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import GCNSVD
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> GCNSVD(20).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    rank: int = 50
+    _: KW_ONLY
+    classifier: Classifier | None = None
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        check_integer(self.rank, "rank of GCNSVD", low=1)
+
+    def build_classifier(self) -> Classifier:
+        """Return the GCN with the rank of the approximation."""
+        base = super().build_classifier()
+        if not isinstance(base, GCN):
+            raise InputError(f"classifier of GCNSVD must be a GCN; got {base!r}.")
+        return GCN(**(base.get_params(deep=False) | {"rank": self.rank}))
+
+    def from_classifier(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
+        """Raise an error: a trained classifier does not use a low-rank approximation."""
+        raise InputError("GCNSVD must be trained by fit; it cannot correct a trained classifier.")

@@ -11,8 +11,8 @@ from scipy import sparse
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from nodecopy._core.lookup import check_name
-from nodecopy._core.params import Configurable
+from nodecopy._core.estimator import Configurable
+from nodecopy._core.imports import check_name
 from nodecopy.classify import Classifier, CustomNetwork
 from nodecopy.defend.base import Defence
 from nodecopy.nn.stack import SparseStack

@@ -5,11 +5,11 @@ numbers as integer arithmetic that gives the same bits in every engine). Ibis is
 opened.
 """
 
-from nodecopy.edge_tables.donor_tables import JaccardTable as JaccardTable
-from nodecopy.edge_tables.donor_tables import NearestNeighboursTable as NearestNeighboursTable
-from nodecopy.edge_tables.donor_tables import SameLabelTable as SameLabelTable
-from nodecopy.edge_tables.donor_tables import WeightedTable as WeightedTable
+from nodecopy.edge_tables.donors import JaccardTable as JaccardTable
+from nodecopy.edge_tables.donors import NearestNeighboursTable as NearestNeighboursTable
+from nodecopy.edge_tables.donors import SameLabelTable as SameLabelTable
+from nodecopy.edge_tables.donors import WeightedTable as WeightedTable
 from nodecopy.edge_tables.engines import DuckDB as DuckDB
 from nodecopy.edge_tables.engines import Spark as Spark
-from nodecopy.edge_tables.table_copying import EdgeTableCopying as EdgeTableCopying
-from nodecopy.edge_tables.table_statistics import edge_table_statistics as edge_table_statistics
+from nodecopy.edge_tables.model import EdgeTableCopying as EdgeTableCopying
+from nodecopy.edge_tables.statistics import edge_table_statistics as edge_table_statistics

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.compilation import njit
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.imports import import_optional
+from nodecopy._core.kernels import njit
 from nodecopy.edge_tables.engines import PURPOSE
 
 N_PARTITIONS = 256

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from nodecopy._core.escaping import escape_cell, escape_latex, escape_markdown, join_lines
+from nodecopy._core.messages import escape_cell, escape_latex, escape_markdown, join_lines
 from nodecopy.experiments.spec import Column
 from nodecopy.experiments.summary import Gain, Results, Summary
 

@@ -2,30 +2,112 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import multiprocessing
 import os
+import platform
 import signal
+import subprocess
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
-from typing import TypeAlias
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self, TypeAlias
 
-from nodecopy._core.hints import Hint
-from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import check_integer
+from numpy.random import SeedSequence
+
+import nodecopy
+from nodecopy._core.checks import check_integer
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import Hint
+from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.blas import set_same_bits
-from nodecopy.experiments.provenance import collect_provenance
+from nodecopy.experiments.config import set_same_bits
 from nodecopy.experiments.spec import Cell, Experiment
 from nodecopy.experiments.store import COPIED_FROM, Store, list_forms
+from nodecopy.graph import Graph
+from nodecopy.models import GraphModel
+
+# Where a result comes from: commit, versions, machine, time.
+
+
+PACKAGES = ("nodecopy", "numpy", "scipy", "torch")
+
+
+def collect_provenance(device: str) -> dict[str, Any]:
+    """Return what is stored with every result; plain values, ready for JSON."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {
+        "commit": find_commit(),
+        "versions": list_versions(),
+        "machine": describe_machine(device),
+        "finished": now,
+    }
+
+
+@lru_cache(maxsize=1)
+def find_commit() -> str:
+    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it.
+
+    The environment variable ``NODECOPY_COMMIT`` replaces it, for copies without their history. For an
+    installed package it is the version.
+    """
+    if given := os.environ.get("NODECOPY_COMMIT"):
+        return given
+    here = Path(nodecopy.__file__).parent
+    # A package that is installed inside another project's checkout must not get that project's commit.
+    if _git(here, "ls-files", "--error-unmatch", "__init__.py"):
+        return _git(here, "describe", "--always", "--dirty", "--tags") or f"version {nodecopy.__version__}"
+    return f"version {nodecopy.__version__}"
+
+
+@lru_cache
+def describe_machine(device: str) -> dict[str, Any]:
+    """Return the processor, the number of cores, and the name of the GPU if one was used."""
+    try:  # Linux: platform.processor() knows only the architecture
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        processor = platform.processor() or platform.machine()
+    if device.startswith("cuda"):
+        import torch
+
+        device = f"{device}: {torch.cuda.get_device_name(device)}"
+    return {"processor": processor, "cores": os.cpu_count(), "device": device}
+
+
+@lru_cache(maxsize=1)
+def list_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that numbers depend on."""
+    installed = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            installed[package] = version(package)
+        except PackageNotFoundError:
+            installed[package] = "absent"
+    return installed
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """Return what git prints; empty if it fails or is not installed."""
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
 
 BATCH_SECONDS = 30.0
 """How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
@@ -140,7 +222,7 @@ def run(
         check_integer(batch_size, "batch_size", low=1)
     if device != "cpu" and scheduler is None:
         import_optional("torch", f"device {device}")
-        from nodecopy.nn.devices import check_device
+        from nodecopy.nn.training import check_device
 
         check_device(device)
     set_same_bits()
@@ -342,3 +424,82 @@ def _solve_batch(batch: TrialBatch, store: Store, device: str, wait: bool) -> Ba
     locked_elsewhere = tuple(trial for trial in part.trials if trial not in held)
     rest = TrialBatch(cell, others, size) if others else None
     return BatchResult(part, len(missing_trials), seconds, locked_elsewhere, rest=rest)
+
+
+# Fitted models of this process that methods share, so that none is trained twice in a trial.
+
+
+class FitCache:
+    """The last fits that were asked for, at most ``max_fits``."""
+
+    def __init__(self, max_fits: int) -> None:
+        self.max_fits = max_fits
+        self._entries: OrderedDict[str, tuple[Lock, list[Any]]] = OrderedDict()
+        self._lock = Lock()
+
+    def get_or_fit(
+        self,
+        cell: Cell,
+        trial: int | None,
+        device: str,
+        path: str,
+        settings: Mapping[str, Any],
+        fit: Callable[[], Any],
+    ) -> Any:
+        """Return the fit of a class with such settings to a trial's data; calls ``fit`` if it is not cached.
+
+        Data are those of the cell's dataset, seed and protocol, and of the trial unless it is ``None``.
+        Threads that ask for the same fit wait for the first of them.
+        """
+        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), trial, device, path, settings]
+        name = json.dumps(parts, sort_keys=True, default=str)
+        with self._lock:
+            lock, fits = self._entries.setdefault(name, (Lock(), []))
+            self._entries.move_to_end(name)
+            while len(self._entries) > self.max_fits:
+                self._entries.popitem(last=False)
+        with lock:
+            if not fits:
+                fits.append(fit())
+        return fits[0]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def clear(self) -> None:
+        """Forget all fits."""
+        self._entries.clear()
+
+
+FIT_CACHE = FitCache(max_fits=16)
+"""A method of a recommendation table has at most six candidates, so 16 hold those of two methods."""
+
+
+class CachedGraphModel(GraphModel[Graph]):
+    """A fitted graph model that ignores further calls of :meth:`fit`.
+
+    ``seconds`` is how long its only fit took.
+    """
+
+    def __init__(self, model: GraphModel[Graph], seconds: float = 0.0) -> None:
+        self.model, self.seconds = model, seconds
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    @property
+    def graph_(self) -> Graph:  # type: ignore[override]
+        """The graph that the model was fitted to."""
+        return self.model.graph_
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+        """Return the model as it is."""
+        return self
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        """Return the sample of the model that belongs to a seed."""
+        return self.model.draw(seed)
+
+    def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
+        """Return the samples of the model."""
+        return self.model.sample_many(n, rng=rng, workers=workers)

@@ -12,8 +12,8 @@ from dataclasses import MISSING, field, fields
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from nodecopy._core.lookup import check_name
-from nodecopy._core.validation import check_integer
+from nodecopy._core.checks import check_integer
+from nodecopy._core.imports import check_name
 from nodecopy.errors import InputError
 
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")

@@ -3,24 +3,219 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from enum import IntEnum
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from numpy.random import SeedSequence
+from scipy import sparse
 
-from nodecopy._core.lookup import check_name
-from nodecopy._core.validation import check_integer
+from nodecopy import datasets
+from nodecopy._core.checks import check_integer
+from nodecopy._core.imports import EXTRA_OF, check_name, import_class, import_optional, public_name
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.experiments.assembly import merge_settings, use_public_names
+from nodecopy.experiments.data import FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_class, read_mapping, read_text
-from nodecopy.experiments.trials import SEED_SCHEME, trial_seed
+from nodecopy.inference.sample_store import digest_graph
 
 if TYPE_CHECKING:
     from nodecopy.experiments.tasks.base import Task
+
+
+# Instantiate the class of a method with its settings, among which there may be objects.
+
+
+UseResolver: TypeAlias = Callable[[str, str, dict[str, Any]], Any]
+"""Return what a section with the key ``use`` stands for, given that key, the class and the settings."""
+
+
+def instantiate(
+    path: str, settings: Mapping[str, Any], where: str, device: str, use: UseResolver | None = None
+) -> Any:
+    """Make an object of the class at ``path`` and of the classes among its settings.
+
+    Parameters
+    ----------
+    path
+        ``module.Class``.
+    settings
+        Keywords of the constructor; sections among them become objects.
+    where
+        The section that errors name, such as ``[methods.gcn]``.
+    device
+        Set on every object that has a ``device``, unless its settings name one.
+    use
+        Called for sections with the key ``use``.
+    """
+
+    def resolve(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        others = {name: entry for name, entry in value.items() if name not in ("class", "use")}
+        if "use" in value and use is not None:
+            return use(value["use"], value["class"], others)
+        return instantiate(value["class"], others, where, device, use)
+
+    parts = {name: resolve(value) for name, value in settings.items()}
+    try:
+        instance = import_class(path, where)(**parts)
+    except InputError as error:
+        missing = getattr(error.__cause__, "name", None)
+        if missing in EXTRA_OF:
+            import_optional(missing, where)
+        raise
+    except TypeError as error:
+        raise InputError(f"settings of {where} must be keywords of {path}; got {parts} ({error}).") from error
+    if hasattr(instance, "device") and "device" not in settings:
+        instance.device = device
+    return instance
+
+
+def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tuple[str, ...] = ()) -> None:
+    """Check that settings are parameters of the class at ``path``, and so on for the objects among them.
+
+    Classes that need an optional package that is not installed are skipped.
+    """
+    names = parameter_names(path, where)
+    for name, value in settings.items():
+        if names is not None:
+            check_name(name, names, f"a setting of {where} ({path})")
+        if isinstance(value, Mapping):
+            inner = f"{name} in {where}"
+            if not isinstance(value.get("class"), str):
+                raise InputError(f"{inner} must have a class; got {dict(value)}.")
+            if "use" in value and not uses:
+                raise InputError(f"{inner} must have no use; got {value['use']!r}.")
+            if "use" in value:
+                check_name(value["use"], uses, f"use of {inner}")
+            others = {key: entry for key, entry in value.items() if key not in ("class", "use")}
+            check_settings(value["class"], others, inner, uses)
+
+
+def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -> None:
+    """Check that the class at ``path`` has the methods of its family.
+
+    A class that needs an optional package that is not installed is skipped.
+    """
+    cls = _import_available(path, where)
+    missing = [name for name in methods if cls and not callable(getattr(cls, name, None))]
+    if missing:
+        raise InputError(f"class of {where} must be {family}; got {path}, which has no {missing[0]}().")
+
+
+def _import_available(path: str, where: str) -> Any:
+    """Return the class at ``path``; ``None`` if it needs an optional package that is not installed."""
+    try:
+        return import_class(path, where)
+    except InputError as error:
+        if getattr(error.__cause__, "name", None) in EXTRA_OF:
+            return None
+        raise
+
+
+@lru_cache
+def parameter_names(path: str, where: str) -> list[str] | None:
+    """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
+    cls = _import_available(path, where)
+    if cls is None:
+        return None
+    if hasattr(cls, "parameter_names"):
+        return list(cls.parameter_names())
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except ValueError:  # a built-in class
+        return None
+    has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    return None if has_any else [parameter.name for parameter in parameters]
+
+
+@lru_cache
+def public_path(path: str) -> str:
+    """Return the public name of the class at ``path``; the path itself if the class cannot be imported."""
+    try:
+        return public_name(import_class(path, path))
+    except InputError:
+        return path
+
+
+def use_public_names(value: Any) -> Any:
+    """Return settings in which every class has its public name."""
+    if isinstance(value, Mapping):
+        return {
+            name: public_path(entry) if name == "class" and entry else use_public_names(entry)
+            for name, entry in value.items()
+        }
+    return list(map(use_public_names, value)) if isinstance(value, list | tuple) else value
+
+
+def merge_settings(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with others on top; sections are merged, not replaced."""
+    both = dict(settings)
+    for name, value in others.items():
+        old = both.get(name)
+        both[name] = (
+            merge_settings(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        )
+    return both
+
+
+# Seeds and data of trials.
+
+
+SEED_SCHEME = 1
+"""Version of the rule above. Raise it with every change of draws: fingerprints of cells digest it."""
+
+
+class TrialSeeds(IntEnum):
+    """Children of a trial's seed sequence, one for each purpose."""
+
+    SPLIT = 0
+    METHOD = 1
+    TARGETS = 2
+    ATTACK = 3
+    VISIBLE_VALIDATION = 4
+    VALIDATION = 5
+
+
+def trial_seed(seed: int, dataset: str, trial: int, *, labels: int = 0) -> SeedSequence:
+    """Return the seed sequence of a trial; ``labels`` is 0 for tasks that have no labels per class."""
+    return child(child(dataset_seed(seed, dataset), labels), trial)
+
+
+def dataset_seed(seed: int, dataset: str) -> SeedSequence:
+    """Return the seed sequence of all trials of a dataset."""
+    return child(seed_sequence(seed), zlib.crc32(dataset.encode()))
+
+
+@lru_cache(maxsize=1)
+def load_data(dataset: str | FileDataset, largest_component: bool = False) -> Any:
+    """Load a dataset, kept in memory until another is loaded: cells come dataset by dataset."""
+    if isinstance(dataset, FileDataset):
+        return dataset.load(largest_component)
+    return datasets.load(dataset, largest_component=largest_component)
+
+
+@lru_cache
+def digest_dataset(dataset: str, largest_component: bool = False) -> str:
+    """Return a digest of the nodes, edges, labels and features of a graph.
+
+    Public forms of a dataset differ in it, if only by the order of the nodes.
+    """
+    graph = load_data(dataset, largest_component)
+    digest = hashlib.sha256(digest_graph(graph).encode())
+    if graph.features is not None:
+        features = sparse.csr_array(graph.features)
+        for part in (features.indptr, features.indices, features.data):
+            digest.update(np.ascontiguousarray(part, np.float64).tobytes())
+    return digest.hexdigest()[:12]
 
 
 @dataclass(frozen=True)

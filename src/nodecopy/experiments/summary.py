@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nodecopy._core.notices import warn_about_data
+from nodecopy._core.messages import warn_about_data
 from nodecopy.experiments.spec import CellKey, Column, Experiment, Published, rounding_error
 from nodecopy.experiments.store import Record, Store, list_forms
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
-from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import check_choice, check_finite, check_integer
+from nodecopy._core.arrays import IntArray, as_matrix
+from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
 
 MAX_BLOCK_NUMBERS = 2**21

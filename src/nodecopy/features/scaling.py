@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
-from nodecopy._core.sparse_matrices import as_matrix, native
-from nodecopy._core.validation import (
+from nodecopy._core.arrays import as_matrix, native
+from nodecopy._core.checks import (
     check_choice,
     check_finite,
     check_numbers,
@@ -22,9 +20,10 @@ from nodecopy._core.validation import (
     check_vector,
     show,
 )
+from nodecopy._core.messages import Hint, log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.feature_encoder import FeatureEncoder
+from nodecopy.io.encoder import FeatureEncoder
 
 FEATURE_SCALINGS = ("auto", "unit", "rows", "standardise", "none", "binary")
 WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")

@@ -16,6 +16,6 @@ edges. Names are imported when they are used, so only the trained models need to
 
 from __future__ import annotations
 
-from nodecopy._core.lazy_exports import lazy_exports
+from nodecopy._core.imports import lazy_exports
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

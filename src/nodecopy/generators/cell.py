@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_integer, check_real
-from nodecopy.generators.blockwise import LOGITS_AT_ONCE, attach_gradients, split_rows
-from nodecopy.generators.edge_sampling import EdgeScoreModel
+from nodecopy.generators.edges import LOGITS_AT_ONCE, EdgeScoreModel, attach_gradients, split_rows
 from nodecopy.nn.stack import SparseStack
-from nodecopy.nn.steps import AdamStepper
+from nodecopy.nn.training import AdamStepper
 
 MAX_POWER_ITERATIONS = 1000
 STATIONARY_TOLERANCE = 1e-6

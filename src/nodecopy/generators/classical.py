@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.validation import check_integer
+from nodecopy._core.checks import check_integer
 from nodecopy.generators.base import (
     EdgeListModel,
     Edges,
@@ -22,7 +22,7 @@ from nodecopy.generators.base import (
     list_edges,
     remove_duplicates,
 )
-from nodecopy.generators.block_pairs import draw_block_edges
+from nodecopy.generators.blocks import draw_block_edges
 from nodecopy.graph import Graph
 
 MAX_REDRAWS = 20
@@ -270,7 +270,7 @@ def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Gen
 
     An undirected edge is given with the smaller node first.
     """
-    from nodecopy.generators import swap_kernels  # imported here because compilation takes time
+    from nodecopy.generators import kernels as swap_kernels
 
     first, second = (nodes.copy() for nodes in edges)
     n_edges = len(first)

@@ -19,10 +19,9 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu, softplus
 
-from nodecopy._core.validation import check_integer, check_real, show
+from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
-from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder, Loss, draw_normal
-from nodecopy.generators.losses import PresenceLoss
+from nodecopy.generators.autoencoders import Decoder, GraphAutoencoder, Loss, PresenceLoss, draw_normal
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, Recipe, draw_glorot
 from nodecopy.nn.stack import SparseStack

@@ -8,11 +8,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from nodecopy._core.checks import check_integer
 from nodecopy._core.linalg import truncated_svd
-from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
-from nodecopy.generators.base import EdgeListModel, Edges, Nodes, binary_adjacency, check_node_rows
-from nodecopy.generators.independent_edges import IndependentEdges
+from nodecopy.generators.base import (
+    EdgeListModel,
+    Edges,
+    IndependentEdges,
+    Nodes,
+    binary_adjacency,
+    check_node_rows,
+)
 from nodecopy.graph import Graph
 
 MAX_DIMENSIONS = 30

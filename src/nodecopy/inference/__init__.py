@@ -8,26 +8,26 @@ for directed graphs, and :mod:`.node_resampling` samples nodes. :mod:`.measureme
 :mod:`.diagnosis` finds reasons for warnings. :mod:`.edge_counts` has an exact variance.
 """
 
-from nodecopy.inference.bootstrap_results import BootstrapResult as BootstrapResult
-from nodecopy.inference.bootstrap_results import Estimate as Estimate
-from nodecopy.inference.bootstrap_results import Problem as Problem
 from nodecopy.inference.bootstrapping import bootstrap as bootstrap
 from nodecopy.inference.communities import count_communities as count_communities
 from nodecopy.inference.communities import spectral_communities as spectral_communities
-from nodecopy.inference.community_stability import CommunityStability as CommunityStability
-from nodecopy.inference.community_stability import community_stability as community_stability
-from nodecopy.inference.degree_classes import DegreeClasses as DegreeClasses
-from nodecopy.inference.directed_copying import DirectedCopying as DirectedCopying
-from nodecopy.inference.edge_counts import EdgeCountVariance as EdgeCountVariance
-from nodecopy.inference.edge_counts import edge_count_variance as edge_count_variance
-from nodecopy.inference.graph_differences import Difference as Difference
-from nodecopy.inference.graph_differences import GraphDifference as GraphDifference
-from nodecopy.inference.graph_differences import compare_graphs as compare_graphs
-from nodecopy.inference.measurement import statistic_names as statistic_names
-from nodecopy.inference.node_resampling import LatentPositionBootstrap as LatentPositionBootstrap
-from nodecopy.inference.node_resampling import NodeBootstrap as NodeBootstrap
-from nodecopy.inference.node_resampling import NodeResampler as NodeResampler
-from nodecopy.inference.node_resampling import NodeSubsampling as NodeSubsampling
+from nodecopy.inference.comparison import Difference as Difference
+from nodecopy.inference.comparison import GraphDifference as GraphDifference
+from nodecopy.inference.comparison import compare_graphs as compare_graphs
+from nodecopy.inference.donors import DegreeClasses as DegreeClasses
+from nodecopy.inference.donors import DirectedCopying as DirectedCopying
+from nodecopy.inference.donors import EdgeCountVariance as EdgeCountVariance
+from nodecopy.inference.donors import edge_count_variance as edge_count_variance
+from nodecopy.inference.nodes import LatentPositionBootstrap as LatentPositionBootstrap
+from nodecopy.inference.nodes import NodeBootstrap as NodeBootstrap
+from nodecopy.inference.nodes import NodeResampler as NodeResampler
+from nodecopy.inference.nodes import NodeSubsampling as NodeSubsampling
 from nodecopy.inference.null_tests import SignificanceTest as SignificanceTest
 from nodecopy.inference.null_tests import SignificanceTests as SignificanceTests
 from nodecopy.inference.null_tests import test as test
+from nodecopy.inference.results import BootstrapResult as BootstrapResult
+from nodecopy.inference.results import Estimate as Estimate
+from nodecopy.inference.results import Problem as Problem
+from nodecopy.inference.stability import CommunityStability as CommunityStability
+from nodecopy.inference.stability import community_stability as community_stability
+from nodecopy.inference.statistics import statistic_names as statistic_names

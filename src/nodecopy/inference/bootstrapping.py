@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy._core.formats import PathLike
-from nodecopy._core.notices import mute_data_warnings, warn_about_data
-from nodecopy._core.progress import track
+from nodecopy._core.checks import check_choice, check_integer, check_real, show
+from nodecopy._core.files import PathLike
+from nodecopy._core.messages import mute_data_warnings, warn_about_data
+from nodecopy._core.parallel import track
 from nodecopy._core.random import Rng, child
-from nodecopy._core.validation import check_choice, check_integer, check_real, show
-from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
-from nodecopy.inference.bootstrap_results import BootstrapResult, Problem
 from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, find_problems
-from nodecopy.inference.intervals import METHODS, count_needed_samples, estimate_interval
-from nodecopy.inference.measurement import Measure, Statistic, Values, prepare_measure
 from nodecopy.inference.resampling import (
     InferenceSeeds,
     Samples,
@@ -26,6 +22,15 @@ from nodecopy.inference.resampling import (
     measure_samples,
     start_sampling,
 )
+from nodecopy.inference.results import (
+    METHODS,
+    BootstrapResult,
+    Problem,
+    count_needed_samples,
+    estimate_interval,
+)
+from nodecopy.inference.statistics import Measure, Statistic, Values, prepare_measure
+from nodecopy.io import GraphLike
 
 TOO_FEW_SAMPLES = (
     "{n} samples are too few for intervals with a level of {level:g}, so that they cover less often. Draw at "

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.checks import check_integer
 from nodecopy._core.random import Rng, generator
-from nodecopy._core.validation import check_integer
-from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.graph import Graph
+from nodecopy.io import GraphLike, convert_graph
 
 MAX_COMMUNITIES = 30
 """Largest number of communities that is estimated."""

@@ -10,12 +10,10 @@ from scipy import sparse
 
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.graph import Graph
-from nodecopy.inference.bootstrap_results import Estimate, Problem
-from nodecopy.inference.degree_classes import DegreeClasses
-from nodecopy.inference.directed_copying import DirectedCopying
-from nodecopy.inference.edge_counts import edge_count_variance
-from nodecopy.inference.node_resampling import NodeBootstrap
+from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
+from nodecopy.inference.nodes import NodeBootstrap
 from nodecopy.inference.resampling import Sampler, Samples
+from nodecopy.inference.results import Estimate, Problem
 
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
 """A node has few donors if it has less than the first; a warning says if such nodes have more than the second

@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.formats import PathLike
-from nodecopy._core.lookup import check_name
-from nodecopy._core.notices import warn_about_data
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.checks import check_choice, check_integer
+from nodecopy._core.files import PathLike
+from nodecopy._core.imports import check_name, import_optional
+from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Rng
-from nodecopy._core.validation import check_choice, check_integer
-from nodecopy.conversion import GraphLike
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.inference.diagnosis import ROUNDING
-from nodecopy.inference.directed_copying import DirectedCopying
-from nodecopy.inference.measurement import Statistic, prepare_measure
+from nodecopy.inference.donors import DirectedCopying
 from nodecopy.inference.resampling import Sampler, start_sampling
-from nodecopy.metrics.monte_carlo import ALTERNATIVES, MonteCarloTest
+from nodecopy.inference.statistics import Statistic, prepare_measure
+from nodecopy.io import GraphLike
+from nodecopy.metrics.significance import ALTERNATIVES, MonteCarloTest
 
 NULL_MODELS: dict[str, Callable[[], Sampler | None]] = {
     "configuration": ConfigurationModel,

@@ -11,21 +11,18 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.formats import PathLike
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
-from nodecopy._core.progress import track
+from nodecopy._core.checks import show
+from nodecopy._core.files import PathLike
+from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.parallel import track
 from nodecopy._core.random import Rng, child
-from nodecopy._core.validation import show
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, BlockConfigurationModel, ConfigurationModel, DegreeCorrectedSBM
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
-from nodecopy.inference.degree_classes import DegreeClasses
-from nodecopy.inference.directed_copying import DirectedCopying
-from nodecopy.inference.measurement import GraphMeasure, Measure, Values
-from nodecopy.inference.node_resampling import NodeBootstrap, NodeResampler
+from nodecopy.inference.donors import DegreeClasses, DirectedCopying
+from nodecopy.inference.nodes import NodeBootstrap, NodeResampler
 from nodecopy.inference.sample_store import (
     SampleStore,
     choose_seed,
@@ -33,6 +30,7 @@ from nodecopy.inference.sample_store import (
     digest_function,
     digest_graph,
 )
+from nodecopy.inference.statistics import GraphMeasure, Measure, Values
 from nodecopy.models import GraphModel, sample_stream
 
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.atomic_files import atomic_write, is_temporary, release, try_lock
-from nodecopy._core.formats import PathLike
+from nodecopy._core.checks import check_path
+from nodecopy._core.files import PathLike, atomic_write, is_temporary, release, try_lock
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_path
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 

@@ -10,19 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.escaping import add_escaped
-from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
-from nodecopy._core.hints import Hint
-from nodecopy._core.ids import check_ids
-from nodecopy._core.notices import log_decision, warn_about_data
-from nodecopy._core.validation import as_array, check_choice, check_unique, type_name
+from nodecopy._core.arrays import check_ids
+from nodecopy._core.checks import as_array, check_choice, check_unique, type_name
+from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
+from nodecopy._core.messages import Hint, add_escaped, log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io import networkx_graphs, npz
-from nodecopy.io.column_values import parse_numbers
-from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
-from nodecopy.io.feature_encoder import FeatureEncoder
-from nodecopy.io.matrix_market import read_matrix_market
+from nodecopy.io import networkx as networkx_graphs
+from nodecopy.io import npz
+from nodecopy.io.columns import (
+    check_identifiers,
+    check_notation,
+    describe,
+    parse_numbers,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph, read_matrix_market
+from nodecopy.io.encoder import FeatureEncoder
 from nodecopy.io.node_tables import (
     NodeRows,
     check_known,
@@ -31,8 +36,7 @@ from nodecopy.io.node_tables import (
     order_rows,
     read_node_tables,
 )
-from nodecopy.io.table_columns import check_identifiers, check_notation, describe, read_columns, unify_ids
-from nodecopy.io.table_files import Column, Table, write_table
+from nodecopy.io.tables import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")
 """The formats that are written; further ones can be read."""

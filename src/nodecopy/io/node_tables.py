@@ -12,19 +12,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.formats import TABLES, TableLike, format_of, reading
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision, warn_about_data
-from nodecopy._core.validation import as_array, as_integers, check_vector, is_missing, list_names, show
+from nodecopy._core.checks import as_array, as_integers, check_vector, is_missing, list_names, show
+from nodecopy._core.files import TABLES, TableLike, format_of, reading
+from nodecopy._core.messages import Hint, log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
-from nodecopy.io.column_types import MISSING_IDS
-from nodecopy.io.feature_encoder import FeatureEncoder, encode_table
-from nodecopy.io.headers import N_KEYS, find_header, is_number, match_names
-from nodecopy.io.table_columns import check_identifiers, describe, drop_row_names, read_columns, unify_ids
-from nodecopy.io.table_files import Column, Table, read_table
-from nodecopy.io.table_kinds import NODE_COLUMNS
+from nodecopy.io.columns import (
+    MISSING_IDS,
+    N_KEYS,
+    NODE_COLUMNS,
+    check_identifiers,
+    describe,
+    drop_row_names,
+    find_header,
+    is_number,
+    match_names,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.encoder import FeatureEncoder, encode_table
+from nodecopy.io.tables import Column, Table, read_table
 
 MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
 """From this many labels on, there must not be more classes than this share of them."""

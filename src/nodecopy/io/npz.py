@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.atomic_files import atomic_write
-from nodecopy._core.file_limits import check_shape, open_archive
-from nodecopy._core.formats import PathLike
-from nodecopy._core.ids import check_ids
-from nodecopy._core.sparse_matrices import as_csr, csr_from_parts
-from nodecopy._core.validation import check_choice
+from nodecopy._core.arrays import as_csr, check_ids, csr_from_parts
+from nodecopy._core.checks import check_choice, check_shape, open_archive
+from nodecopy._core.files import PathLike, atomic_write
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions

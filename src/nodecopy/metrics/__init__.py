@@ -4,10 +4,10 @@ Read :mod:`.structure` for graphs, :mod:`.classification` for probabilities and 
 :mod:`.ranking` for recommendations.
 """
 
-from nodecopy.metrics.comparison import Comparison as Comparison
-from nodecopy.metrics.comparison import compare as compare
+from nodecopy.metrics.classification import TemperatureScaling as TemperatureScaling
 from nodecopy.metrics.ranking import Evaluation as Evaluation
+from nodecopy.metrics.structure import Comparison as Comparison
+from nodecopy.metrics.structure import compare as compare
 from nodecopy.metrics.structure import edge_overlap as edge_overlap
 from nodecopy.metrics.structure import mean_path_length as mean_path_length
 from nodecopy.metrics.structure import statistics as statistics
-from nodecopy.metrics.temperature_scaling import TemperatureScaling as TemperatureScaling

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.arrays import IntArray, Rows
 
 BATCH_SIZE = 1024  # sources of one breadth-first search, a bit each
 MAX_LEVELS = 100  # levels after which a search from one source at a time is faster

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core import prefetching
-from nodecopy._core.compilation import njit
-from nodecopy._core.csr import IntArray, Rows
-from nodecopy._core.worker_pools import map_on_cores, n_threads
+from nodecopy._core import kernels as prefetching
+from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.kernels import njit
+from nodecopy._core.parallel import map_on_cores, n_threads
 
 prefetch: Any = prefetching.prefetch
 BATCH_SIZE = 64  # sources of one breadth-first search, a bit each

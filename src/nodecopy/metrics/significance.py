@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.validation import check_finite, check_real, check_vector
+from nodecopy._core.checks import check_finite, check_real, check_vector
 from nodecopy.errors import InputError
 
 
@@ -59,3 +62,99 @@ def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
             raise InputError(f"{name} must hold numbers; got {values.dtype}.")
         check_finite(values, name)
     return np.round(a.astype(np.float64) - b.astype(np.float64), 12)
+
+
+# The p-value of a Monte Carlo test: how often samples are at least as extreme as the observed value.
+
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+@dataclass
+class TailCount:
+    """Samples at least as extreme as the observed value on one side, counted until ``stop_after`` are.
+
+    >>> tail = TailCount(stop_after=2)
+    >>> for is_extreme in (True, False, True, True):
+    ...     tail.add(is_extreme)
+    >>> tail.n_extreme, tail.n_samples, tail.p_value
+    (2, 3, 0.6666666666666666)
+    """
+
+    stop_after: int | None = None
+    n_extreme: int = 0
+    n_samples: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the count has ended."""
+        return self.stop_after is not None and self.n_extreme >= self.stop_after
+
+    def add(self, is_extreme: bool) -> None:
+        """Count a sample."""
+        if not self.is_complete:
+            self.n_extreme += is_extreme
+            self.n_samples += 1
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value of Besag and Clifford: h / l once h are extreme, else (h + 1) / (n + 1)."""
+        if self.is_complete:
+            return self.n_extreme / self.n_samples
+        return (self.n_extreme + 1) / (self.n_samples + 1)
+
+
+class MonteCarloTest:
+    """Count samples against an observed value; undefined ones count as extreme on both sides.
+
+    Parameters
+    ----------
+    observed
+        The observed value.
+    alternative
+        ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
+    stop_after
+        Number of extreme samples after which a side is not counted on; all are by default.
+
+    Examples
+    --------
+    >>> test = MonteCarloTest(2.0)
+    >>> for value in (0.0, 1.0, 3.0, 1.5):
+    ...     test.add(value)
+    >>> test.p_value
+    0.8
+    """
+
+    def __init__(
+        self, observed: float, alternative: str = "two-sided", stop_after: int | None = None
+    ) -> None:
+        self.observed = observed
+        sides = ("greater", "less") if alternative == "two-sided" else (alternative,)
+        self._tails = {side: TailCount(stop_after) for side in sides}
+
+    def add(self, value: float) -> None:
+        """Count a sample."""
+        is_undefined = not math.isfinite(value)
+        for side, tail in self._tails.items():
+            is_beyond = value >= self.observed if side == "greater" else value <= self.observed
+            tail.add(bool(is_undefined or is_beyond))
+
+    @property
+    def is_clear(self) -> bool:
+        """Return whether every side has ended, so that further samples change nothing."""
+        return all(tail.is_complete for tail in self._tails.values())
+
+    @property
+    def _smaller_tail(self) -> TailCount:
+        return min(self._tails.values(), key=lambda tail: tail.p_value)
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value; the two-sided one is twice the smaller one of the sides."""
+        return min(len(self._tails) * self._smaller_tail.p_value, 1.0)
+
+    @property
+    def p_value_error(self) -> float:
+        """Return the Monte Carlo standard error of the p-value."""
+        tail = self._smaller_tail
+        return len(self._tails) * math.sqrt(tail.p_value * (1 - tail.p_value) / (tail.n_samples + 1))

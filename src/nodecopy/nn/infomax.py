@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from nodecopy.nn.networks import draw_glorot
 from nodecopy.nn.stack import SparseStack
-from nodecopy.nn.threads import choose_threads
+from nodecopy.nn.training import choose_threads
 
 SLOPE = 0.25
 """Initial slope of the PReLU below zero."""

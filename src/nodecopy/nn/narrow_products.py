@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from nodecopy.nn.csr_products import MAX_ENTRIES
+from nodecopy.nn.stack import MAX_ENTRIES
 
 TILE = 1024
 """Numbers of the dense matrix that a program reads at once: rows times entries times columns."""

@@ -13,13 +13,25 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from nodecopy._core.csr import IntArray
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
-from nodecopy.nn.compiled_networks import CompiledNetwork, CompiledSettings, FourArrayCSR
-from nodecopy.nn.masks import FIRST_EDGES, HIDDEN, INPUT, SECOND_EDGES, Masks, draw_keys
-from nodecopy.nn.stack import LowRank, LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
+from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS, FeatureScaling
+from nodecopy.graph import Graph
+from nodecopy.nn.compiled import CompiledNetwork, CompiledSettings, FourArrayCSR
+from nodecopy.nn.stack import (
+    FIRST_EDGES,
+    HIDDEN,
+    INPUT,
+    SECOND_EDGES,
+    LowRank,
+    LowRankStack,
+    Masks,
+    SparseStack,
+    approximate_adjacency,
+    draw_keys,
+    normalise_adjacency,
+)
 
 NEGATIVE_SLOPE = 0.2
 """Slope of the leaky activation below zero."""
@@ -279,3 +291,30 @@ def draw_glorot(rngs: Sequence[Generator], rows: int, columns: int, device: torc
     limit = np.sqrt(6.0 / (rows + columns))
     weights = np.stack([rng.uniform(-limit, limit, (rows, columns)).astype(np.float32) for rng in rngs])
     return torch.from_numpy(weights).to(device).requires_grad_()
+
+
+# Feature matrices of networks.
+
+
+def fit_feature_scaling(graph: Graph, recipe: Recipe, *, counts: str = "unit") -> FeatureScaling:
+    """Return the scaling that a recipe asks for, fitted to the features of a graph.
+
+    ``counts`` is what ``"auto"`` is for word counts.
+    """
+    check_features(graph)
+    return FeatureScaling.fit(graph.features, recipe.features, encoder=graph.feature_encoder, counts=counts)
+
+
+def check_features(graph: Graph) -> None:
+    """Raise an error if a graph has no features."""
+    if graph.features is None:
+        raise InputError("a graph must have features to be classified; this one has none.")
+    if not graph.features.shape[1]:
+        raise InputError("a graph must have at least one feature to be classified; this one has none.")
+
+
+def add_identity_features(graph: Graph) -> Graph:
+    """Return the graph; without features it gets the identity matrix, one feature for each node."""
+    if graph.features is not None and graph.features.shape[1]:
+        return graph
+    return graph.replace(features=sparse.eye_array(graph.n_nodes, dtype=np.float32, format="csr"))

@@ -9,22 +9,126 @@ features are), so the plain form stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.arrays import IntArray
 from nodecopy._core.linalg import truncated_svd
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
-from nodecopy.nn.csr_products import build_csr_tensor, has_short_rows, multiply
-from nodecopy.nn.masks import Masks
+
+# Products of a sparse matrix with a dense one: by torch, or on a GPU by Triton if there are few columns.
+
+
+MAX_NARROW = 32
+"""Columns of a dense matrix up to which Triton computes its product faster than cuSPARSE."""
+MAX_ENTRIES, MAX_STEPS = 32, 1000
+"""Entries of a row that Triton's kernel reads at once, and such steps up to which one row is no obstacle."""
+
+
+def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Return a torch tensor of row pointers and columns, unchecked."""
+    with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here cover them
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)
+
+
+def multiply(matrix: Tensor, dense: Tensor, uses_triton: bool = False) -> Tensor:
+    """Return the product of a CSR tensor with a matrix, by Triton if it may be used and columns are few."""
+    if uses_triton and dense.shape[1] <= MAX_NARROW:
+        product = load_narrow_product(dense.device)
+        if product is not None:
+            return product(matrix, dense.contiguous())
+    return matrix @ dense
+
+
+@cache
+def load_narrow_product(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """Return Triton's product with few columns, or None where Triton is missing or cannot compile."""
+    try:
+        from nodecopy.nn.narrow_products import multiply_narrow  # not on a CPU: it takes a second
+
+        index = torch.tensor([0, 1], device=device).int(), torch.tensor([0], device=device).int()
+        one = torch.ones(1, device=device)
+        multiply_narrow(build_csr_tensor(index, one, (1, 1)), one[:, None])
+    except Exception as error:  # of many classes: without a C compiler, without Python.h, on an old GPU
+        log_decision(f"products on the GPU: by cuSPARSE, since Triton fails ({type(error).__name__}).")
+        return None
+    return multiply_narrow
+
+
+def has_short_rows(lengths: NDArray[np.integer]) -> bool:
+    """Return whether a kernel that reads the mean of a row at once soon ends the longest row."""
+    at_once = min(MAX_ENTRIES, max(1.0, float(lengths.mean())))
+    return bool(lengths.max() <= MAX_STEPS * at_once)
+
+
+# Dropout masks that are pure functions of (model, step, place).
+
+
+INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
+"""The places of dropout masks in a network."""
+GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
+
+
+class Masks:
+    """The dropout masks of B models.
+
+    Parameters
+    ----------
+    keys
+        One key per model, see :func:`draw_keys`.
+    rate
+        Share of entries that are dropped, below one, in steps of 1/256.
+    """
+
+    def __init__(self, keys: Tensor, rate: float) -> None:
+        self.keys, self.threshold = keys, round(256 * rate)
+
+    def draw(self, n: int, *, step: int, place: int) -> Tensor:
+        """Return ``[B, n]`` factors: zero for dropped entries, otherwise what keeps the expectation."""
+        position = torch.arange(-(-n // 4), dtype=torch.int32, device=self.keys.device)
+        words = _mix(position ^ self._key(step, place))
+        return self._factors(words.view(torch.uint8)[:, :n])
+
+    def draw_at(self, model: Tensor, position: Tensor, *, step: int, place: int) -> Tensor:
+        """Return the factors of :meth:`draw` at given models and positions; models may differ in size."""
+        words = _mix((position >> 2) ^ self._key(step, place)[model, 0])
+        return self._factors((words >> ((position & 3) << 3)) & 0xFF)
+
+    def _key(self, step: int, place: int) -> Tensor:
+        products = GOLDEN * (2 * step + 1), MIX_2 * (place + 1)
+        by_step, by_place = ((product + 2**31) % 2**32 - 2**31 for product in products)  # as signed 32 bits
+        return _mix(self.keys[:, None] + by_step ^ by_place)
+
+    def _factors(self, numbers: Tensor) -> Tensor:
+        return (numbers >= self.threshold) * (256.0 / (256 - self.threshold))
+
+
+def draw_keys(seeds: Sequence[SeedSequence], device: torch.device) -> Tensor:
+    """Return the key of each model, given its seed."""
+    words = np.array([seed.generate_state(1, np.uint32)[0] for seed in seeds], np.uint32)
+    return torch.from_numpy(words.view(np.int32)).to(device)
+
+
+def _mix(x: Tensor) -> Tensor:
+    """Return a hash of 32-bit integers."""
+    x = x ^ ((x >> 16) & 0xFFFF)
+    x = x * MIX_1
+    x ^= (x >> 15) & 0x1FFFF
+    x *= MIX_2
+    x ^= (x >> 15) & 0x1FFFF
+    return x
 
 
 class SparseStack:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import Event
-from typing import Any, Protocol
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Event, Lock
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -13,12 +16,205 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy._core.csr import IntArray
-from nodecopy.nn.compiled_networks import CompiledTrainer
+from nodecopy._core.arrays import IntArray
+from nodecopy.errors import InputError
+from nodecopy.nn.compiled import CompiledTrainer
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import LowRankStack, SparseStack
-from nodecopy.nn.steps import AdamStepper
-from nodecopy.nn.threads import share_threads
+
+# Training steps: Adam's, the one place in which the engine changes weights, and recorded steps on a GPU.
+
+
+LANES = 16
+"""Entries that Adam updates together on a CPU; those beyond the last multiple are rounded differently."""
+N_WARM_UP_STEPS = 3
+"""Steps before the recording, in which optimisers create their state and libraries choose kernels."""
+
+
+class AdamStepper:
+    """Weights that are changed by steps of Adam.
+
+    Parameters
+    ----------
+    weights
+        Tensors, or groups of them with settings of their own, as ``torch.optim`` takes them.
+    learning_rate, betas
+        Of Adam.
+    capturable
+        Whether steps can be recorded by a :class:`CudaGraphStep`.
+    models_first
+        Whether the first axis of every weight numbers independent models. On a CPU, the steps of a model then
+        have the same bits alone and beside others: entries of a model are padded to a multiple of
+        :data:`LANES`.
+    """
+
+    def __init__(
+        self,
+        weights: Iterable[Any],
+        learning_rate: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        capturable: bool = False,
+        models_first: bool = False,
+    ) -> None:
+        self._optimiser = torch.optim.Adam(
+            weights, lr=learning_rate, betas=betas, fused=True, capturable=capturable
+        )
+        self._weights = [weight for group in self._optimiser.param_groups for weight in group["params"]]
+        self._padded: list[tuple[Tensor, Tensor]] = []
+        for group in self._optimiser.param_groups if models_first else ():
+            group["params"] = [self._pad(weight) for weight in group["params"]]
+
+    def step(self, loss: Callable[[], Tensor]) -> None:
+        """Compute a loss and take one step along its gradient; other weights in the loss do not change."""
+        self._optimiser.zero_grad(set_to_none=True)
+        for weight, _ in self._padded:
+            weight.grad = None
+        loss().backward(inputs=self._weights)  # type: ignore[no-untyped-call]
+        for weight, padded in self._padded:
+            _fill(padded, weight)
+            if weight.grad is not None:
+                padded.grad = torch.zeros_like(padded)
+                _fill(padded.grad, weight.grad)
+        self._optimiser.step()
+        for weight, padded in self._padded:
+            weight.data.copy_(padded[:, : weight[0].numel()].view_as(weight))
+
+    def _pad(self, weight: Tensor) -> Tensor:
+        """Return a weight, or a padded copy that takes its place in the optimiser."""
+        size = weight[0].numel()
+        if weight.device.type != "cpu" or size % LANES == 0:
+            return weight
+        padded = weight.new_zeros(len(weight), size + -size % LANES)
+        self._padded.append((weight, padded))
+        return padded
+
+
+@torch.no_grad()
+def _fill(padded: Tensor, values: Tensor) -> None:
+    """Write the entries of every model to the beginning of its padded row."""
+    padded[:, : values[0].numel()] = values.flatten(1)
+
+
+class CudaGraphStep:
+    """A step that is recorded once and then replayed (CUDA graphs) when it is called.
+
+    Running thousands of small kernels takes a GPU less time than launching them one by one. The step must do
+    the same every time and not read a result on the CPU.
+
+    Parameters
+    ----------
+    step
+        The step; everything that it reads and changes is in tensors on the device of ``source``.
+    source
+        The only generator the step draws from.
+    """
+
+    def __init__(self, step: Callable[[], None], source: torch.Generator) -> None:
+        self._step, self._source, self._runs = step, source, 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        with torch.cuda.device(self._source.device):
+            if self._runs < N_WARM_UP_STEPS:
+                self._runs += 1
+                self._run_on_side_stream()
+                return
+            if self._graph is None:  # recording does not run the step
+                self._graph = torch.cuda.CUDAGraph()
+                self._graph.register_generator_state(self._source)
+                with torch.cuda.graph(self._graph):
+                    self._step()
+            self._graph.replay()
+
+    def _run_on_side_stream(self) -> None:
+        """Take the step on a stream of its own, as a recording does."""
+        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(here)
+        with torch.cuda.stream(aside):
+            self._step()
+        here.wait_stream(aside)
+
+
+# Independent networks on threads of their own, with every operation on one thread.
+
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+LARGE = 2**20
+"""Entries of a layer from which on all threads share an operation, if there is one network only."""
+
+
+def share_threads(networks: Networks) -> AbstractContextManager[object]:
+    """Return the context in which networks are computed: one thread per operation, unless they are large."""
+    features = networks.features
+    n_entries = max(int(features.entries.max()), features.shape[1] * networks.recipe.n_hidden)
+    return choose_threads(n_entries if len(features.entries) == 1 else 0, features.device)
+
+
+def choose_threads(n_entries: int, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context in which a network is computed whose largest layer has ``n_entries`` entries."""
+    if n_entries >= LARGE or device.type != "cpu":
+        return nullcontext()
+    return one_thread_per_operation()
+
+
+class _Nesting:
+    """How many blocks of all threads are open, and how many threads torch had before the first of them."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all blocks, such as those of threads that a fork does not copy."""
+        self.lock, self.depth, self.n_threads = Lock(), 0, 1
+
+
+_nesting = _Nesting()
+os.register_at_fork(after_in_child=_nesting.reset)
+
+
+@contextmanager
+def one_thread_per_operation() -> Iterator[int]:
+    """Let torch compute every operation on one thread inside the block; yields how many it had before.
+
+    Torch keeps a number for each thread and one for threads to come. The last block that is left, in whatever
+    thread, sets the latter back.
+    """
+    with _nesting.lock:
+        n_threads = torch.get_num_threads()
+        if not _nesting.depth:
+            _nesting.n_threads = n_threads
+        _nesting.depth += 1
+        torch.set_num_threads(1)
+    try:
+        yield n_threads
+    finally:
+        with _nesting.lock:
+            _nesting.depth -= 1
+            torch.set_num_threads(n_threads if _nesting.depth else _nesting.n_threads)
+
+
+def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Part]) -> list[Result]:
+    """Return the results of a function for all parts, computed on as many threads as torch has.
+
+    The function gets the part and an event, which is set after an error or an interruption: it should then
+    return as soon as it can.
+    """
+    stop = Event()
+    with (
+        one_thread_per_operation() as n_threads,
+        ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+    ):
+        futures = [pool.submit(function, part, stop) for part in parts]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
 
 
 class Targets:
@@ -258,3 +454,35 @@ class EarlyStopping:
         """Take back the best weights of each model."""
         for best, weight in zip(self.best, self.networks.weights, strict=True):
             weight.copy_(best)
+
+
+# The device of tensors: an explicit choice without a silent fallback.
+
+
+def _use_one_thread() -> None:
+    """Let torch use one thread in a forked process: it would wait for threads that a fork does not copy."""
+    torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_use_one_thread)
+
+
+def check_device(name: str) -> torch.device:
+    """Return the device of that name, or raise an error if it is not available."""
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise InputError(f"device must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.")
+    if device.type == "cuda" and torch.cuda._is_in_bad_fork():
+        raise InputError(
+            f"device {name!r} cannot be used in a process that was forked after CUDA was used. Start "
+            "processes by multiprocessing.get_context('spawn')."
+        )
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"device {name!r} is not available: this machine has {torch.cuda.device_count() or 'no'} CUDA "
+            "devices. Use 'cpu'."
+        )
+    return device

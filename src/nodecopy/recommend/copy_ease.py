@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nodecopy._core.validation import check_real, show
-from nodecopy._core.worker_pools import map_on_cores
+from nodecopy._core.checks import check_real, show
+from nodecopy._core.parallel import map_on_cores
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.copied_moments import copied_moments
-from nodecopy.recommend.dense_algebra import Algebra, algebra_on
-from nodecopy.recommend.donor_system import DonorSystem
-from nodecopy.recommend.ease import LinearRecommender
-from nodecopy.recommend.popularity import relative_popularity
+from nodecopy.recommend.algebra import Algebra, algebra_on, copied_moments
+from nodecopy.recommend.baselines import relative_popularity
+from nodecopy.recommend.ease import DonorSystem, LinearRecommender
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"

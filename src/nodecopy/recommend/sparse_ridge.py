@@ -8,19 +8,209 @@ neighbours up to the entries that were left out of the moments.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.worker_pools import map_on_cores
-from nodecopy.recommend.sparse_kernels import (
-    ROWS_PER_TASK,
-    largest_products,
-    largest_sums,
-    solve_neighbourhoods,
-)
+from nodecopy._core.arrays import IntArray, index_dtype, keep_entries
+from nodecopy._core.kernels import njit
+from nodecopy._core.parallel import map_on_cores
+
+# Compiled products of sparse matrices of which only the largest entries of each row are kept.
+
+
+ROWS_PER_TASK = 2048
+SYSTEMS_PER_TASK = 64
+
+
+def largest_products(
+    left: sparse.csr_array, right: sparse.csr_array, n_largest: int, importance: NDArray[Any]
+) -> sparse.csr_array:
+    """Return ``left @ right``, in single precision, with the most important entries of each row.
+
+    The importance of an entry is its value, which must not be negative, times that of its column; ties go
+    to the lowest column.
+    """
+    n_rows, n_columns = left.shape[0], right.shape[1]
+    n_largest = min(n_largest, n_columns)
+    left, right = (part.astype(np.float32, copy=False) for part in (left, right))
+    importance = importance.astype(np.float32)
+
+    def multiply(first: int) -> Any:
+        part = _rows(left, first, min(first + ROWS_PER_TASK, n_rows))
+        return _largest_products(
+            *part, right.indptr, right.indices, right.data, n_columns, n_largest, importance
+        )
+
+    return _concatenate(
+        map_on_cores(multiply, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest
+    )
+
+
+def largest_sums(
+    terms: Sequence[tuple[float, sparse.csr_array]],
+    n_largest: int,
+    importance: NDArray[Any],
+    has_diagonal: bool = True,
+) -> sparse.csr_array:
+    """Return the most important entries of each row of a sum of scaled matrices, in single precision.
+
+    ``has_diagonal=False`` leaves out the diagonal.
+    """
+    n_rows, n_columns = terms[0][1].shape
+    n_largest, importance = min(n_largest, n_columns), importance.astype(np.float32)
+
+    def add(first: int) -> Any:
+        last = min(first + ROWS_PER_TASK, n_rows)
+        block: Any = sum(np.float32(scale) * matrix[first:last] for scale, matrix in terms)
+        if not has_diagonal:
+            row = first + np.repeat(np.arange(last - first), np.diff(block.indptr))
+            block = keep_entries(block, row != block.indices)
+        identity = np.arange(last - first + 1), np.arange(last - first), np.ones(last - first, np.float32)
+        return _largest_products(
+            *identity, block.indptr, block.indices, block.data, n_columns, n_largest, importance
+        )
+
+    return _concatenate(map_on_cores(add, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
+
+
+def _concatenate(parts: Iterator[Any], shape: tuple[int, int], n_largest: int) -> sparse.csr_array:
+    """Return blocks of rows, given as counts, columns and values, as one matrix, without a second copy."""
+    indptr = np.zeros(shape[0] + 1, np.int64)
+    indices, data = (np.empty(shape[0] * n_largest, dtype) for dtype in (np.int32, np.float32))
+    row = filled = 0
+    for counts, columns, values in parts:
+        indptr[row + 1 : row + 1 + len(counts)] = filled + np.cumsum(counts)
+        indices[filled : filled + len(columns)], data[filled : filled + len(columns)] = columns, values
+        row, filled = row + len(counts), filled + len(columns)
+    indptr = indptr.astype(index_dtype(filled))  # SciPy would widen the columns too
+    return sparse.csr_array((data[:filled], indices[:filled], indptr), shape=shape)
+
+
+def solve_neighbourhoods(
+    S: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
+) -> NDArray[np.float32]:
+    """Return the solution for each row of C' of S + S' restricted to the columns of the row, like its data.
+
+    ``penalties`` are added to the diagonal.
+    """
+    solution = np.zeros(C_t.indptr[stop] - C_t.indptr[start], np.float32)
+    sizes = np.diff(C_t.indptr[start : stop + 1])
+    width = int(sizes.max(initial=0))
+    if not width:
+        return solution
+    position = np.full(S.shape[0], -1, np.int32)
+    for first in range(start, stop, SYSTEMS_PER_TASK):
+        last = min(first + SYSTEMS_PER_TASK, stop)
+        # Rows of zeros are filled up with ones on the diagonal: systems of one size are solved at once.
+        systems = np.zeros((last - first, width, width), np.float32)
+        targets = np.zeros((last - first, width, 1), np.float32)
+        csr = S.indptr, S.indices, S.data, C_t.indptr, C_t.indices, C_t.data
+        _fill_systems(*csr, penalties, first, position, systems, targets)
+        solutions = np.linalg.solve(systems, targets)[:, :, 0]
+        for row in range(first, last):
+            size = sizes[row - start]
+            at = C_t.indptr[row] - C_t.indptr[start]
+            solution[at : at + size] = solutions[row - first, :size]
+    return solution
+
+
+def _rows(matrix: sparse.csr_array, first: int, last: int) -> tuple[IntArray, IntArray, NDArray[Any]]:
+    begin, end = matrix.indptr[first], matrix.indptr[last]
+    return matrix.indptr[first : last + 1] - begin, matrix.indices[begin:end], matrix.data[begin:end]
+
+
+@njit(cache=True, nogil=True)
+def _largest_products(
+    left_indptr, left_indices, left_data, indptr, indices, data, n_columns, n_largest, importance
+):
+    """Return the counts, columns and values of the most important entries of some rows of a product."""
+    n_rows = len(left_indptr) - 1
+    total = np.zeros(n_columns, np.float32)
+    touched, weighted = np.empty(n_columns, np.int32), np.empty(n_columns, np.float32)
+    best = np.empty(n_largest, np.int32)
+    counts = np.zeros(n_rows, np.int64)
+    columns = np.empty(n_rows * n_largest, np.int32)
+    values = np.empty(n_rows * n_largest, np.float32)
+    filled = 0
+    for row in range(n_rows):
+        n_touched = 0
+        for e in range(left_indptr[row], left_indptr[row + 1]):
+            middle, factor = left_indices[e], left_data[e]
+            for f in range(indptr[middle], indptr[middle + 1]):
+                column, value = indices[f], factor * data[f]
+                if total[column] == 0 and value > 0:
+                    touched[n_touched] = column
+                    n_touched += 1
+                total[column] += value
+        threshold, n_ties = np.float32(0.0), 0
+        for t in range(n_touched):
+            weighted[t] = total[touched[t]] * importance[touched[t]]
+        if n_touched > n_largest:
+            threshold = np.partition(weighted[:n_touched], n_touched - n_largest)[n_touched - n_largest]
+        n_best = 0
+        for t in range(n_touched):
+            if weighted[t] > threshold:
+                best[n_best] = touched[t]
+                n_best += 1
+            elif weighted[t] == threshold:  # moves to the front, where it overwrites what was seen
+                touched[n_ties] = touched[t]
+                n_ties += 1
+            else:
+                total[touched[t]] = 0
+        ties = np.sort(touched[:n_ties])
+        for t in range(n_ties):
+            if n_best < n_largest:
+                best[n_best] = ties[t]
+                n_best += 1
+            else:
+                total[ties[t]] = 0
+        for column in np.sort(best[:n_best]):
+            columns[filled] = column
+            values[filled] = total[column]
+            filled += 1
+            total[column] = 0
+        counts[row] = n_best
+    return counts, columns[:filled].copy(), values[:filled].copy()
+
+
+@njit(cache=True, nogil=True)
+def _fill_systems(
+    indptr,
+    indices,
+    data,
+    target_indptr,
+    target_indices,
+    target_data,
+    penalties,
+    first,
+    position,
+    systems,
+    targets,
+):
+    """Write the entries of S + S' and the targets of each system; unused rows get a one on the diagonal."""
+    n_systems, width, _ = systems.shape
+    for number in range(n_systems):
+        begin, end = target_indptr[first + number], target_indptr[first + number + 1]
+        for e in range(begin, end):
+            position[target_indices[e]] = e - begin
+            targets[number, e - begin, 0] = target_data[e]
+        for e in range(begin, end):
+            item = target_indices[e]
+            for f in range(indptr[item], indptr[item + 1]):
+                column = position[indices[f]]
+                if column >= 0:
+                    systems[number, e - begin, column] += data[f]
+                    systems[number, column, e - begin] += data[f]
+            systems[number, e - begin, e - begin] += penalties[item]
+        for e in range(begin, end):
+            position[target_indices[e]] = -1
+        for column in range(end - begin, width):
+            systems[number, column, column] = 1.0
+
 
 ENTRIES_PER_NEIGHBOUR = 4
 """Entries in each row of the moments, as a multiple of the number of neighbours."""

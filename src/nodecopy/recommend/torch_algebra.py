@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
-from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import show
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import show
+from nodecopy._core.imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.recommend import constrained_ridge, dense_algebra
-from nodecopy.recommend.dense_algebra import Algebra, max_items_in_memory, row_blocks, uniform_law
+from nodecopy.recommend import algebra as constrained_ridge
+from nodecopy.recommend import algebra as dense_algebra
+from nodecopy.recommend.algebra import Algebra, max_items_in_memory, row_blocks, uniform_law
 
 
 class TorchAlgebra(Algebra):

@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
-from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
-from nodecopy._core.progress import track
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import check_integer
+from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.parallel import track
 from nodecopy._core.random import Rng
-from nodecopy._core.validation import check_integer
-from nodecopy.conversion import InteractionsLike
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.metrics.list_metrics import Lists
-from nodecopy.recommend.dense_algebra import NumpyAlgebra, algebra_on, row_blocks
-from nodecopy.recommend.training_ids import align, check_nonempty
+from nodecopy.io import InteractionsLike
+from nodecopy.metrics.ranking import Lists
+from nodecopy.recommend.algebra import NumpyAlgebra, algebra_on, row_blocks
+from nodecopy.recommend.base import align, check_nonempty
 
 if TYPE_CHECKING:
     from nodecopy.recommend.ease import LinearRecommender

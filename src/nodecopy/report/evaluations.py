@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.arrays import IntArray
 from nodecopy.metrics.classification import (
     confidence_bins,
     reliability_curve,
     scores,
     selective_accuracy,
 )
-from nodecopy.report.rounding import round_all, round_number
+from nodecopy.report.headlines import round_all, round_number
 
 MIN_CURVE_NODES = 30
 """Held-out nodes below which there are no curves: their points would be the accuracies of a few nodes."""
@@ -27,7 +27,7 @@ SHARES = np.arange(1, 21) / 20
 TAIL = 0.025
 
 
-class Evaluation(NamedTuple):
+class PageEvaluation(NamedTuple):
     """Predictions for nodes of known class: probabilities, classes, uncertainty and number of the split."""
 
     probabilities: NDArray[Any]
@@ -36,13 +36,13 @@ class Evaluation(NamedTuple):
     splits: NDArray[np.int64] | None = None
 
 
-def join_trials(predictions: Sequence[Any], tests: Sequence[IntArray], codes: IntArray) -> Evaluation:
+def join_trials(predictions: Sequence[Any], tests: Sequence[IntArray], codes: IntArray) -> PageEvaluation:
     """Return the predictions of one or more trials, each at its test nodes."""
     parts = (
         (prediction.probabilities[test], codes[test], prediction.uncertainty().total[test], 0 * test + number)
         for number, (prediction, test) in enumerate(zip(predictions, tests, strict=True))
     )
-    return Evaluation(*map(np.concatenate, zip(*parts, strict=True)))
+    return PageEvaluation(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, float]:
@@ -77,7 +77,7 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
     return max(low, 0.0), min(high, 1.0)
 
 
-def summarise_evaluation(name: str, evaluation: Evaluation) -> dict[str, Any]:
+def summarise_evaluation(name: str, evaluation: PageEvaluation) -> dict[str, Any]:
     """Return the scores of a classifier with their interval and, for at least 30 nodes, its curves.
 
     ``majority`` is the accuracy of always predicting the largest class, and ``has_learned`` whether the
@@ -104,7 +104,7 @@ def summarise_evaluation(name: str, evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def summarise_evaluations(evaluations: Mapping[str, Evaluation] | None) -> list[dict[str, Any]]:
+def summarise_evaluations(evaluations: Mapping[str, PageEvaluation] | None) -> list[dict[str, Any]]:
     """Return the summary of each classifier, in their order."""
     return [summarise_evaluation(name, evaluation) for name, evaluation in (evaluations or {}).items()]
 

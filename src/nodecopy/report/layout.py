@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.arrays import IntArray
 from nodecopy._core.random import Rng, generator
 from nodecopy.graph import Graph
 

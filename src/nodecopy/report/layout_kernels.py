@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.compilation import njit
+from nodecopy._core.kernels import njit
 
 
 def repulsion(positions: NDArray[np.float32], mass: NDArray[np.float32]) -> NDArray[np.float32]:

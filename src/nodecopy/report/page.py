@@ -2,18 +2,357 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import json
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 import nodecopy
-from nodecopy._core.atomic_files import atomic_write
-from nodecopy._core.escaping import join_lines
-from nodecopy._core.formats import PathLike
-from nodecopy.report.page_sections import Section
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.files import PathLike, atomic_write
+from nodecopy._core.messages import join_lines, warn_about_data
+from nodecopy._core.random import Rng
+from nodecopy.copying import NodeCopying
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.inference.results import BootstrapResult
+from nodecopy.metrics.structure import Comparison
+from nodecopy.report.attacked_node import AttackedNode
+from nodecopy.report.headlines import (
+    attack_headline,
+    graphs_headline,
+    round_all,
+    round_number,
+    statistics_headline,
+    tables_headline,
+    to_texts,
+)
+from nodecopy.report.layout import choose_nodes, compute_layout
+
+# The sections of the report page, as plain values that are written as JSON.
+
+
+Section = dict[str, Any]
+
+MAX_NODES, MAX_EDGES = 3000, 15_000
+"""Drawn of the observed graph. Samples have up to twice as many edges."""
+MAP_SIZE = 10_000
+"""Positions of nodes are integers from 0 to this."""
+OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4
+"""Flags of a sampled edge: it was observed; it is copied from the donor of its source; of its target."""
+
+
+class CopiedSample(NamedTuple):
+    """A sampled graph and the donor of each node."""
+
+    graph: Graph
+    donors: IntArray
+
+
+def copied_samples(model: NodeCopying[Graph], n_samples: int, seed: int) -> Iterator[CopiedSample]:
+    """Yield the first samples of a fitted model with their donors."""
+    for number, sample in enumerate(model.sample_many(n_samples, rng=seed)):
+        yield CopiedSample(sample, model.draw_donors(rng=seed, sample=number))
+
+
+def graphs_section(
+    title: str,
+    observed: Graph,
+    samples: Mapping[str, CopiedSample],
+    *,
+    predicted: ArrayLike | None = None,
+    uncertainty: ArrayLike | None = None,
+    text: str = "",
+    rng: Rng = 0,
+) -> Section:
+    """Return the section of the observed graph beside samples, all with one layout; a part of a large graph.
+
+    Parameters
+    ----------
+    title
+        Title of the section, by which a table of nodes refers to it.
+    observed, samples
+        The observed graph, and samples on its nodes by title.
+    predicted, uncertainty
+        The name of the predicted class and the uncertainty of every node. Nodes can be coloured by them as
+        well as by their labels.
+    text
+        The introduction of the section.
+    rng
+        Seed of the choice of drawn nodes and of the layout.
+    """
+    if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
+        raise InputError(
+            f"samples must have the {observed.n_nodes} nodes of the observed graph; got "
+            f"{', '.join(str(sample.graph.n_nodes) for sample in samples.values())} nodes."
+        )
+    nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
+    part = observed.subgraph(nodes)
+    positions = np.rint(MAP_SIZE * compute_layout(part, rng=rng)).astype(int)
+    colours = []
+    if observed.labels is not None:
+        colours.append(_class_colours("label", observed.named_labels(), nodes))
+    if predicted is not None:
+        colours.append(_class_colours("predicted class", np.asarray(predicted), nodes))
+    if uncertainty is not None:
+        colours.append({"name": "uncertainty", "values": round_all(np.asarray(uncertainty)[nodes])})
+    counts = [(sample.graph.n_edges, _count_observed(sample.graph, observed)) for sample in samples.values()]
+    return {
+        "kind": "graphs",
+        "title": title,
+        "headline": graphs_headline(observed.n_edges, counts),
+        "text": text,
+        "n_nodes": observed.n_nodes,
+        "directed": observed.directed,
+        "ids": to_texts(part.node_ids),
+        "x": positions[:, 0].tolist(),
+        "y": positions[:, 1].tolist(),
+        "colours": colours,
+        "graphs": [
+            {
+                "title": "observed",
+                "n_edges": observed.n_edges,
+                **_encode_edges(_edge_pairs(part), part.n_nodes),
+            },
+            *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items()),
+        ],
+    }
+
+
+def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
+    """Return the class names, and the class number of every drawn node, -1 where it is unknown."""
+    is_labelled = values != (UNLABELLED if values.dtype.kind in "iu" else "")
+    names = np.unique(values[is_labelled])
+    codes = np.where(is_labelled, np.searchsorted(names, values), UNLABELLED)
+    return {"name": name, "classes": to_texts(names), "codes": codes[nodes].tolist()}
+
+
+def _count_observed(sample: Graph, observed: Graph) -> int:
+    """Return the number of edges of a sample that are observed edges."""
+    n = int(sample.adjacency.astype(bool).multiply(observed.adjacency.astype(bool)).nnz)
+    return n if observed.directed else -(-n // 2)
+
+
+def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntArray) -> dict[str, Any]:
+    pairs = _edge_pairs(sample.graph.subgraph(nodes))
+    source, target = nodes[pairs].T
+    donors = sample.donors
+    flags = OBSERVED * _are_edges(observed, source, target)
+    flags = flags + FROM_SOURCE * _are_edges(observed, donors[source], target)
+    if not observed.directed:
+        flags = flags + FROM_TARGET * _are_edges(observed, donors[target], source)
+    number = np.full(observed.n_nodes, -1)
+    number[nodes] = np.arange(len(nodes))
+    ids = observed.node_ids
+    return {
+        "title": title,
+        "n_edges": sample.graph.n_edges,
+        **_encode_edges(pairs, len(nodes)),
+        "flags": "".join(map(str, flags.tolist())),
+        # The number of a donor that is drawn, the id of a donor that is not.
+        "donors": [int(number[d]) if number[d] >= 0 else str(ids[d]) for d in donors[nodes].tolist()],
+    }
+
+
+def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
+    pairs = np.column_stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
+    pairs = pairs[np.lexsort(pairs.T[::-1])]
+    return pairs if graph.directed else pairs[pairs[:, 0] < pairs[:, 1]]
+
+
+def _encode_edges(pairs: NDArray[np.int64], n_nodes: int) -> dict[str, list[int]]:
+    """Return sorted edges in a short form: the number at each source, and differences of successive targets.
+
+    The first difference at a source is to the source itself.
+    """
+    source, target = pairs.T
+    before = np.where(np.diff(source, prepend=-1) == 0, np.roll(target, 1), source)
+    counts = np.bincount(source, minlength=n_nodes)
+    return {"counts": counts.tolist(), "steps": (target - before).tolist()}
+
+
+def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.int64]:
+    if not len(source):
+        return np.zeros(0, np.int64)
+    return np.asarray(graph.adjacency[source, target] > 0).astype(np.int64).ravel()
+
+
+def statistics_section(
+    comparisons: Mapping[str, Comparison], *, estimates: BootstrapResult | None = None, text: str = ""
+) -> Section:
+    """Return the section of observed statistics and their values in the samples of one or more models.
+
+    Statistics outside of the range of samples come first and have sentences that say so.
+
+    Parameters
+    ----------
+    comparisons
+        For each model the comparison of its samples with the observed graph.
+    estimates
+        Intervals of 95 % of the observed statistics. Those with a problem are left out.
+    text
+        The introduction of the section.
+    """
+    names = next(iter(comparisons.values())).statistics
+    rows = [_statistic_data(name, comparisons) for name in names if name != "n_nodes"]
+    intervals = {} if estimates is None else _trusted_intervals(estimates)
+    for row in rows:
+        if row["name"] in intervals:
+            row["estimate"] = intervals[row["name"]]
+    return {
+        "kind": "statistics",
+        "title": "Statistics",
+        "headline": statistics_headline(comparisons),
+        "text": text,
+        "series": list(comparisons),
+        "estimates": _describe_estimates(estimates),
+        "rows": sorted(rows, key=lambda row: not row["outside"]),
+    }
+
+
+def _trusted_intervals(estimates: BootstrapResult) -> dict[str, list[float | None]]:
+    """Return the intervals of statistics without a problem; none if a problem concerns all of them."""
+    distrusted = {problem.statistic for problem in estimates.problems}
+    return {
+        estimate.name: round_all([float(estimate.low), float(estimate.high)], 4)
+        for estimate in estimates
+        if not {None, estimate.name} & distrusted
+    }
+
+
+def _describe_estimates(estimates: BootstrapResult | None) -> str:
+    """Return what the intervals of observed statistics are, or why there are none."""
+    if estimates is None:
+        return ""
+    for problem in estimates.problems:
+        if problem.statistic is None:
+            reason = problem.text.partition(". ")[0].rstrip(".").replace("%", " %")
+            return f"The observed statistics have no intervals, since {reason}."
+    return (
+        f"In brackets: 95 % intervals of observed statistics from {estimates.n} bootstrap samples, where "
+        f"they pass the checks of nodecopy infer. {estimates.question}"
+    )
+
+
+def _statistic_data(name: str, comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
+    rows = [comparison[name] for comparison in comparisons.values()]
+    is_overlap = name == "edge_overlap"  # with itself it is 1, whatever the samples
+    sentences = {series: comparison.outside.get(name) for series, comparison in comparisons.items()}
+    return {
+        "name": name,
+        "observed": None if is_overlap else round_number(rows[0].observed),
+        "samples": [round_all(comparison.values[name]) for comparison in comparisons.values()],
+        "intervals": [
+            round_all([row.low, row.high, math.nan if is_overlap else row.p_value], 3) for row in rows
+        ],
+        "outside": [
+            sentence if len(sentences) == 1 else f"{series}: {sentence}"
+            for series, sentence in sentences.items()
+            if sentence
+        ],
+    }
+
+
+def attack_section(
+    attacked: AttackedNode,
+    ids: ArrayLike,
+    *,
+    images: NDArray[Any] | None = None,
+    noun: str = "node",
+) -> Section:
+    """Return the section of a node before an attack, after it, and with copied neighbours.
+
+    ``images`` [n_nodes, height, width], where they are given, are drawn in place of the nodes; ``noun`` says
+    what the nodes are.
+    """
+    names, codes = np.asarray(ids), attacked.codes
+    text = (
+        f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
+        f"{attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
+        f"neighbourhoods of similar {noun}s in place of its own. {_describe_choice(attacked, noun)}"
+    ).rstrip()
+    probabilities = [stage.probabilities.tolist() for stage in attacked.stages]
+    if attacked.evidence is not None:
+        probabilities.append(list(attacked.evidence.probabilities.values()))
+    neighbours = {node for stage in attacked.stages for node, _ in stage.neighbours}
+    number = {node: position for position, node in enumerate(sorted(neighbours | {attacked.node}))}
+    nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in number]
+    if images is not None:
+        scale = 255 / max(float(images.max()), 1e-9)
+        for node, entry in zip(number, nodes, strict=True):
+            entry["image"] = np.rint(scale * images[node]).astype(int).tolist()
+    return {
+        "kind": "attack",
+        "title": f"One attacked {noun}",
+        "headline": attack_headline(
+            to_texts(attacked.classes),
+            int(codes[attacked.node]),
+            probabilities,
+            attacked.n_flips,
+        ),
+        "text": text,
+        "node": number[attacked.node],
+        "nodes": nodes,
+        "classes": to_texts(attacked.classes),
+        "donors": to_texts(names[attacked.donors]),
+        "stages": [
+            {
+                "name": stage.name,
+                "neighbours": [[number[node], origin] for node, origin in stage.neighbours],
+                "probabilities": round_all(stage.probabilities, 4),
+            }
+            for stage in attacked.stages
+        ],
+        "evidence": _describe_evidence(attacked, names),
+    }
+
+
+def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section | None:
+    """Return the evidence about an attacked node by class, and its edges, the least credible first."""
+    report, (_, after, _) = attacked.evidence, attacked.stages
+    if report is None:
+        return None
+    added = {str(names[node]) for node, origin in after.neighbours if origin == "added"}
+    parts = {"features": report.features, "similar nodes": report.donors, "all": report.probabilities}
+    return {
+        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items() if part},
+        "edge_evidence": round_all(list(report.edge_evidence.values()), 2),
+        "edges": [
+            {
+                "neighbour": str(edge.neighbour),
+                "class": str(edge.predicted),
+                "credibility": round_number(edge.credibility, 3),
+                "distrusted": edge.is_distrusted,
+                "reason": edge.reason,
+                "added": str(edge.neighbour) in added,
+            }
+            for edge in report.edges
+        ],
+    }
+
+
+def _describe_choice(attacked: AttackedNode, noun: str) -> str:
+    """Say how the node was chosen, which the reader needs to judge the example."""
+    truth, (_, after, _) = attacked.codes[attacked.node], attacked.stages
+    n = attacked.n_attacked
+    if after.probabilities.argmax() == truth:
+        return "" if n == 1 else f"None of {n} attacked {noun}s changed its class; this one came closest."
+    if n == 1:
+        return f"It is the first {noun} that was attacked, drawn from those that were classified correctly."
+    return (
+        f"Of correctly classified {noun}s, attacked one at a time in random order, it is the first that "
+        f"changed its class, after {n - 1} that did not."
+    )
+
 
 SCRIPTS = (
     *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
@@ -55,3 +394,143 @@ def encode_json(data: Any) -> str:
 
 def _read_asset(name: str) -> str:
     return (files("nodecopy.report") / "web" / name).read_text(encoding="utf-8")
+
+
+# The section of results tables, read from the CSV files that ``nodecopy reproduce`` wrote.
+
+
+NUMBERS = ("mean", "std", "published", "published_std")
+COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
+OPEN = "table2"
+"""The experiment whose table is open when the page is; the first one if it is not there."""
+DATASETS = {
+    **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
+    **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
+    **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
+    **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
+    **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
+    **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
+    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
+    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
+}
+"""Names of datasets and of models of networks as papers write them."""
+
+
+def result_tables_section(
+    folder: PathLike, *, titles: Mapping[str, Mapping[str, str]] | None = None, text: str = ""
+) -> dict[str, Any]:
+    """Return the section with every results table of a folder, our numbers above the published ones.
+
+    Parameters
+    ----------
+    folder
+        The folder of the CSV files; files with other columns are skipped, and those that cannot be read are
+        left out with a warning.
+    titles
+        For each experiment its title (key ``""``) and the titles of its methods and attacks. By default
+        their names.
+    text
+        The introduction of the section.
+    """
+    experiments, verdicts = [], []
+    for file in sorted(Path(folder).glob("*.csv"), key=_rank):
+        try:
+            if rows := _read_rows(file):
+                experiments.append(_experiment(rows, (titles or {}).get(rows[0]["experiment"], {})))
+                verdicts += [row["verdict"] for row in rows if row["verdict"]]
+        except (OSError, ValueError, csv.Error) as error:
+            warn_about_data(f"{file} is left out, since it cannot be read: {str(error).rstrip('.')}.")
+    if not experiments:
+        raise InputError(f"folder must hold CSV files of results tables; got {folder}, which has none.")
+    names = [experiment["name"] for experiment in experiments]
+    return {
+        "kind": "tables",
+        "title": "Reproduction",
+        "headline": tables_headline(verdicts),
+        "text": text,
+        "open": names.index(OPEN) if OPEN in names else 0,
+        "experiments": experiments,
+    }
+
+
+def _rank(file: Path) -> tuple[bool, str]:
+    """Return the place of a file: the tables of the paper come first."""
+    return not file.stem.startswith("table"), file.stem
+
+
+def _read_rows(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        rows = list(reader) if set(reader.fieldnames or ()) >= COLUMNS else []
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise ValueError(f"row {number} has another number of columns than the header")
+    return rows
+
+
+def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) -> dict[str, Any]:
+    name = rows[0]["experiment"]
+    groups = []
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == dataset]
+        columns = list(dict.fromkeys(map(_column, own)))
+        # The heading of a column names what differs between columns.
+        differs = [len({column[part] for column in columns}) > 1 for part in range(3)]
+        cells = {(row["method"], _column(row)): _cell(row) for row in own}
+        methods = dict.fromkeys(row["method"] for row in own)
+        groups.append(
+            {
+                "dataset": DATASETS.get(dataset, dataset),
+                "columns": [_heading(column, differs, titles) for column in columns],
+                "methods": [titles.get(method, method) for method in methods],
+                "cells": [[cells.get((method, column)) for column in columns] for method in methods],
+            }
+        )
+    origin = {  # the trials of a cell may have several origins
+        key: sorted({part for row in rows for part in row.get(key, "").split("; ")} - {""})
+        for key in ("commit", "machine", "date")
+    }
+    return {"name": name, "title": _title(name, titles.get("", "")), "groups": groups, "origin": origin}
+
+
+def _title(name: str, title: str) -> str:
+    """Return the title of an experiment, after the number of its table in the paper, if it has one.
+
+    >>> _title("table5-unknown-targets", "Accuracy"), _title("table5-pubmed", ""), _title("mine", "")
+    ('Table 5, unknown targets: Accuracy', 'Table 5, Pubmed', 'mine')
+    """
+    if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
+        variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
+        return f"Table {match[1]}{variant}" + (f": {title}" if title else "")
+    return title or name
+
+
+def _heading(column: tuple[str, str, str], differs: Sequence[bool], titles: Mapping[str, str]) -> str:
+    labels, attack, score = column
+    score = re.sub("ndcg|auc", lambda match: match[0].upper(), score).replace("_", " ")
+    parts = (f"{labels} {'label' if labels == '1' else 'labels'}", titles.get(attack, attack), score)
+    return ", ".join(part for part, is_different in zip(parts, differs, strict=True) if is_different) or score
+
+
+def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return labels, attack and score; not every task has all of them."""
+    return row.get("labels", ""), row.get("attack", ""), row["score"]
+
+
+def _cell(row: Mapping[str, str]) -> list[Any]:
+    """Return our mean and deviation, the published ones, the verdict and whether ours is the best.
+
+    What is missing is ``None``, or left out at the end, which keeps the page small.
+    """
+    numbers = [float(row[key]) if row[key] else None for key in NUMBERS]
+    if not all(value is None or math.isfinite(value) for value in numbers):
+        raise ValueError(f"the numbers of {row['method']} must be finite; got {numbers}")
+    is_best = 1 if row.get("best") == "True" else None
+    cell = [
+        *(None if value is None else round_number(value, 5) for value in numbers),
+        row["verdict"] or None,
+        is_best,
+    ]
+    while cell and cell[-1] is None:
+        cell.pop()
+    return cell

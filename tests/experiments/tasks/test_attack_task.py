@@ -15,11 +15,12 @@ pytest.importorskip("torch")
 from nodecopy import Graph
 from nodecopy.attacks import DICE, Perturbation, RandomFlips
 from nodecopy.errors import InputError
-from nodecopy.experiments import rendering, toml
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import rendering
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.attack_task import score_detection
+from nodecopy.experiments.tasks.attack import score_detection
 from tests.experiments.fakes import column
 
 TOML = """

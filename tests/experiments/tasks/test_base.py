@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from nodecopy._core.lookup import import_by_name
+from nodecopy._core.imports import import_by_name
 from nodecopy.errors import InputError
-from nodecopy.experiments import tasks, toml
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import tasks
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.sections import key, read_count

@@ -16,10 +16,11 @@ from numpy.random import SeedSequence
 from nodecopy import Graph, GraphModel
 from nodecopy.classify import BayesianGCN
 from nodecopy.errors import InputError
-from nodecopy.experiments import runner, toml
-from nodecopy.experiments.fit_cache import FIT_CACHE
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import runner
+from nodecopy.experiments.runner import FIT_CACHE
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.classify_task import make_classifier
+from nodecopy.experiments.tasks.classify import make_classifier
 from tests.experiments.fakes import TOML as FAKE
 from tests.experiments.fakes import make_experiment
 

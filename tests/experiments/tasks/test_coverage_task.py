@@ -13,14 +13,15 @@ from typer.testing import CliRunner
 
 from nodecopy.cli import app
 from nodecopy.errors import InputError
-from nodecopy.experiments import rendering, toml
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import rendering
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks import coverage_task
-from nodecopy.experiments.tasks.coverage_task import CoverageTask
+from nodecopy.experiments.tasks import coverage as coverage_task
+from nodecopy.experiments.tasks.coverage import CoverageTask
 from nodecopy.inference import spectral_communities
-from nodecopy.inference.measurement import compute_modularity
+from nodecopy.inference.statistics import compute_modularity
 
 TOML = """
 title = "Coverage"
@@ -36,7 +37,7 @@ scores = ["pagerank_of_first", "density", "triangles", "modularity"]
 TARGET
 [methods.truth]
 title = "True model"
-class = "nodecopy.experiments.known_networks.KnownNetwork"
+class = "nodecopy.experiments.data.KnownNetwork"
 [methods.other]
 title = "Other"
 class = "CLASS"

@@ -15,13 +15,13 @@ from numpy.random import SeedSequence
 from nodecopy import Graph, NearestNeighbours, NodeCopying, datasets
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.experiments import ObservedGraph, rendering, toml
-from nodecopy.experiments.fit_cache import FIT_CACHE
-from nodecopy.experiments.runner import run
+from nodecopy.experiments import ObservedGraph, rendering
+from nodecopy.experiments import config as toml
+from nodecopy.experiments.runner import FIT_CACHE, run
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.generate_task import STATISTICS, TABLE_1
+from nodecopy.experiments.tasks.generate import STATISTICS, TABLE_1
 from nodecopy.metrics.structure import statistics
 from tests.experiments.conftest import ORIGIN
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments import rendering, toml
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import rendering
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store

@@ -10,9 +10,9 @@ import pytest
 from nodecopy import datasets
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
-from nodecopy.experiments import rendering, toml
-from nodecopy.experiments.fit_cache import FIT_CACHE
-from nodecopy.experiments.runner import run
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import rendering
+from nodecopy.experiments.runner import FIT_CACHE, run
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise

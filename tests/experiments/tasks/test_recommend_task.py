@@ -17,14 +17,13 @@ from nodecopy import datasets
 from nodecopy._core.random import child
 from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments import rendering, toml
-from nodecopy.experiments.assembly import instantiate, merge_settings
-from nodecopy.experiments.fit_cache import FIT_CACHE
-from nodecopy.experiments.runner import BatchResult, run
-from nodecopy.experiments.spec import Experiment
+from nodecopy.experiments import config as toml
+from nodecopy.experiments import rendering
+from nodecopy.experiments.runner import FIT_CACHE, BatchResult, run
+from nodecopy.experiments.spec import Experiment, instantiate, merge_settings
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.recommend_task import SCORES, TrialFits
+from nodecopy.experiments.tasks.recommend import SCORES, TrialFits
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 
 TOML = """

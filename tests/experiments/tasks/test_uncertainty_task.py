@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("torch")
 
 from nodecopy.classify import GCN, Trial
-from nodecopy.experiments import toml
+from nodecopy.experiments import config as toml
 from nodecopy.experiments.spec import Cell
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.uncertainty_task import LEFT_OUT, score_detection
+from nodecopy.experiments.tasks.uncertainty import LEFT_OUT, score_detection
 from nodecopy.metrics import TemperatureScaling
 from nodecopy.metrics.classification import scores, selective_accuracy
 

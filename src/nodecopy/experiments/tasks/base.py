@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from nodecopy import datasets
-from nodecopy._core.lookup import check_name
+from nodecopy._core.imports import check_name
 from nodecopy.errors import InputError
-from nodecopy.experiments.file_datasets import REQUIRED, FileDataset
+from nodecopy.experiments.data import REQUIRED, FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
-from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
+from nodecopy.experiments.spec import Cell, Column, Published, digest_dataset, load_data, rounding_error
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.trials import digest_dataset, load_data
 
 MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
 BEST_NOTE = (

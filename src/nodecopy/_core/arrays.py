@@ -1,0 +1,542 @@
+"""Rows of a sparse matrix, which graphs and interactions share, and operations on CSR matrices.
+
+A CSR matrix of SciPy stores a value for every entry. Binary rows need none, and node copying does little but
+move entries, so the values are built only for the SciPy matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy._core.checks import (
+    as_array,
+    check_characters,
+    check_finite,
+    check_numbers,
+    check_type,
+    check_unique,
+    check_vector,
+)
+from nodecopy.errors import InputError
+
+# Sparse matrices from outside: SciPy's and our compiled code read their arrays without checking them.
+
+
+WAY_OUT = "Build it from rows, columns and values, as in scipy.sparse.coo_array((values, (rows, columns)))."
+
+
+def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
+    """Return a SciPy matrix of any format as a CSR matrix, after checking its arrays.
+
+    Parameters
+    ----------
+    matrix
+        The matrix, which is not changed.
+    name
+        What it is called in errors.
+    copy
+        Whether the result owns its arrays; otherwise those of a CSR matrix are shared.
+    """
+    try:
+        return _convert(matrix, name, copy=copy)
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{name} must fit into memory; got a matrix of shape {matrix.shape}.") from error
+    except Exception as error:  # attributes that no constructor of SciPy sets raise errors of many types
+        raise _error(name, "arrays that fit together", str(error)) from error
+
+
+def _convert(matrix: Any, name: str, *, copy: bool) -> sparse.csr_array:
+    shape = shape_of(matrix, name)
+    if matrix.format == "csr":
+        csr = csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape, name)
+        return csr.copy() if copy else csr
+    if matrix.format == "csc":
+        return sparse.csr_array(
+            csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape[::-1], name, format="csc").T
+        )
+    if matrix.format == "bsr":
+        return _from_blocks(matrix, shape, name)
+    coo = _as_coo(matrix, shape, name)
+    data = _check_values(coo.data, len(coo.data), name)
+    coords = [check_positions(axis, size, name) for axis, size in zip(coo.coords, shape, strict=True)]
+    if any(len(axis) != len(data) for axis in coords):
+        raise _error(name, "rows, columns and values of one length", "different lengths")
+    return sparse.csr_array((data, (coords[0], coords[1])), shape=shape)
+
+
+def as_matrix(values: Any, name: str) -> Any:
+    """Return a SciPy matrix as :func:`as_csr` does, and anything else as an array."""
+    return as_csr(values, name) if sparse.issparse(values) else as_array(values, name)
+
+
+def csr_from_parts(
+    data: Any, indices: Any, indptr: Any, shape: Any, name: str, *, format: str = "csr"
+) -> sparse.csr_array:
+    """Return the CSR matrix of three arrays after checking them; ``format`` is what errors call it."""
+    n_rows, n_columns = _check_shape(shape, name)
+    starts, columns = check_rows(indptr, indices, n_rows, n_columns, name, format=format)
+    values = _check_values(data, len(columns), name)
+    return sparse.csr_array((values, columns, starts), shape=(n_rows, n_columns))
+
+
+def check_rows(
+    indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str, *, format: str = "csr"
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return ``indptr`` and ``indices`` in native integers if they are those of a CSR matrix.
+
+    ``indptr`` starts at 0, never falls and ends at the number of entries; column numbers are in range. The
+    cost is one pass over each array.
+    """
+    starts, kind = _check_integers(indptr, f"indptr of {name}"), format.upper()
+    if len(starts) != n_rows + 1:
+        raise _error(
+            name, f"an indptr of {n_rows + 1} numbers for its {n_rows} {kind} rows", str(len(starts))
+        )
+    if starts[0] != 0:
+        raise _error(name, "an indptr that starts at 0", str(starts[0]))
+    columns = check_positions(indices, n_columns, name)
+    if not (starts[1:] >= starts[:-1]).all():
+        row = int(np.flatnonzero(starts[1:] < starts[:-1])[0])
+        raise _error(name, "an indptr that never falls", f"{starts[row + 1]} after {starts[row]}")
+    if starts[-1] != len(columns):
+        raise _error(name, f"an indptr that ends at the number of entries, {len(columns)}", str(starts[-1]))
+    return starts, columns
+
+
+def _from_blocks(matrix: Any, shape: tuple[int, int], name: str) -> sparse.csr_array:
+    """Return a matrix of dense blocks as CSR."""
+    blocks = as_array(matrix.data, name)
+    size = blocks.shape[1:]
+    if blocks.ndim != 3 or 0 in size or any(length % part for length, part in zip(shape, size, strict=True)):
+        raise _error(name, f"blocks that fill its shape {shape}", f"blocks of shape {blocks.shape}")
+    n_rows, n_columns = shape[0] // size[0], shape[1] // size[1]
+    starts, columns = check_rows(matrix.indptr, matrix.indices, n_rows, n_columns, name, format="bsr")
+    values = _check_values(blocks.ravel(), len(columns) * size[0] * size[1], name).reshape(blocks.shape)
+    return sparse.csr_array(sparse.bsr_array((values, columns, starts), shape=shape))
+
+
+def _as_coo(matrix: Any, shape: tuple[int, int], name: str) -> Any:
+    """Return a matrix of a format without ``indptr`` in coordinates, which are not checked yet."""
+    if matrix.format == "coo":
+        return matrix
+    if matrix.format == "lil":
+        lengths = [[len(row) for row in part] for part in (matrix.rows, matrix.data)]
+        if lengths[0] != lengths[1] or len(lengths[0]) != shape[0]:
+            raise _error(name, f"{shape[0]} lists with a value for every column", "other lists")
+    if matrix.format == "dia":
+        offsets, data = _check_integers(matrix.offsets, f"offsets of {name}"), as_array(matrix.data, name)
+        if data.ndim != 2 or len(data) != len(offsets) or len(np.unique(offsets)) != len(offsets):
+            raise _error(name, "one row of values per diagonal", f"shape {data.shape} for {len(offsets)}")
+        wrong = offsets[(offsets <= -shape[0]) | (offsets >= shape[1])]
+        if len(wrong):
+            limits = f"between {1 - shape[0]} and {shape[1] - 1}"
+            raise _error(name, f"offsets {limits} of its diagonals", str(wrong[0]))
+        values = _check_values(data.ravel(), data.size, name).reshape(data.shape)
+        matrix = sparse.dia_array((values, offsets), shape=shape)
+    return matrix.tocoo()
+
+
+def shape_of(matrix: Any, name: str) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a SciPy matrix, which need not be what SciPy sets."""
+    return _check_shape(matrix.shape, name)
+
+
+def _check_shape(shape: Any, name: str) -> tuple[int, int]:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else ()
+    if len(sizes) != 2 or not all(
+        isinstance(size, (int, np.integer)) and not isinstance(size, bool) and 0 <= size < 2**62
+        for size in sizes
+    ):
+        raise InputError(f"{name} must be a matrix with two dimensions; got shape {shape!r}.")
+    return int(sizes[0]), int(sizes[1])
+
+
+def _check_integers(values: Any, name: str) -> NDArray[Any]:
+    """Return a vector as int32 or int64; integers that are too large become negative."""
+    array = as_array(values, name)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(f"{name} must be a vector of integers; got {array.dtype} of shape {array.shape}.")
+    is_small = array.dtype.itemsize <= (4 if array.dtype.kind == "i" else 2)
+    return array.astype(np.int32 if is_small else np.int64, copy=False)
+
+
+def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
+    """Return a vector of integers between 0 and ``size - 1``, in one pass."""
+    positions = _check_integers(values, f"indices of {name}")
+    # Negative numbers are large as unsigned ones, so that one maximum finds both errors.
+    if positions.size and int(positions.view(f"u{positions.itemsize}").max()) >= size:
+        wrong = positions[(positions < 0) | (positions >= size)][0]
+        raise _error(name, f"indices between 0 and {size - 1}" if size else "no entries", str(wrong))
+    return positions
+
+
+def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
+    """Return the values of a matrix, of a type that sparse matrices can have."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers; got {array.dtype}.")
+    if array.shape != (length,):
+        raise _error(name, f"one value for each of its {length} entries", f"values of shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        return native(array)
+    # SciPy adds duplicates in their own type, and sums of integers could overflow.
+    array = array.astype(np.promote_types(array.dtype, np.int64))
+    largest = max(int(array.max(initial=0)), -int(array.min(initial=0)))
+    return array if largest * length < 2**63 else array.astype(np.float64)
+
+
+def native(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers in the byte order of the machine, half precision as single, extended as double."""
+    dtype = np.dtype(np.float32) if array.dtype == np.float16 else array.dtype.newbyteorder("=")
+    with np.errstate(over="ignore"):  # what is infinite as a double is refused later
+        return array.astype(np.float64 if dtype == np.longdouble else dtype, copy=False)
+
+
+def _error(name: str, allowed: str, got: str) -> InputError:
+    return InputError(f"{name} must be a valid sparse matrix with {allowed}; got {got}. {WAY_OUT}")
+
+
+MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
+"""Share of the steps of a dense product from which a sparse one is slower, and the largest dense factor."""
+
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Value = TypeVar("Value")
+
+
+def index_dtype(*sizes: int) -> type[np.integer[Any]]:
+    """Return int32 if it can hold every size, otherwise int64."""
+    return np.int32 if max(sizes, default=0) < 2**31 else np.int64
+
+
+def freeze(value: Value) -> Value:
+    """Return a read-only view of an array, a CSR matrix with read-only arrays, other values as they are."""
+    frozen: Any = value
+    if isinstance(value, np.ndarray):
+        frozen = value.view()
+        frozen.flags.writeable = False
+    elif isinstance(value, sparse.csr_array):
+        for part in ("data", "indices", "indptr"):
+            setattr(value, part, freeze(getattr(value, part)))
+    return frozen  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sorted rows of column numbers with optional positive weights, in CSR layout.
+
+    Parameters
+    ----------
+    indptr, indices
+        Row ``i`` holds the columns ``indices[indptr[i]:indptr[i + 1]]``, ascending, each once.
+    weights
+        One weight per stored entry, or ``None`` where every weight is one.
+    n_columns
+        Number of columns.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    weights: FloatArray | None
+    n_columns: int
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "indices", "weights"):
+            object.__setattr__(self, name, freeze(getattr(self, name)))
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, name: str) -> Rows:
+        """Return the rows of a dense or SciPy sparse matrix after checking it; the input is not changed.
+
+        Duplicate entries of a sparse matrix are added, as in SciPy; zeros are not stored.
+        """
+        if sparse.issparse(matrix):
+            csr = as_csr(matrix, name, copy=True)
+        else:
+            dense = check_numbers(matrix, name)
+            if dense.ndim != 2:
+                raise InputError(f"{name} must be a matrix with two dimensions; got shape {dense.shape}.")
+            csr = sparse.csr_array(native(dense))
+        csr.sum_duplicates()
+        check_finite(csr.data, name)
+        smallest = csr.data.min(initial=1)
+        if smallest < 0:
+            raise InputError(f"{name} must not hold negative weights; got {smallest}.")
+        if not smallest:
+            csr.eliminate_zeros()
+        weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
+        return cls.canonical(csr.indptr, csr.indices, weights, csr.shape[1])
+
+    @classmethod
+    def canonical(
+        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, n_columns: int
+    ) -> Rows:
+        """Return rows with the smallest index type, and without weights if all of them are one."""
+        dtype = index_dtype(len(indices), len(indptr), n_columns)
+        if weights is not None and (weights == 1).all():
+            weights = None
+        return cls(indptr.astype(dtype, copy=False), indices.astype(dtype, copy=False), weights, n_columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_entries(self) -> int:
+        """Number of stored entries."""
+        return len(self.indices)
+
+    @property
+    def degrees(self) -> IntArray:
+        """Number of stored entries in each row."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def _ones(self) -> Any:
+        return freeze(np.ones(self.n_entries, np.float32))
+
+    @property
+    def csr(self) -> sparse.csr_array:
+        """The rows as a canonical, read-only SciPy matrix, with ones if there are no weights."""
+        data = self._ones if self.weights is None else self.weights
+        matrix = sparse.csr_array(
+            (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
+        )
+        matrix.has_canonical_format = True
+        return matrix
+
+    @property
+    def row_numbers(self) -> IntArray:
+        """The row of every stored entry."""
+        return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
+
+    def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
+        """Return rows with those of the stored entries where ``mask`` is true."""
+        matrix = keep_entries(self.csr, mask)
+        weights = None if self.weights is None else matrix.data
+        return Rows.canonical(matrix.indptr, matrix.indices, weights, self.n_columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.indptr, self.indices, self.weights, self.n_columns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rows):
+            return NotImplemented
+        if (self.weights is None) != (other.weights is None) or self.n_columns != other.n_columns:
+            return False
+        return bool(
+            np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.indices, other.indices)
+            and (self.weights is None or np.array_equal(self.weights, other.weights))  # type: ignore[arg-type]
+        )
+
+
+class RowData:
+    """What graphs and interactions share: rows, and attributes that cannot be changed."""
+
+    rows: Rows
+    how_to_change: str
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} objects are frozen; {self.how_to_change.format(name)}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} objects are frozen; their parts cannot be deleted.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles do not store that arrays are read-only.
+        self.__dict__.update({name: freeze(value) for name, value in state.items()})
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some weight is not one."""
+        return self.rows.weights is not None
+
+    def with_rows(self, rows: Rows) -> Self:
+        """Return a copy with other rows, which must be canonical and are not checked."""
+        return self._with(rows=rows)
+
+    def _with(self, **attributes: Any) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **attributes)
+        return other
+
+
+def check_row_data(data: Any, name: str = "data") -> Any:
+    """Return a graph or interactions."""
+    return check_type(data, RowData, name, "a Graph or Interactions")
+
+
+def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
+    """Return whether ``matrix @ matrix.T`` is faster with dense factors.
+
+    A sparse product takes a step for each pair of entries in a column, a dense one for each pair of rows and
+    each column.
+    """
+    n_rows, n_columns = matrix.shape
+    per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
+    steps = MIN_DENSE_SHARE * n_rows**2 * n_columns
+    return bool(n_rows * n_columns <= MAX_DENSE_ENTRIES and per_column @ per_column > steps)
+
+
+def largest_entries(
+    matrix: sparse.csr_array, n_largest: int, threshold: NDArray[np.float64] | None = None
+) -> sparse.csr_array:
+    """Return the ``n_largest`` largest stored entries of each row; ties go to the lowest column.
+
+    Entries must not be negative. Rows need not be sorted; those of the result are. Where ``threshold`` is
+    given, it holds the last of the largest entries of each row, and no entry is smaller.
+    """
+    candidates = matrix
+    if threshold is None:
+        # Only the entries from the threshold on, little more than the result, are sorted.
+        threshold = _row_thresholds(matrix, n_largest)
+        candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
+    candidates.sort_indices()
+    row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
+    is_tie = candidates.data == threshold[row]
+    n_ties_to_keep = n_largest - np.bincount(row[~is_tie], minlength=len(threshold))
+    ties_before = np.append(0, np.cumsum(is_tie))
+    tie_number = ties_before[1:] - ties_before[candidates.indptr[:-1]][row]
+    return keep_entries(candidates, ~is_tie | (tie_number <= n_ties_to_keep[row]))
+
+
+def _row_thresholds(matrix: sparse.csr_array, n_largest: int) -> NDArray[np.float64]:
+    """Return the ``n_largest``-th largest stored entry of each row, -1 where there are not more."""
+    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
+    for row in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
+        entries = data[indptr[row] : indptr[row + 1]]
+        entries.partition(len(entries) - n_largest)
+        threshold[row] = entries[-n_largest]
+    return threshold
+
+
+def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:
+    """Return the matrix with those of its stored entries where ``mask`` is true."""
+    positions = np.flatnonzero(mask)
+    indptr = np.searchsorted(positions, matrix.indptr).astype(matrix.indptr.dtype)
+    return sparse.csr_array((matrix.data[positions], matrix.indices[positions], indptr), shape=matrix.shape)
+
+
+def unit_rows(matrix: Any) -> Any:
+    """Return a dense or CSR matrix with its rows scaled to length one; rows of zeros stay."""
+    length = np.sqrt(np.asarray((matrix * matrix).sum(axis=1)))
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    if isinstance(matrix, np.ndarray):
+        return matrix * scale[:, None]
+    scaled = sparse.csr_array(matrix, copy=True)
+    scaled.data = scaled.data * np.repeat(scale, np.diff(scaled.indptr))
+    return scaled
+
+
+# Ids, weights and duplicates in edge lists and logs of interactions.
+
+
+MAX_COMPARED = 8
+"""Up to this many ids are compared with all others, which is faster than sorting those."""
+
+
+def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
+    """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
+    array = check_vector(values, name, length=length)
+    if array.dtype.kind == "U":  # NumPy drops NUL at the end of the texts of a list
+        check_characters(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
+        if isinstance(values, (list, tuple)):  # in which NumPy turns what is not text into text
+            _check_kinds(values, name)
+    if array.dtype.kind == "O":
+        _check_kinds(array, name)
+        check_characters(array, name)
+        texts = [str(value) for value in array]
+        array = as_array(texts, name) if texts else array.astype(np.int64)
+    if array.size == 0 and array.dtype.kind not in "iuU":
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iuU":
+        raise InputError(
+            f"{name} must hold integers or strings; got {array.dtype}. Convert them, such as by astype(str)."
+        )
+    if array.dtype.kind == "u":
+        if array.size and array.max() > np.iinfo(np.int64).max:
+            raise InputError(f"{name} must fit into 64 bits with a sign; got {array.max()}.")
+        array = array.astype(np.int64)  # NumPy would compare signed and unsigned ids as floats
+    if length is not None:
+        check_unique(array, name)
+    return freeze(array.copy())
+
+
+def _check_kinds(values: Iterable[Any], name: str) -> None:
+    for value in values:
+        if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
+            raise InputError(
+                f"{name} must hold integers or strings without missing values; got {value!r}. Leave out "
+                f"what has no id, and convert other ids to text."
+            )
+
+
+def number_ids(n: int, name: str) -> NDArray[np.int64]:
+    """Return the ids 0, 1, 2, ..."""
+    try:
+        return np.arange(n)
+    except MemoryError as error:
+        raise InputError(f"{name} must fit into memory; got {n} of them.") from error
+
+
+def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
+    """Return the position of each value in ``ids``; a value that is not among them is an error with hints."""
+    if not values.size:
+        return np.zeros(0, np.int64)
+    if len(values) <= MAX_COMPARED:
+        matches = [np.flatnonzero(ids == value) for value in values]
+        is_missing = np.array([not len(match) for match in matches])
+        positions = np.array([match[0] if len(match) else -1 for match in matches], np.int64)
+    else:
+        order = np.argsort(ids, kind="stable")
+        ranks = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
+        is_missing = ranks >= len(ids)
+        ranks[is_missing] = 0
+        if ids.size:
+            is_missing |= ids[order[ranks]] != values
+        positions = order[ranks].astype(np.int64) if ids.size else ranks
+    if is_missing.any():
+        raise InputError(
+            f"{name} must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them.",
+            *hints,
+        )
+    return positions
+
+
+def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArray[np.float64]:
+    """Return finite, non-negative weights, one per edge or row."""
+    weights = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
+    if weights.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers; got {weights.dtype}.")
+    with np.errstate(over="ignore"):
+        weights = weights.astype(np.float64)
+    check_finite(weights, name)
+    if weights.size and weights.min() < 0:
+        raise InputError(f"{name} must not be negative; got {weights.min():g}.")
+    return weights
+
+
+def deduplicate(
+    first: IntArray,
+    second: IntArray,
+    values: FloatArray,
+    shape: tuple[int, int],
+    rank: NDArray[Any] | None = None,
+) -> sparse.csr_array:
+    """Return a sparse matrix with the largest of repeated entries, or with the one of highest ``rank``."""
+    order = np.lexsort((values if rank is None else rank, second, first))
+    first, second, values = first[order], second[order], values[order]
+    is_last = np.ones(len(first), bool)
+    is_last[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return sparse.csr_array((values[is_last], (first[is_last], second[is_last])), shape=shape)

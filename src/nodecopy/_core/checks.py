@@ -1,0 +1,358 @@
+"""Checks of parameters with messages of one form: the parameter, what is allowed, what was given."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.errors import InputError
+
+# Content from outside: a small file must not take gigabytes of memory.
+
+
+MAX_RATIO, MAX_UNPACKED = 16, 2**28
+"""How many times its size, and at least how many bytes, a file may have once it is unpacked."""
+MAX_TABLE_BYTES = 2**24
+"""At least how many bytes a compressed table may have; in memory it takes up to sixty times as many."""
+MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000
+"""How many rows and columns a matrix of a file may have: at least, and for each of its entries."""
+MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
+"""How many bytes the ids of an array may take at least, and how many a character takes."""
+LIMIT = "NODECOPY_MAX_UNPACKED"
+"""Environment variable for a larger number of bytes."""
+CHUNK = 2**20
+ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}
+"""At least how many bytes an element counts, else 8: integers are converted, and texts become objects."""
+
+
+@contextmanager
+def open_archive(file: BinaryIO) -> Iterator[Any]:
+    """Yield what ``numpy.load`` returns for a file without pickles, after checking its size in memory."""
+    if zipfile.is_zipfile(file):
+        file.seek(0)
+        _check_members(file)
+    else:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        _check_header(file, size)
+    file.seek(0)
+    loaded = np.load(file, allow_pickle=False)
+    try:
+        yield loaded
+    finally:
+        if hasattr(loaded, "close"):
+            loaded.close()
+
+
+def read_member(archive: BinaryIO, name: str) -> bytes:
+    """Return the content of one file of a zip archive, after checking its size."""
+    with zipfile.ZipFile(archive) as members:
+        member = members.getinfo(name)
+        check_unpacked(member.file_size, member.compress_size)
+        return members.read(member)
+
+
+def check_stream(unpacked: BinaryIO, packed: int) -> None:
+    """Raise an error if a stream that unpacks ``packed`` bytes holds too many; nothing of it is kept."""
+    n_bytes = 0
+    while chunk := unpacked.read(CHUNK):
+        n_bytes += len(chunk)
+        check_unpacked(n_bytes, packed, MAX_TABLE_BYTES)
+
+
+def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None:
+    """Raise an error if a file unpacks to too many bytes.
+
+    Parameters
+    ----------
+    unpacked
+        Number of bytes so far.
+    packed
+        Number of bytes of the file.
+    least
+        Number that is allowed whatever the size of the file; ``MAX_UNPACKED`` by default.
+    """
+    limit = _limit(packed, MAX_UNPACKED if least is None else least)
+    if unpacked > limit:
+        raise InputError(
+            f"the file must take at most {limit} bytes when it is unpacked; it takes {unpacked} or more. If "
+            f"you trust it, set the environment variable {LIMIT} to a larger number."
+        )
+
+
+def check_text_size(values: Iterable[Any], name: str) -> None:
+    """Raise an error if texts take far more memory in an array, which has the longest in each place."""
+    lengths = [len(value) for value in values if isinstance(value, str)]
+    if not lengths:
+        return
+    longest = max(lengths)
+    n_bytes, limit = (
+        CHARACTER_BYTES * len(lengths) * longest,
+        _limit(CHARACTER_BYTES * sum(lengths), MAX_TEXT_BYTES),
+    )
+    if n_bytes > limit:
+        raise InputError(
+            f"{name} must take at most {limit} bytes, where each takes as many as the longest; got "
+            f"{len(lengths)}, one of {longest} characters, which take {n_bytes}. Shorten it, or set the "
+            f"environment variable {LIMIT} to a larger number."
+        )
+
+
+def check_shape(shape: Any, n_entries: int) -> None:
+    """Raise an error if a matrix of a file has far more rows or columns than entries."""
+    limit = max(MAX_EMPTY, MAX_PER_ENTRY * n_entries)
+    if any(size > limit for size in shape):
+        raise InputError(
+            f"the matrix of the file must have at most {limit} rows and columns for its {n_entries} entries; "
+            f"got shape {tuple(shape)}."
+        )
+
+
+def _limit(n_bytes: int, least: int) -> int:
+    """Return the number of bytes that content of ``n_bytes`` may take."""
+    given = os.environ.get(LIMIT, "")
+    if given and not given.isdecimal():
+        raise InputError(f"the environment variable {LIMIT} must be a number of bytes; got {given!r}.")
+    return max(MAX_RATIO * n_bytes, least, int(given or 0))
+
+
+def _check_members(file: BinaryIO) -> None:
+    """Raise an error unless the arrays of an archive are as large as they say and not too large in all."""
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        packed = sum(member.compress_size for member in members)
+        check_unpacked(sum(member.file_size for member in members), packed)
+        n_bytes = 0
+        for member in members:
+            with archive.open(member) as content:
+                n_bytes += _check_header(content, member.file_size, is_matrix=member.filename == "data.npy")
+        check_unpacked(n_bytes, packed)
+
+
+def _check_header(content: Any, size: int, *, is_matrix: bool = False) -> int:
+    """Return about how many bytes an array takes while it is used, after checking that the file holds it.
+
+    ``is_matrix`` says that it holds the values of a sparse matrix.
+    """
+    try:
+        version = npy.read_magic(content)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read(content)
+    except (ValueError, EOFError):  # not an array, which NumPy says on its own
+        return 0
+    n_bytes = max(dtype.itemsize, 1)  # elements without bytes, as of type V0, would take memory later
+    for length in shape:
+        n_bytes *= int(length)
+    if n_bytes > size and not dtype.hasobject:
+        raise InputError(f"the file must hold its arrays as a whole; one of {n_bytes} bytes has {size}.")
+    kind = "i" if is_matrix else dtype.kind
+    return max(n_bytes, math.prod(map(int, shape)) * ELEMENT_BYTES.get(kind, 8))
+
+
+MAX_SHOWN = 100
+"""Longer values are not shown in messages."""
+MAX_COUNT = 2**31 - 1
+"""The largest number of things, such as epochs or neighbours, where no other limit is known."""
+SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, high_name: str = "") -> int:
+    """Return an integer between ``low`` and ``high``; ``high_name`` names the upper limit in errors."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        value = int(value)  # so that the message shows 50, not np.int64(50)
+        if low <= value <= high:
+            return int(value)
+    is_too_large = isinstance(value, int) and value > high
+    if high in (MAX_COUNT, math.inf) and not is_too_large:
+        raise InputError(f"{name} must be an integer of at least {low}; got {show(value)}.")
+    limit = f"{high_name} = {high}" if high_name else str(high)
+    raise InputError(f"{name} must be an integer between {low} and {limit}; got {show(value)}.")
+
+
+def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """Return a finite number between ``low`` and ``high``."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    is_finite = number and (abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value))
+    if is_finite and low <= value <= high:
+        return float(value)
+    limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
+    allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
+    raise InputError(f"{name} must be {allowed}; got {show(value)}.")
+
+
+def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
+    """Return a string that is one of ``allowed``."""
+    allowed = list(allowed)
+    if isinstance(value, str) and value in allowed:
+        return str(value)
+    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
+
+
+def show(value: Any) -> str:
+    """Return a value for a message: what is short and printed safely as it is, of others the type.
+
+    The text of a sparse matrix is made by code that reads its arrays unchecked.
+    """
+    is_own = type(value).__module__.startswith("nodecopy.")
+    is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
+    try:
+        text = repr(value) if is_own or is_plain else ""
+    except Exception:  # an integer of more than 4,300 digits, or an object that cannot be printed
+        text = ""
+    return text if is_own or 0 < len(text) <= MAX_SHOWN else type_name(value)
+
+
+def check_type(value: Any, kinds: Any, name: str, allowed: str) -> Any:
+    """Return an object of one of the classes ``kinds``, which errors describe as ``allowed``."""
+    if isinstance(value, kinds):
+        return value
+    raise InputError(f"{name} must be {allowed}; got {type_name(value)}.")
+
+
+def check_text(value: Any, name: str) -> str:
+    """Return a string, such as the name of a column."""
+    return str(check_type(value, str, name, "a string"))
+
+
+def check_callable(value: Any, name: str) -> Any:
+    """Return a function, or None."""
+    if value is None or callable(value):
+        return value
+    raise InputError(f"{name} must be a function or None; got {type_name(value)}.")
+
+
+def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
+    """Return what a collection other than a text holds, as a list; errors call it ``allowed``."""
+    is_array = hasattr(type(values), "ndim")  # of which only rows of arrays are read: SciPy's are not checked
+    if is_array and not (isinstance(values, np.ndarray) and values.ndim):
+        raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+        return list(values)
+    raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+
+
+def check_mapping(values: Any, name: str, allowed: str) -> Mapping[Any, Any]:
+    """Return a dictionary or another mapping; a sparse matrix of keys is none."""
+    if hasattr(type(values), "tocsr"):
+        raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+    return check_type(values, Mapping, name, allowed)  # type: ignore[no-any-return]
+
+
+def check_path(value: Any, name: str) -> str | os.PathLike[str]:
+    """Return the name of a file or folder."""
+    return check_type(value, (str, os.PathLike), name, "the name of a file")  # type: ignore[no-any-return]
+
+
+def type_name(value: Any) -> str:
+    """Return the name of an object's type with its package, for errors: ``networkx.Graph``, ``list``.
+
+    >>> type_name(np.zeros(3)), type_name([])
+    ('numpy.ndarray', 'list')
+    """
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package in ("builtins", "__main__") else f"{package}.{kind.__qualname__}"
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Return an array, or raise an error that names the parameter."""
+    if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in set(map(type, values))):
+        check_text_size(values, name)
+    kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
+    if any(hasattr(kind, "tocsr") for kind in kinds):  # sparse, not even printed: its arrays are not checked
+        raise InputError(f"{name} must be an array; got {type_name(values)}. Use its method toarray.")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} must be a rectangular array; got rows of different lengths.") from error
+    except (TypeError, RuntimeError) as error:  # such as tensors with gradients or on a GPU
+        raise InputError(f"{name} must be an array; got {type_name(values)}: {error}") from error
+
+
+def check_vector(
+    values: ArrayLike, name: str, *, length: int | None = None, per: str = "node"
+) -> NDArray[Any]:
+    """Return a one-dimensional array, with ``length`` entries if it is given."""
+    array = as_array(values, name)
+    if array.ndim != 1:
+        raise InputError(f"{name} must have one dimension; got shape {array.shape}.")
+    if length is not None and len(array) != length:
+        raise InputError(f"{name} must hold one entry per {per}, {length} in all; got {len(array)}.")
+    return array
+
+
+def check_numbers(values: Any, name: str) -> NDArray[Any]:
+    """Return an array of numbers."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers; got {array.dtype}.")
+    return array
+
+
+def as_integers(values: Sequence[Any], name: str) -> NDArray[np.int64]:
+    """Return Python integers as an array."""
+    try:
+        return np.array(values, np.int64)
+    except OverflowError:
+        wrong = next(value for value in values if not -(2**63) <= value < 2**63)
+        raise InputError(f"{name} must fit into 64 bits with a sign; got {show(wrong)}.") from None
+
+
+def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int64]:
+    """Return integer positions between 0 and ``size - 1``."""
+    array = check_vector(values, name)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"{name} must hold integers; got {array.dtype}.")
+    array = array.astype(np.int64)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        wrong = array[(array < 0) | (array >= size)][0]
+        raise InputError(f"{name} must lie between 0 and {size - 1}; got {wrong}.")
+    return array
+
+
+def check_finite(values: NDArray[Any], name: str) -> None:
+    """Raise an error if a value is NaN or infinite."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        wrong = values[~np.isfinite(values)][0]
+        raise InputError(f"{name} must hold finite numbers; got {wrong}.")
+
+
+def check_unique(values: NDArray[Any], name: str) -> None:
+    """Raise an error if a value occurs twice."""
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) != len(values):
+        raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
+
+
+def check_characters(values: Iterable[Any], name: str) -> None:
+    """Raise an error if a text holds NUL, which arrays drop, or a surrogate, which no file can hold."""
+    for value in values:
+        if not isinstance(value, str):
+            continue
+        if "\0" in value:
+            raise InputError(f"{name} must not hold the character NUL; got {str(value)!r}.")
+        if not value.isascii() and SURROGATES.search(value):
+            raise InputError(
+                f"{name} must be valid Unicode; got {str(value)!r}, which holds half of a character. Correct "
+                "it where the data come from."
+            )
+
+
+def list_names(values: Sequence[Any], n: int = 5) -> str:
+    """Return the first ``n`` values for a message, and how many more there are."""
+    more = f" and {len(values) - n} more" if len(values) > n else ""
+    return ", ".join(map(str, values[:n])) + more
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or a missing value of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)

@@ -1,0 +1,388 @@
+"""Parameters by name, as in scikit-learn: ``get_params``, ``set_params``, and so ``clone``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import struct
+import zipfile
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.arrays import csr_from_parts
+from nodecopy._core.checks import check_sequence, open_archive, show
+from nodecopy._core.files import PathLike, atomic_write, format_of, reading
+from nodecopy._core.imports import check_name, import_class, public_name
+from nodecopy.errors import InputError
+
+
+class Configurable:
+    """What everything that is fitted shares: its constructor's arguments can be read and changed by name.
+
+    Examples
+    --------
+    >>> from nodecopy import NearestNeighbours, NodeCopying
+    >>> model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
+    >>> model.set_params(keep=0.2, law__n_neighbours=7).get_params()["law__n_neighbours"]
+    7
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``law__keep``."""
+        params = {name: self._get_param(name) for name in self.parameter_names()}
+        if deep:
+            for name, part in list(params.items()):
+                if isinstance(part, Configurable):
+                    params |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return params
+
+    def set_params(self, **changes: Any) -> Self:
+        """Change parameters in place and return the object; the fitted state stays until the next ``fit``."""
+        for owner, name, value in self._find_changes(changes):  # all are checked before the first is set
+            setattr(owner, name, value)
+        return self
+
+    def _get_param(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError as error:
+            kind = type(self).__name__
+            raise InputError(
+                f"{name} must be stored by the constructor of {kind} as self.{name}; got no such attribute."
+            ) from error
+
+    def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
+        """Return the owner, the name and the new value of each parameter, or raise an error."""
+        own: dict[str, Any] = {}
+        of_parts: dict[str, dict[str, Any]] = {}
+        for name, value in changes.items():
+            head, separator, inner = name.partition("__")
+            check_name(head, self.parameter_names(), f"a parameter of {type(self).__name__}")
+            if separator:
+                of_parts.setdefault(head, {})[inner] = value
+            else:
+                own[head] = value
+        owners: list[tuple[Configurable, str, Any]] = [(self, name, value) for name, value in own.items()]
+        for name, inners in of_parts.items():
+            part = own.get(name, getattr(self, name, None))
+            if not isinstance(part, Configurable):
+                where = f"{name} of {type(self).__name__}"
+                raise InputError(f"{where} must have parameters to set {min(inners)}; got {show(part)}.")
+            owners += part._find_changes(inners)
+        return owners
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Return the names of the constructor's parameters."""
+        return list(inspect.signature(cls).parameters)
+
+    def __repr__(self) -> str:
+        """Return the class with the parameters that differ from their defaults."""
+        signature = inspect.signature(type(self)).parameters
+        changed = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in signature or repr(value) != repr(signature[name].default)
+        }
+        arguments = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"{type(self).__name__}({arguments})"
+
+
+# Archives of arrays (``.npz``) whose large arrays can be memory-mapped.
+
+
+MIN_MAPPED_BYTES = 2**24
+"""Size from which arrays are mapped; smaller ones are read in milliseconds."""
+ALIGNMENT = 64
+LOCAL_HEADER_BYTES, ZIP64_BYTES = 30, 20
+PADDING_ID = 0xD935
+"""Identifier of the padding in an extra field, as Android's zipalign writes it."""
+
+
+def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write named arrays, of numbers and strings, to an archive that :func:`numpy.load` reads, too."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.compress_type = zipfile.ZIP_DEFLATED
+            if array.dtype.kind == "f" and array.nbytes >= MIN_MAPPED_BYTES:
+                member.compress_type = zipfile.ZIP_STORED
+                member.extra = _padding(file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES)
+            with archive.open(member, "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive by name; with ``mmap`` large ones are mapped, read-only."""
+    arrays = {}
+    with path.open("rb") as file, open_archive(file) as archive:
+        for name in archive.files:
+            mapped = _map_array(file, archive.zip, f"{name}.npy") if mmap else None
+            arrays[name] = archive[name] if mapped is None else mapped
+    return arrays
+
+
+def _padding(start: int) -> bytes:
+    """Return an extra field after which data that would start at ``start`` are aligned."""
+    n_bytes = 4 + (-start - 4) % ALIGNMENT
+    return struct.pack("<HH", PADDING_ID, n_bytes - 4) + bytes(n_bytes - 4)
+
+
+def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:
+    """Return a member of an archive by memory map, or ``None`` if it must be read."""
+    if name not in archive.namelist():
+        return None
+    info = archive.getinfo(name)
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size < MIN_MAPPED_BYTES:
+        return None
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            return None
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        header_bytes = member.tell()
+    file.seek(info.header_offset + LOCAL_HEADER_BYTES - 4)
+    start = info.header_offset + LOCAL_HEADER_BYTES + sum(struct.unpack("<HH", file.read(4))) + header_bytes
+    if dtype.kind != "f" or not dtype.isnative or start % dtype.itemsize:
+        return None
+    if header_bytes + math.prod(shape) * dtype.itemsize != info.file_size:
+        raise ValueError(f"{name} must hold an array of shape {shape}")
+    mapped = np.memmap(file, dtype, "r", offset=start, shape=shape, order="F" if is_fortran else "C")
+    return np.asarray(mapped)  # an array like any other, whose results are no maps
+
+
+# Fitted objects in and out of files: one NumPy archive for every family, never with pickles.
+
+
+PACKAGE = __name__.partition(".")[0]
+TREE = "tree"
+CSR_PARTS = ("data", "indices", "indptr")
+
+
+class Saveable(Configurable):
+    """What is fitted and can be saved: parameters, and a state that :func:`load` restores.
+
+    By default the state is every attribute whose name ends in an underscore. A subclass that keeps more
+    writes :meth:`get_state` and :meth:`set_state`.
+    """
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was fitted, as arrays, SciPy CSR matrices, graphs and plain values by name."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_")
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned."""
+        methods = [name for name in state if callable(getattr(type(self), name, None))]
+        if methods:
+            raise InputError(
+                f"the state of {type(self).__name__} must not replace methods; got {methods[0]}."
+            )
+        vars(self).update(state)
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted object to an ``.npz`` file, which :func:`nodecopy.load` reads.
+
+        The file is written as a whole or not at all. It does not hold the device.
+        """
+        format_of(path, (".npz",))
+        arrays: dict[str, NDArray[Any]] = {}
+        tree = json.dumps(_encode(self, arrays, type(self).__name__))
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            write_arrays(file, {TREE: np.array(tree)} | arrays)
+
+    @classmethod
+    def load(cls, path: PathLike, *, device: str = "cpu", mmap: bool = False) -> Self:
+        """Read an object of this class that :meth:`save` wrote; see :func:`nodecopy.load`."""
+        loaded = load(path, device=device, classes=[cls], mmap=mmap)
+        if not isinstance(loaded, cls):
+            raise InputError(f"{path} must hold a {cls.__name__}; it holds a {type(loaded).__name__}.")
+        return loaded
+
+
+def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mmap: bool = False) -> Any:
+    """Read a fitted graph model, classifier, defence or recommender that its ``save`` wrote.
+
+    Parameters
+    ----------
+    path
+        The ``.npz`` file.
+    device
+        Where networks are evaluated and trained again; the file does not say.
+    classes
+        Classes and functions of your own that the file may name, such as the function that builds a network.
+        Nothing else from outside the package is imported or called.
+    mmap
+        Whether to memory-map arrays of floating-point numbers of 16 MiB and more, read-only: a recommender
+        with a large items x items matrix loads at once, and all processes that serve it share the memory.
+        Checksums of mapped arrays are not compared, and the file must not be changed in place while it is
+        in use; ``save`` replaces it as a whole, which is safe. By default everything is read into memory.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import nodecopy
+    >>> from nodecopy import NodeCopying, SameLabel, datasets
+    >>> model = NodeCopying(SameLabel()).fit(datasets.load("karate"))
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.npz")
+    ...     nodecopy.load(f"{folder}/model.npz").sample(rng=0) == model.sample(rng=0)
+    True
+    """
+    format_of(path, (".npz",))
+    own = _Given(classes)
+    with reading(path) as file:
+        arrays = read_arrays(file, mmap=mmap)
+        if TREE not in arrays:
+            held = ", ".join(sorted(arrays)) or "nothing"
+            way_out = "A file of another class is read by the load of that class."
+            raise InputError(f"the file must hold a fitted object; it holds {held}. {way_out}")
+        tree = json.loads(str(arrays[TREE]))
+        if not isinstance(tree, dict) or "class" not in tree:
+            raise InputError("the file must hold a fitted object that save() wrote; it holds another value.")
+        return _decode(tree, arrays, own, device)
+
+
+class _Given:
+    """The classes and functions that the caller of :func:`load` gives, by the names that a file has."""
+
+    def __init__(self, classes: Any) -> None:
+        allowed = "a list of classes and functions such as [MyModel]"
+        is_class = isinstance(classes, type)
+        given = check_sequence(None if is_class else classes, "classes", allowed)
+        if not all(hasattr(value, "__name__") for value in given):
+            raise InputError(f"classes must be {allowed}; got {show(classes)}.")
+        self._named = [(public_name(value), value) for value in given if isinstance(value, type)]
+        self._named += [(_function_name(value), value) for value in given]
+
+    def find(self, name: str) -> Any:
+        """Return the class or function of a name, ``None`` without one; two of a name are an error."""
+        matches = {id(value): value for own, value in self._named if own == name}
+        if len(matches) > 1:
+            raise InputError(
+                f"classes must hold one {name}, since the file names it; got {len(matches)} of that name."
+            )
+        return next(iter(matches.values()), None)
+
+
+def _function_name(value: Any) -> str:
+    """Return the name by which :func:`load` finds a function, or a class that is called like one.
+
+    It has no module, which may be ``__main__`` where it is saved and another where it is loaded.
+    """
+    return f"{value.__name__}()"
+
+
+def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
+    """Turn a value into JSON; ``where`` says in errors which one cannot be saved."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        memory = value.__array_interface__  # a view of the same memory is stored once
+        names = (name for name, array in arrays.items() if array.__array_interface__ == memory)
+        name = next(names, f"array_{len(arrays)}")
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_encode(part, arrays, where) for part in value]}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: _encode(part, arrays, f"{key} of {where}") for key, part in value.items()}}
+    if bool(sparse.issparse(value)):  # bool() keeps the type checker from narrowing
+        matrix: Any = sparse.csr_array(value)
+        stored = {part: _encode(getattr(matrix, part), arrays, where) for part in CSR_PARTS}
+        return {"csr": stored, "shape": list(matrix.shape)}
+    if isinstance(value, Configurable):
+        params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
+        state = value.get_state() if isinstance(value, Saveable) else {}
+        return _encode_object(value, {"params": params, "state": state}, arrays, where)
+    if callable(value):
+        if getattr(value, "__name__", "<lambda>") == "<lambda>":
+            raise InputError(
+                f"{where} must be a function with a name to be saved; got {show(value)}. Define it with def."
+            )
+        return {"function": _function_name(value)}
+    if hasattr(value, "to_parts"):
+        return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
+    if hasattr(value, "_fields"):  # a named tuple
+        return _encode_object(value, {"parts": value._asdict()}, arrays, where)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return _encode_object(value, {"parts": parts}, arrays, where)
+    raise InputError(f"{where} must be made of arrays and plain values to be saved; got {show(value)}.")
+
+
+def _encode_object(
+    value: Any, sections: dict[str, dict[str, Any]], arrays: dict[str, NDArray[Any]], where: str
+) -> dict[str, Any]:
+    """Turn an object into its public class name and one or two sections of named values."""
+    owner = type(value).__name__
+    path = owner if where == owner else f"{owner}, {where}"
+    return {"class": public_name(type(value))} | {
+        section: {key: _encode(part, arrays, f"{key} of {path}") for key, part in parts.items()}
+        for section, parts in sections.items()
+    }
+
+
+def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str) -> Any:
+    def decode(part: Any) -> Any:
+        return _decode(part, arrays, own, device)
+
+    if not isinstance(tree, dict):
+        return tree
+    if "array" in tree:
+        return arrays[tree["array"]]
+    if "list" in tree or "tuple" in tree:
+        return (
+            [decode(part) for part in tree["list"]] if "list" in tree else tuple(map(decode, tree["tuple"]))
+        )
+    if "dict" in tree:
+        return {key: decode(part) for key, part in tree["dict"].items()}
+    if "csr" in tree:
+        data, indices, indptr = (decode(tree["csr"][part]) for part in CSR_PARTS)
+        return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
+    if "function" in tree:
+        if (function := own.find(tree["function"])) is None:
+            raise InputError(
+                f"classes must hold {tree['function']}, since the file names it and does not hold its code."
+            )
+        return function
+    name = tree["class"]
+    kind = own.find(name)
+    if kind is None and not str(name).startswith(f"{PACKAGE}."):
+        raise InputError(f"classes must name {name}, since the file holds one and it is not of {PACKAGE}.")
+    kind = kind or import_class(name, "the file")
+    sections = {
+        section: {key: decode(part) for key, part in tree[section].items()}
+        for section in ("params", "state", "parts")
+        if section in tree
+    }
+    return _build(kind, name, sections, device)
+
+
+def _build(kind: Any, name: str, sections: dict[str, dict[str, Any]], device: str) -> Any:
+    """Rebuild an object from its parameters and state, or from its parts."""
+    if isinstance(kind, type) and issubclass(kind, Configurable):
+        params = sections["params"]
+        if "device" in kind.parameter_names():
+            params["device"] = device
+        built: Any = kind(**params)
+        if isinstance(built, Saveable):
+            built.set_state(sections["state"])
+        return built
+    if hasattr(kind, "from_parts"):
+        return kind.from_parts(sections["parts"])
+    if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
+        return kind(**sections["parts"])
+    raise InputError(f"the file must name classes that can be loaded; got {name}.")

@@ -1,0 +1,442 @@
+"""File formats by suffix, and errors that name the file."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from platform import node
+from typing import Any, TypeAlias
+
+from nodecopy._core.checks import check_path, show
+from nodecopy.errors import InputError, MissingExtraError
+
+# Files and folders that are written as a whole or not at all.
+
+
+if sys.platform != "win32":
+    import fcntl
+
+PREFIX, OLD = ".nodecopy-", "-old"
+"""How temporary names begin, and how the name of a folder that is being replaced ends."""
+SCRATCH = "scratch"
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+"""Arguments of Linux' ``renameat2``: paths are relative to the working directory; swap two names."""
+FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Errors after which a file is not on its disk; others say that the file system cannot be asked."""
+MAX_SUFFIX = 16
+_LOCK = threading.Lock()
+_swept: set[Path] = set()
+
+
+def resolve(path: str | os.PathLike[str]) -> Path:
+    """Return the absolute path behind links, or raise an error if they lead back to themselves."""
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:
+        raise InputError(f"a path must not hold the character NUL; got {str(path)!r}.") from error
+    if any(map(os.path.islink, (target, *target.parents))):  # where realpath gave up
+        raise InputError(f"{path} must not be a link that leads back to itself.")
+    return target
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an error if a file cannot be written there, before its content is computed.
+
+    Missing folders are no error, since they are created.
+    """
+    target = Path(path)
+    resolve(target)
+    if target.is_dir():
+        raise InputError(f"{target} must be a file; there is a folder of that name.")
+    if not _is_special(target):
+        check_writable_parent(target)
+
+
+def check_writable_parent(target: Path) -> None:
+    """Raise an error if nothing can be written under that name; parent folders may be missing."""
+    folder = next(parent for parent in target.absolute().parents if parent.exists())
+    if not folder.is_dir():
+        raise InputError(f"{target} must lie in a folder; {folder} is a file.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{target} must lie in a folder that may be written to; {folder} may not.")
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary name next to ``path``, which becomes ``path`` if the block ends without an error.
+
+    The temporary name has the same suffix, since writers choose a format by it. A link is followed, a file
+    that is replaced keeps its mode, and devices and pipes receive the content.
+    """
+    check_writable(path)
+    target = resolve(path)
+    if _is_special(Path(path)):
+        with ScratchFolder() as folder:
+            yield (content := folder / f"content{target.suffix}")
+            with content.open("rb") as source, Path(path).open("wb") as device:
+                shutil.copyfileobj(source, device)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(target.parent)
+    temporary, handle = _create(target, is_folder=False)
+    try:
+        yield temporary
+        # mkstemp creates private files
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+        _flush(temporary)
+        temporary.replace(target)
+        _flush(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+        release(handle)
+
+
+@contextmanager
+def atomic_folder(
+    path: str | os.PathLike[str],
+    *,
+    manifest: str,
+    overwrite: bool = False,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> Iterator[Path]:
+    """Yield a temporary folder next to ``path``, which becomes ``path`` if the block ends without an error.
+
+    Parameters
+    ----------
+    path
+        The folder. If it exists and is not empty, that is an error.
+    manifest
+        Name of a JSON file whose ``files`` lists what else is written; :func:`list_tree` returns them.
+    overwrite
+        Whether a folder is replaced that holds what its manifest lists and nothing else.
+    inputs
+        What is read; nothing of it may lie in the folder.
+    """
+    target = resolve(path)
+    check_writable_parent(target)
+    _sweep(target.parent, target)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{path} must be a folder; there is a file of that name.")
+    if target.is_dir() and any(target.iterdir()):
+        if not overwrite:
+            raise InputError(
+                f"{path} must be empty or new; it holds files already (--overwrite replaces it)."
+            )
+        _check_replaceable(target, manifest)
+    for source in inputs:
+        if target in (resolve(source), *resolve(source).parents):
+            raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary, handle = _create(target, is_folder=True)
+    old = temporary.with_name(temporary.name + OLD)
+    try:
+        yield temporary
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o777 & ~_umask())
+        for part in (*temporary.rglob("*"), temporary):
+            _flush(part)
+        if not target.exists() or not _exchange(temporary, target):
+            if target.exists():
+                target.replace(old)  # _sweep renames it back if the process is killed here
+            temporary.replace(target)
+        _flush(target.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        release(handle)
+
+
+class ScratchFolder:
+    """A folder for temporary files, which a ``with`` block returns as a path and removes at its end.
+
+    If the process is killed before, the next one that creates a folder there removes it.
+
+    Parameters
+    ----------
+    parent
+        Where the folder is created; by default where the system has temporary files.
+    """
+
+    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+        parent = resolve(tempfile.gettempdir() if parent is None else parent)
+        parent.mkdir(parents=True, exist_ok=True)
+        _sweep(parent)
+        self.path, self._handle = _create(parent / SCRATCH, is_folder=True)
+
+    def remove(self) -> None:
+        """Remove the folder and what it holds; after the first call, do nothing."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        release(self._handle)
+        self._handle = None
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+def list_files(folder: Path) -> list[str]:
+    """Return the names of what a folder holds."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def list_tree(folder: Path) -> list[str]:
+    """Return the names of the files in a folder and in its folders; links are not followed."""
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path.relative_to(folder).as_posix() for path in paths)
+
+
+def _check_replaceable(folder: Path, manifest: str) -> None:
+    """Raise an error unless a folder holds what its manifest lists and nothing else."""
+    try:
+        files = json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]
+        listed = {str(name) for name in files}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{folder} must be a folder that an earlier run wrote, with a {manifest} that lists its files, "
+            "to be replaced."
+        ) from None
+    own = {*listed, manifest}
+    foreign = [name for name in list_tree(folder) if name not in own or (folder / name).is_symlink()]
+    if foreign:
+        raise InputError(
+            f"{folder} must hold nothing but what an earlier run wrote, to be replaced; it also holds "
+            f"{foreign[0]}. Move that away, or write to another folder."
+        )
+
+
+def _create(target: Path, *, is_folder: bool) -> tuple[Path, int | None]:
+    """Create a temporary file or folder beside a target and lock it.
+
+    Its name has a digest of the target's, one of the machine's, and the number of the process.
+    """
+    prefix = f"{PREFIX}{_digest(target.name)}-{_digest(node())}-{os.getpid()}-"
+    with _LOCK:  # nothing is removed before it is locked
+        if is_folder:
+            temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        else:
+            suffix = target.suffix if len(target.suffix) <= MAX_SUFFIX else ""
+            handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=target.parent)
+            os.close(handle)
+            temporary = Path(name)
+        return temporary, try_lock(temporary)[0]
+
+
+def try_lock(path: Path) -> tuple[int | None, bool]:
+    """Return a handle that keeps a path locked, if there are locks, and whether another process locks it."""
+    if sys.platform == "win32":
+        return None, False
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:  # of another user, or just removed
+        return None, True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None, True
+    except OSError:  # of file systems without locks
+        pass
+    return handle, False
+
+
+def release(handle: int | None) -> None:
+    """Release what :func:`try_lock` locked."""
+    if handle is not None:
+        os.close(handle)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:8]
+
+
+def _sweep(folder: Path, replaced: Path | None = None) -> None:
+    """Remove what killed processes of this machine left in a folder, once per process.
+
+    Where a process was killed while it replaced the folder ``replaced``, that folder gets its name back.
+    """
+    if not folder.is_dir() or (folder in _swept and replaced is None):
+        return
+    _swept.add(folder)
+    pattern = re.compile(rf"{re.escape(PREFIX)}(\w{{8}})-{_digest(node())}-(\d+)-")
+    with _LOCK, suppress(OSError):  # of folders that may be written to but not listed
+        for name in list_files(folder):
+            match, path = pattern.match(name), folder / name
+            if not match or _is_running(int(match[2])):
+                continue
+            handle, is_locked = try_lock(path)
+            release(handle)
+            if is_locked:
+                continue
+            if name.endswith(OLD):
+                if replaced is None or match[1] != _digest(replaced.name):
+                    continue  # its folder may be missing, and only its own command knows the name
+                if not replaced.exists():
+                    path.replace(replaced)
+                    continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    """Return whether a process other than this one runs; its number may have been that of a killed one."""
+    if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
+        return True
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap the names of two folders in one step; return False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    paths = os.fsencode(first), os.fsencode(second)
+    return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
+
+
+def is_temporary(path: Path) -> bool:
+    """Return whether a path has a temporary name, such as a killed process leaves behind."""
+    return path.name.startswith(PREFIX)
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether a path is a device, a pipe or a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _flush(path: Path) -> None:
+    """Have the system write a file or a folder to its disk, if the file system can."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno in FULL_OR_BROKEN:
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+PathLike: TypeAlias = str | os.PathLike[str]
+TableLike: TypeAlias = PathLike | Any
+"""A file, or a data frame (pandas, polars, Arrow) instead of a table."""
+
+TEXT = (".csv", ".tsv", ".txt")
+TABLES = (*TEXT, ".parquet")
+CONVERSION_HINTS = {
+    (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
+    (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
+    (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
+    (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
+    (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
+}
+"""What to do with files of other formats."""
+
+
+def is_frame(source: Any) -> bool:
+    """Return whether the argument is a data frame of pandas or polars, or a table of Arrow."""
+    return hasattr(source, "columns") and (hasattr(source, "to_numpy") or hasattr(source, "column_names"))
+
+
+def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True) -> str:
+    """Return the suffix that selects the format of ``path``, without the ``.gz`` of compressed text.
+
+    A data frame counts as Parquet, since both have typed columns with names. Errors advise how to convert
+    files of other formats only if the file ``is_read``.
+    """
+    if is_frame(path) and ".parquet" in suffixes:
+        return ".parquet"
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path must be a string or a pathlib.Path; got {show(path)}.")
+    name = Path(path).name.lower()
+    plain = name.removesuffix(".gz")
+    suffix = Path(plain).suffix
+    if suffix in suffixes and (plain == name or suffix in TEXT):
+        return suffix
+    if ".txt" in suffixes and name.startswith("out.") and "." not in name[4:] and Path(path).is_file():
+        return ".txt"  # out.NAME, as KONECT calls edge lists
+    compressed = " (text also in .gz)" if set(TEXT) & set(suffixes) else ""
+    raise InputError(
+        f"{path} must end in one of {', '.join(suffixes)}{compressed}; got {Path(name).suffix!r}."
+        + next((f" {hint}" for others, hint in CONVERSION_HINTS.items() if is_read and suffix in others), "")
+    )
+
+
+def target_format(path: PathLike, suffixes: Iterable[str]) -> str:
+    """Return the format of a file to be written, and check that it can be written there."""
+    check_writable(path)
+    return format_of(path, suffixes, is_read=False)
+
+
+def is_table(path: PathLike) -> bool:
+    """Return whether a file is a table, which holds edges but neither isolated nodes nor labels."""
+    return Path(Path(path).name.lower().removesuffix(".gz")).suffix in TABLES
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is a file or a folder; a name that is too long names none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+@contextmanager
+def reading(path: TableLike) -> Iterator[Any]:
+    """Turn every error that occurs while a file is read into an :class:`InputError` that names it.
+
+    Decoders raise errors of many types on damaged files, so all of them are caught.
+    """
+    file = path
+    if is_frame(path):
+        path = "the data frame"
+    else:
+        file = Path(check_path(path, "path"))
+        if not exists(file):
+            raise InputError(f"{path} does not exist.")
+        if file.is_dir():
+            raise InputError(f"{path} must be a file; it is a folder.")
+    try:
+        if isinstance(file, Path) and not file.is_file():
+            raise InputError("only files can be read, not devices and pipes. Write the data to a file first.")
+        if isinstance(file, Path) and not file.stat().st_size:
+            raise InputError("the file is empty.")
+        yield file
+    except MissingExtraError:
+        raise
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}", *error.hints) from error
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own
+            reason = "neither an array nor an archive of arrays without pickles"
+        raise InputError(f"{path}: cannot be read, it is damaged or of another format ({reason}).") from error

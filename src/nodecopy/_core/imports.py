@@ -1,0 +1,141 @@
+"""Optional dependencies: import them, or name the extra that installs them."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from nodecopy.errors import InputError, MissingExtraError
+
+EXTRA_OF = {
+    "distributed": "cluster",
+    "duckdb": "duckdb",
+    "ibis": "duckdb",
+    "igraph": "igraph",
+    "implicit": "implicit",
+    "matplotlib": "plots",
+    "networkx": "data",
+    "pandas": "tables",
+    "pyarrow": "tables",
+    "pyspark": "spark",
+    "sklearn": "data",
+    "torch": "torch",
+    "torch_geometric": "torch",
+}
+
+
+def import_optional(module: str, purpose: str) -> Any:
+    """Import and return a module, or raise an error that names the extra that ``purpose`` needs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        extra = EXTRA_OF[package]
+        raise MissingExtraError(
+            f"{purpose} needs {package}, which is not installed: {install_command(extra)}."
+        ) from error
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, from the checkout that nodecopy came from, if any."""
+    try:
+        origin = json.loads(distribution("nodecopy").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = urlparse(str(origin.get("url", "")))
+    folder = Path(url2pathname(url.path))
+    if url.scheme != "file" or not (folder / "pyproject.toml").is_file():
+        return f"pip install 'nodecopy[{extra}]'"
+    is_editable = origin.get("dir_info", {}).get("editable", False)
+    place = "." if folder == Path.cwd() else folder
+    return f"pip install {'-e ' * is_editable}'{place}[{extra}]'"
+
+
+class OptionalModule:
+    """A module that is imported where an attribute of it is used first, by :func:`import_optional`."""
+
+    def __init__(self, module: str, purpose: str) -> None:
+        self.module, self.purpose = module, purpose
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_optional(self.module, self.purpose), name)
+
+
+# Public names that are imported on first use, so that importing a package stays light.
+
+
+def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names are imported on first use.
+
+    The names and their modules are the imports in the stub of the package, ``__init__.pyi``, which type
+    checkers read (SPEC 1 of Scientific Python). Pass ``__name__`` and ``__file__`` of the package.
+    """
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    module_of = {alias.name: str(node.module) for node in imports for alias in node.names}
+
+    def get(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if module_of[name] == package:  # the name stands for a module
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(module_of[name]), name)
+
+    return get, lambda: sorted(module_of), sorted(module_of)
+
+
+# Classes by dotted name, and names that must be among given ones.
+
+
+def check_name(name: str, names: Iterable[str], what: str) -> str:
+    """Return ``name`` if it is one of ``names``; otherwise raise an error with the most similar ones."""
+    names = sorted(names)
+    if name in names:
+        return name
+    if not names:
+        raise InputError(f"{what} must be left out: there is nothing to choose from; got {name!r}.")
+    nearest = get_close_matches(str(name), names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+    raise InputError(f"{what} must be one of {', '.join(names)}; got {name!r}.{hint}")
+
+
+def import_by_name(name: str, paths: Mapping[str, str], what: str) -> Any:
+    """Import and return the object of a name; ``paths`` maps names to ``module.attribute``."""
+    module, _, attribute = paths[check_name(name, paths, what)].rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def import_class(path: str, where: str) -> Any:
+    """Import and return the class at ``path`` (``module.Class``); ``where`` names its place in errors."""
+    try:
+        kind = import_by_name("class", {"class": path}, "name")
+    except (ImportError, AttributeError, SyntaxError) as error:
+        module, _, name = path.rpartition(".")
+        names = [entry for entry in dir(sys.modules.get(module)) if entry[:1].isupper()]
+        nearest = get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(error, AttributeError) else []
+        hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+        raise InputError(f"class of {where} must be importable; got {path} ({error}).{hint}") from error
+    if not isinstance(kind, type):
+        raise InputError(f"class of {where} must be a class; got {path}, a {type(kind).__name__}.")
+    return kind
+
+
+def public_name(kind: type) -> str:
+    """Return the dotted name of a class in the outermost package that exports it.
+
+    >>> public_name(InputError)
+    'nodecopy.errors.InputError'
+    """
+    parts = kind.__module__.split(".")
+    packages = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    exporting = (name for name in packages if getattr(sys.modules.get(name), kind.__name__, None) is kind)
+    return f"{next(exporting, kind.__module__)}.{kind.__qualname__}"

@@ -1,0 +1,229 @@
+"""Decisions made for the user, and warnings about data that are probably not what the user meant.
+
+A decision (a header, a law, a scaling) can be overruled by a parameter. It is logged at level INFO to the
+logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
+To see decisions in Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from nodecopy.errors import DataWarning
+
+# Hints in messages: which parameters change what was decided, or avoid an error.
+
+
+PLACEHOLDERS = {str: "NAME", int: "NUMBER"}
+"""What stands for any value of a type."""
+
+
+class Hint:
+    """A sentence about parameters.
+
+    Parameters
+    ----------
+    text
+        The sentence; ``{}`` stands for the parameters, joined by "or", and ``{name}`` for a single one.
+    call
+        What stands for the parameters in Python, if they are not those of the function that was called.
+    parameters
+        Values by parameter. A tuple stands for any of its values, ``str`` and ``int`` for any name or number,
+        another class for an instance of it, and ``...`` for the parameter, or a call, alone.
+
+    Examples
+    --------
+    >>> str(Hint(header=False))
+    'Use header=False otherwise.'
+    >>> str(Hint("{} reads another column.", weight=str))
+    'weight=NAME reads another column.'
+    """
+
+    def __init__(self, text: str = "Use {} otherwise.", call: str = "", /, **parameters: Any) -> None:
+        self.text, self.call = text, call
+        self.parameters = parameters
+
+    def __str__(self) -> str:
+        return self.text.format(self.call) if self.call else self.format(name_parameter)
+
+    def format(self, name: Callable[[str, Any], str | None]) -> str:
+        """Return the sentence with parameters as ``name(parameter, value)`` writes them.
+
+        Parameters for which it returns ``None`` are left out, and with them the sentence, unless ``{}``
+        still stands for another one.
+        """
+        names = {parameter: name(parameter, value) for parameter, value in self.parameters.items()}
+        existing = [text for text in names.values() if text]
+        if not existing or ("{}" not in self.text and len(existing) < len(names)):
+            return ""
+        return self.text.format(" or ".join(existing), **names)
+
+
+def name_parameter(parameter: str, value: Any) -> str:
+    """Return a parameter with its value as in a call in Python.
+
+    >>> name_parameter("features", ("rows", "none", "binary"))
+    "features='rows', 'none' or 'binary'"
+    """
+    if value is ...:
+        return parameter
+    values = value if isinstance(value, tuple) else (value,)
+    return f"{parameter}={list_alternatives([_name_value(choice) for choice in values])}"
+
+
+def list_alternatives(words: Sequence[str]) -> str:
+    """Return words with commas and "or" between them.
+
+    >>> list_alternatives(["a", "b", "c"])
+    'a, b or c'
+    """
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _name_value(value: Any) -> str:
+    if isinstance(value, type):
+        return PLACEHOLDERS.get(value, f"{value.__name__}()")
+    return repr(value)
+
+
+LOGGER = logging.getLogger("nodecopy")
+PACKAGE = str(Path(__file__).parent.parent)
+_FILTERS: ContextVar[tuple[Callable[[str], bool], ...]] = ContextVar("filters of decisions", default=())
+
+
+def log_decision(message: str, *hints: Hint) -> None:
+    """Log what was decided for the user and why; ``hints`` name the parameters that change it.
+
+    The record has both as attributes, ``decision`` and ``hints``, beside its text.
+    """
+    text = " ".join(map(str, (message, *hints)))
+    if all(is_wanted(text) for is_wanted in _FILTERS.get()):
+        LOGGER.info(text, extra={"decision": message, "hints": hints})
+
+
+@contextmanager
+def mute_decisions() -> Iterator[None]:
+    """Log no decisions, such as those about each of many files that the package wrote itself."""
+    with _filter_decisions(lambda text: False):
+        yield
+
+
+@contextmanager
+def log_decisions_once() -> Iterator[None]:
+    """Log the same decision once, such as that of several classifiers about the same features."""
+    logged: set[str] = set()
+
+    def is_new(text: str) -> bool:
+        is_repeated = text in logged
+        logged.add(text)
+        return not is_repeated
+
+    with _filter_decisions(is_new):
+        yield
+
+
+@contextmanager
+def _filter_decisions(is_wanted: Callable[[str], bool]) -> Iterator[None]:
+    """Log only those decisions whose text is wanted, and all decisions of other threads."""
+    token = _FILTERS.set((*_FILTERS.get(), is_wanted))
+    try:
+        yield
+    finally:
+        _FILTERS.reset(token)
+
+
+@contextmanager
+def mute_data_warnings() -> Iterator[None]:
+    """Issue no :class:`DataWarning`, such as those about each of many graphs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
+def warn_about_data(message: str, *hints: Hint) -> None:
+    """Issue a :class:`DataWarning` at the first caller outside the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(DataWarning(message, *hints), stacklevel=level)
+
+
+# Text from outside in output: what means something to a terminal, a format or a spreadsheet is escaped.
+
+
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that change the direction of text, and halves of characters."""
+MARKDOWN = re.compile(r"[\\`*_\[\]<>|&~]|^(?:#|[-+=](?=\s))")
+LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001
+
+
+def escape_controls(text: str, keep: str = "") -> str:
+    r"""Return text for a terminal, in which control characters are visible.
+
+    >>> escape_controls("\x1b[2Jred")
+    '\\x1b[2Jred'
+    """
+
+    def escape(match: re.Match[str]) -> str:
+        return match[0] if match[0] in keep else match[0].encode("unicode_escape").decode("ascii")
+
+    return CONTROLS.sub(escape, text)
+
+
+def join_lines(text: str) -> str:
+    """Return text on one line, as headings, cells and comments need it."""
+    return escape_controls(" ".join(text.split()))
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return text that Markdown shows as it is, in a cell, a heading or an entry of a list.
+
+    >>> escape_markdown("a|b\n<i>")
+    'a\\|b \\<i\\>'
+    """
+    return MARKDOWN.sub(lambda match: f"\\{match[0]}", join_lines(text))
+
+
+def escape_latex(text: str) -> str:
+    r"""Return text that LaTeX prints as it is.
+
+    >>> escape_latex("5 %\n~x_1")
+    '5 \\% \\textasciitilde{}x\\_1'
+    """
+    return "".join(LATEX.get(character, character) for character in join_lines(text))
+
+
+def escape_cell(value: Any) -> Any:
+    """Return the cell of a table for spreadsheets, where an apostrophe keeps text from being a formula.
+
+    Such text with an apostrophe gets another one, so that different cells stay different.
+
+    >>> escape_cell("=1+1")
+    "'=1+1"
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.lstrip("'")
+    is_formula = text.lstrip().startswith(FORMULA_SIGNS) or text[:1] in ("\t", "\r", "\n")
+    return f"'{value}" if is_formula else value
+
+
+def add_escaped(positions: dict[Any, int]) -> dict[Any, int]:
+    """Return the positions of ids, by id and by what :func:`escape_cell` writes for it."""
+    return {escape_cell(value): position for value, position in positions.items()} | positions

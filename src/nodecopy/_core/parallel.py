@@ -1,0 +1,121 @@
+"""Pools of threads and processes, and how many threads compiled code may use inside of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from nodecopy.errors import InputError
+
+MAX_THREADS = 8
+"""Threads of compiled code, of which each holds arrays with an entry per node or per column."""
+
+_state = threading.local()
+_function: Callable[[int], Any] | None = None
+
+
+def create_pool(workers: int) -> ThreadPoolExecutor:
+    """Return a pool of threads in which :func:`n_threads` is 1."""
+    return ThreadPoolExecutor(workers, initializer=lambda: setattr(_state, "is_worker", True))
+
+
+def create_process_pool(workers: int, function: Callable[[int], Any]) -> ProcessPoolExecutor:
+    """Return a pool of forked processes for :func:`call_inherited`.
+
+    Processes inherit the function with all that it refers to, once each, so that it need not be pickled.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads instead.")
+    context = multiprocessing.get_context("fork")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
+
+
+def call_inherited(number: int) -> Any:
+    """Call the function of the pool, in one of its processes."""
+    assert _function is not None
+    return _function(number)
+
+
+def n_threads(limit: int = MAX_THREADS) -> int:
+    """Return the number of cores, at most ``limit``, or 1 in a worker of a pool."""
+    return 1 if getattr(_state, "is_worker", False) else min(limit, os.cpu_count() or 1)
+
+
+def map_on_cores(
+    function: Callable[[Any], Any], arguments: Iterable[Any], limit: int = MAX_THREADS
+) -> Iterator[Any]:
+    """Yield what a function returns for each argument, in their order, from :func:`n_threads` threads."""
+    n = n_threads(limit)
+    if n == 1:
+        yield from map(function, arguments)
+        return
+    with ThreadPoolExecutor(n) as pool:
+        yield from pool.map(function, arguments)
+
+
+def _start(function: Callable[[int], Any]) -> None:
+    global _function
+    _function, _state.is_worker = function, True
+
+
+# Progress of long computations, for those who show it.
+
+
+T = TypeVar("T")
+Report: TypeAlias = Callable[[str, int, int], None]
+"""Takes the name of an item, how many items are finished, and how many there are."""
+
+
+@dataclass
+class _Listener:
+    """Who shows the progress, and whether someone reports to it already."""
+
+    report: Report
+    is_busy: bool = False
+
+
+_listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def report_progress(report: Report) -> Iterator[None]:
+    """Call ``report`` before each item of the outermost :func:`track`, and after the last.
+
+    Examples
+    --------
+    >>> with report_progress(print):
+    ...     for epoch in track([1, 2], "epoch"):
+    ...         for batch in track([1, 2], "batch"):  # is a part of the epoch
+    ...             pass
+    epoch 1 of 2 0 2
+    epoch 2 of 2 1 2
+    epoch 2 of 2 2 2
+    """
+    token = _listener.set(_Listener(report))
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def track(items: Sequence[T], what: str) -> Iterator[T]:
+    """Yield items, and report the progress if someone asked for it; ``what`` is the name of an item."""
+    listener, n = _listener.get(), len(items)
+    if listener is None or listener.is_busy or not n:
+        yield from items
+        return
+    listener.is_busy = True
+    try:
+        for number, item in enumerate(items):
+            listener.report(f"{what} {number + 1} of {n}", number, n)
+            yield item
+        listener.report(f"{what} {n} of {n}", n, n)
+    finally:
+        listener.is_busy = False

@@ -1,0 +1,279 @@
+"""Printing: tables and JSON on the standard output, notes, errors and progress on the standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+import shlex
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
+from rich.text import Text
+
+from nodecopy._core.messages import LOGGER, PLACEHOLDERS, Hint, escape_controls, list_alternatives
+from nodecopy._core.parallel import report_progress
+from nodecopy.errors import DataWarning
+
+# The options of a command in place of the parameters that messages of the package name.
+
+
+OPTIONS = {
+    "user": "user-column",
+    "ignore_columns": "ignore-column",
+    "read_interactions": "interactions",
+    "features": "scale-features",
+    "weights": "scale-weights",
+}
+"""Options that are not named as the parameter of a hint."""
+
+
+class OptionNames:
+    """The options of a command.
+
+    Parameters
+    ----------
+    parameters
+        The parameters of the command, as Typer describes them.
+    """
+
+    def __init__(self, parameters: Sequence[Any] = ()) -> None:
+        self._options = {name: option for option in parameters for name in option.opts}
+
+    def translate(self, message: str, hints: Iterable[Hint]) -> str:
+        """Return a message with those hints for which the command has options."""
+        sentences = (hint.format(self.name_parameter) for hint in hints)
+        return " ".join([message, *filter(None, sentences)])
+
+    def name_parameter(self, parameter: str, value: Any) -> str | None:
+        """Return the option and value that stand for a parameter of a hint; ``None`` if there is none."""
+        name = "--" + OPTIONS.get(parameter, parameter).replace("_", "-")
+        option = self._options.get(name)
+        if option is None:
+            return None
+        if value is False:
+            return next(iter(option.secondary_opts), None)
+        if value in (True, ...) or getattr(option, "is_flag", False):
+            return name
+        values = value if isinstance(value, tuple) else (value,)
+        return f"{name} {list_alternatives([_name_value(choice) for choice in values])}"
+
+    def translate_subject(self, message: str) -> str:
+        """Return an error about a parameter ("x of Class must ...") with the option that sets it, if any."""
+        match = re.match(r"(.*: )?([a-z_]+)( of [\w.-]+)? must ", message)
+        if match is None:
+            return message
+        for word in (match[2], match[2].removesuffix("s")):
+            name = f"--{word.replace('_', '-')}"
+            option = self._options.get(name)
+            # Options with a panel name columns, which no such message is about.
+            if option is not None and getattr(option, "rich_help_panel", None) is None:
+                owner = match[3] or ""
+                kept = "" if owner[4:5].isupper() else owner  # the name of an experiment, not of a class
+                return f"{match[1] or ''}{name}{kept} must {message[match.end() :]}"
+        return message
+
+
+def _name_value(value: Any) -> str:
+    """Return a value as on the command line; names of classes are in kebab case there."""
+    if isinstance(value, type):
+        return PLACEHOLDERS.get(value) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", value.__name__).lower()
+    return shlex.quote(str(value))
+
+
+console = Console(highlight=False)
+error_console = Console(stderr=True, highlight=False)
+T = TypeVar("T")
+LONG = 20.0
+"""Seconds from which on an estimate is printed."""
+notices: list[str] = []
+"""Decisions and warnings of this run."""
+_is_quiet = False
+
+
+def set_quiet(quiet: bool) -> None:
+    """Print notes and progress, or neither."""
+    global _is_quiet
+    _is_quiet = quiet
+
+
+def shows_progress() -> bool:
+    """Return whether progress is shown: on a terminal, unless the run is quiet."""
+    return error_console.is_terminal and not _is_quiet
+
+
+def print_error(message: str) -> None:
+    """Print one line that starts with "error:" on the standard error."""
+    _print_line(("error: ", "bold red"), message)
+
+
+def print_note(message: str) -> None:
+    """Print a line on the standard error, apart from the results."""
+    if not _is_quiet:
+        _print_line("", message, "dim")
+
+
+def print_warning(message: str) -> None:
+    """Print one line that starts with "warning:" on the standard error."""
+    _print_line(("warning: ", "bold yellow"), message)
+
+
+def _print_line(start: str | tuple[str, str], message: str, style: str = "") -> None:
+    """Print a message as it is: control characters are escaped, except the ends of lines."""
+    text = escape_controls(message, keep="\n")
+    error_console.print(Text.assemble(start, (text, style)), soft_wrap=True)
+
+
+@contextmanager
+def show_notices(options: OptionNames) -> Iterator[None]:
+    """Print decisions and warnings of the package on the standard error, and keep them for JSON.
+
+    Hints name ``options`` in place of parameters.
+    """
+    handler, show_other, level = _NoticeHandler(options), warnings.showwarning, LOGGER.level
+    notices.clear()
+    set_quiet(False)
+
+    def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
+        if isinstance(message, DataWarning):
+            LOGGER.warning(options.translate(message.message, message.hints))
+        else:
+            show_other(message, category, *place, **where)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = cast(Any, show_warning)
+        LOGGER.addHandler(handler)
+        LOGGER.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            LOGGER.removeHandler(handler)
+            LOGGER.setLevel(level)
+            notices.clear()
+
+
+class _NoticeHandler(logging.Handler):
+    """Print each message of the package once."""
+
+    def __init__(self, options: OptionNames) -> None:
+        super().__init__()
+        self.options = options
+
+    def emit(self, record: logging.LogRecord) -> None:
+        decision = getattr(record, "decision", record.getMessage())
+        message = self.options.translate(decision, getattr(record, "hints", ()))
+        if message not in notices:
+            notices.append(message)
+            (print_note if record.levelno < logging.WARNING else print_warning)(message)
+
+
+def print_written(path: Path | None, what: str, *, option: str = "") -> None:
+    """Note the file or folder that was written, or how ``option`` would have written one."""
+    if path is not None:
+        print_note(f"{what} written to {path}")
+    elif option:
+        print_note(f"nothing written: give {option} to write the {what}")
+
+
+def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Yield items under a progress bar that disappears at the end; without a terminal there is no bar."""
+    if not shows_progress():
+        return iter(items)
+    return iter(track(items, description=what, total=total, console=error_console, transient=True))
+
+
+@contextmanager
+def show_status(what: str) -> Iterator[Callable[[], None]]:
+    """Show what is being done while it lasts; only on a terminal. The value is a function that ends it."""
+    if not shows_progress():
+        yield lambda: None
+        return
+    with error_console.status(what) as status:
+        yield status.stop
+
+
+@contextmanager
+def show_training(what: str) -> Iterator[None]:
+    """Show a bar that moves with the progress that the package reports, if it does; only on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=error_console, transient=True, disable=not shows_progress()) as bar:
+        task = bar.add_task(what, total=None)
+
+        def update(item: str, n_done: int, n: int) -> None:
+            bar.update(task, description=item, completed=n_done, total=n)
+
+        with report_progress(update):
+            yield
+
+
+def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Yield items; after the first, note how long the others will take if that is long."""
+    start, is_first = time.monotonic(), True
+    for item in items:
+        yield item
+        seconds = (time.monotonic() - start) * (total - 1)
+        if is_first and seconds >= LONG:
+            print_note(f"the other {total - 1:,} {what} will take about {format_duration(seconds)}")
+        is_first = False
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in its largest unit: seconds, minutes or hours."""
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def format_value(value: str | float) -> str:
+    """Format integers with commas, other numbers with four digits and undefined ones as a dash."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) >= 1000):
+        return f"{int(value):,}"
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def print_title(title: str) -> None:
+    """Print the title of the next table with it on the standard output, below a blank line."""
+    console.print(Text(f"\n{title}", "dim"), soft_wrap=True)
+
+
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print aligned columns of formatted values, numbers to the right, never cut to the terminal's width."""
+    columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
+    for number, line in enumerate(zip(*columns, strict=True)):
+        console.print(Text("  ".join(line).rstrip(), "" if number else "bold"), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON with null in place of undefined numbers, as JSON has no NaN.
+
+    An object also holds the decisions and warnings of the run, if there are any, as ``notices``.
+    """
+    if notices and isinstance(value, dict):
+        value = {**value, "notices": notices}
+    print(json.dumps(_replace_nan(value), indent=2))
+
+
+def _replace_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _replace_nan(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_replace_nan(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _align(cells: list[str]) -> list[str]:
+    cells = list(map(escape_controls, cells))
+    width = max(map(len, cells))
+    is_numeric = all(cell[:1].isdigit() or cell[:1] == "-" for cell in cells[1:])
+    return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]

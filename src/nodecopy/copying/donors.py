@@ -1,0 +1,644 @@
+"""The contract of donor laws: ``fit``, and optional attributes with their defaults."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy._core.arrays import (
+    IntArray,
+    Rows,
+    as_csr,
+    as_matrix,
+    check_row_data,
+    index_dtype,
+    is_dense_product_faster,
+    largest_entries,
+)
+from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
+from nodecopy._core.estimator import Configurable
+from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
+from nodecopy.errors import InputError
+from nodecopy.features.embeddings import shared_nearest, shared_neighbourhoods
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.scaling import scale_features
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.interactions import Interactions
+
+
+class DonorLaw(Protocol):
+    """An object whose ``fit`` returns the distribution of every node's donor.
+
+    These attributes are optional. ``reads_edges``: whether donors depend on edges, assumed if it is missing.
+    ``crosses_components``: whether a donor may be in another connected component, assumed if it is missing.
+    ``restrict(nodes, n_nodes)``: the law of a slice of ``n_nodes`` nodes, needed if the law holds values per
+    node. ``group_labels(data)``: the labels that donors share, -1 for nodes that keep their own neighbours.
+    """
+
+    def fit(self, data: Graph | Interactions) -> DonorDistribution:
+        """Return the donor distribution of the nodes of a graph, or of the users of interactions."""
+
+
+def check_law(law: Any, name: str) -> None:
+    """Raise an error that names the parameter unless an object has the method of a law."""
+    if isinstance(law, type) or not hasattr(law, "fit"):
+        raise InputError(f"{name} must be a donor law such as SameLabel(); got {show(law)}.")
+
+
+def fit_law(law: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
+    """Return the distribution of a law after checking both; ``name`` is what the law is called in errors."""
+    check_law(law, name)
+    return check_distribution(law.fit(data), data, name)
+
+
+def check_distribution(distribution: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
+    """Return what a law returned if it is a distribution of the donors of every node."""
+    n_rows = data.rows.n_rows
+    if not isinstance(distribution, DonorDistribution):
+        raise InputError(f"{name} must return a DonorDistribution from fit; got {type_name(distribution)}.")
+    if distribution.n_nodes != n_rows:
+        raise InputError(
+            f"{name} must return the donors of {n_rows} nodes from fit; got those of {distribution.n_nodes}."
+        )
+    return distribution
+
+
+def reads_edges(law: DonorLaw) -> bool:
+    """Return whether the donors of a law may depend on edges."""
+    return bool(getattr(law, "reads_edges", True))
+
+
+def crosses_components(law: DonorLaw) -> bool:
+    """Return whether a donor may be in another connected component than its node."""
+    return bool(getattr(law, "crosses_components", True))
+
+
+def restrict_law(law: DonorLaw, nodes: slice, n_nodes: int) -> DonorLaw:
+    """Return the law of some of ``n_nodes`` nodes: values per node are those of these nodes."""
+    restricted: DonorLaw = law.restrict(nodes, n_nodes) if hasattr(law, "restrict") else law
+    return restricted
+
+
+def group_labels(law: DonorLaw, data: Graph | Interactions) -> Any:
+    """Return the labels that a node and its donor share, or ``None`` if there are none."""
+    return law.group_labels(data) if hasattr(law, "group_labels") else None
+
+
+def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
+    """Return the values of some nodes; other values than one for each of ``n_nodes`` nodes stay."""
+    if values is None or isinstance(values, str):
+        return values
+    array = as_matrix(values, "values of the nodes")
+    return array[nodes] if array.shape[0] == n_nodes else values
+
+
+# Donor laws: which nodes may be whose donors, and with which probabilities.
+
+
+BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
+"""Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
+N_CANDIDATES = 4
+"""Nodes near each node that are kept for later searches within groups, per neighbour that is wanted: nine of
+ten nodes then need no search."""
+
+
+@dataclass(eq=False)
+class SameLabel(Configurable):
+    """Draw donors uniformly from the nodes with the same label (equation 4 of the paper).
+
+    On average, undirected samples by one endpoint lack a share 1 / n of the edges inside a class of n nodes:
+    a node that copies a neighbour of its class gets itself, and self-loops are dropped.
+
+    Parameters
+    ----------
+    labels
+        One integer per node, observed or predicted; by default the labels of the graph. A node without a
+        label (-1) keeps its own neighbours; where fewer than half of the nodes have a label, a warning says
+        that samples are nearly the observed graph.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, SameLabel
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> model = NodeCopying(SameLabel([0, 1, 0])).fit(path)
+    >>> model.distribution_.probabilities().toarray().tolist()
+    [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.5, 0.0, 0.5]]
+    """
+
+    labels: ArrayLike | None = None
+    reads_edges: ClassVar[bool] = False
+
+    def fit(self, data: Graph | Interactions) -> DonorLists:
+        codes = _label_codes(self.labels, check_row_data(data), "labels of SameLabel")
+        _, group_of = np.unique(codes, return_inverse=True)
+        return DonorLists.from_groups(group_of)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> SameLabel:
+        """Return the law of some of ``n_nodes`` nodes."""
+        return replace(self, labels=select_nodes(self.labels, nodes, n_nodes))
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the labels that donors share."""
+        return getattr(data, "labels", None) if self.labels is None else self.labels
+
+
+@dataclass(eq=False)
+class NearestNeighbours(Configurable):
+    """Draw donors uniformly from the nearest nodes by Euclidean distance.
+
+    Parameters
+    ----------
+    n_neighbours
+        Number of nearest nodes, 10 by default. More donors give samples that differ more from the
+        observed graph.
+    embeddings
+        Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
+        ``"neighbourhoods"``: the features of the nodes within two hops, or those nodes themselves in a graph
+        without features, as by :attr:`~nodecopy.features.embeddings.NodeEmbeddings.neighbourhoods`.
+    scale
+        How the features of the graph are scaled. ``"auto"`` (default): word counts are used as they are,
+        anything else is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"unit"``,
+        ``"rows"`` and ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`.
+        Embeddings are not scaled.
+    include_self
+        Whether a node is its own first neighbour (default), as in the paper's Table 1.
+    ties
+        ``"first"`` (default): exactly ``n_neighbours`` donors, ties go to the lowest index. ``"all"``: every
+        node that is no farther than the last of them.
+    groups
+        One integer per node, or ``"labels"`` for the labels of the graph: donors come from the same
+        group. A node without a group (-1) keeps its own neighbours. By default there are no groups.
+    max_degree_ratio
+        Largest allowed ratio of the degrees of a node and its donor, at least 1; no limit by default.
+
+    Notes
+    -----
+    Where ``groups`` and ``max_degree_ratio`` leave fewer than ``n_neighbours`` candidates, all of them are
+    possible donors; a node without a candidate keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, NearestNeighbours
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> law = NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]])
+    >>> NodeCopying(law).fit(path).distribution_.probabilities().toarray().tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
+    """
+
+    n_neighbours: int = 10
+    embeddings: Any = None
+    include_self: bool = True
+    ties: str = "first"
+    groups: ArrayLike | None = None
+    max_degree_ratio: float | None = None
+    scale: str = "auto"
+
+    @property
+    def reads_edges(self) -> bool:
+        """Whether donors depend on edges, by their degrees or neighbourhoods."""
+        return self.max_degree_ratio is not None or isinstance(self.embeddings, str)
+
+    def fit(self, data: Graph | Interactions) -> DonorLists:
+        check_row_data(data)
+        embeddings = as_matrix(self._find_embeddings(data), "embeddings of NearestNeighbours")
+        if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
+            raise InputError(
+                f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
+                f"one per node; got shape {embeddings.shape}."
+            )
+        if self.groups is None and self.max_degree_ratio is None:
+            search = NeighbourSearch(embeddings, owner="NearestNeighbours")
+            indptr, indices = search.nearest(
+                self.n_neighbours, include_self=self.include_self, ties=self.ties
+            )
+        else:
+            indptr, indices = self._among_peers(embeddings, data)
+        dtype = index_dtype(len(indices))
+        return DonorLists(
+            np.arange(len(indptr) - 1, dtype=dtype), indptr.astype(dtype), indices.astype(dtype)
+        )
+
+    def _find_embeddings(self, data: Graph | Interactions) -> Any:
+        """Return the embeddings that were given, named, or are the features of the graph."""
+        if isinstance(self.embeddings, str):
+            check_choice(self.embeddings, "embeddings of NearestNeighbours, if a name,", ["neighbourhoods"])
+            if not isinstance(data, Graph):
+                raise InputError("embeddings of NearestNeighbours must be a matrix for interactions.")
+            return shared_neighbourhoods(data)
+        if self.embeddings is not None:
+            return self.embeddings
+        if not isinstance(data, Graph) or data.features is None:
+            raise InputError(
+                "embeddings of NearestNeighbours must be given, since the graph has no features."
+            )
+        return scale_features(data, self.scale, name="scale", purpose="to find donors")
+
+    def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
+        """Search for neighbours among the nodes of the same group and of similar degree."""
+        check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
+        groups, degrees, ratio = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
+        if self.groups is not None:
+            use_labels = isinstance(self.groups, str) and self.groups == "labels"
+            groups = _label_codes(None if use_labels else self.groups, data, "groups of NearestNeighbours")
+        if self.max_degree_ratio is None:
+            degrees = np.ones_like(degrees)
+        else:
+            ratio = check_real(self.max_degree_ratio, "max_degree_ratio of NearestNeighbours", low=1.0)
+        donors: list[IntArray] = [np.zeros(0, np.int64)] * data.rows.n_rows
+        nearest = self._find_nearest(data)
+        for group in np.unique(groups):
+            members = np.flatnonzero(groups == group)
+            for degree in np.unique(degrees[members]):
+                is_peer = (degrees[members] <= ratio * degree) & (degree <= ratio * degrees[members])
+                peers = members[is_peer]
+                queries = np.flatnonzero(degrees[peers] == degree)
+                n_donors = min(self.n_neighbours, len(peers) - (not self.include_self))
+                if n_donors == 0:
+                    donors[peers[0]] = peers
+                    continue
+                if nearest is not None:
+                    near = nearest[peers]
+                    is_found, found = _take_first(near, groups[near] == group, n_donors)
+                    for node, of_node in zip(peers[is_found], found, strict=True):
+                        donors[node] = of_node
+                    queries = np.flatnonzero(~is_found)
+                search = NeighbourSearch(embeddings[peers], owner="NearestNeighbours")
+                indptr, indices = search.nearest(
+                    n_donors, of=queries, include_self=self.include_self, ties=self.ties
+                )
+                for node, bounds in zip(peers[queries], pairwise(indptr), strict=True):
+                    donors[node] = peers[indices[slice(*bounds)]]
+        return np.cumsum([0, *map(len, donors)]), np.concatenate([np.zeros(0, np.int64), *donors])
+
+    def _find_nearest(self, data: Graph | Interactions) -> IntArray | None:
+        """Return nodes near each node, of all groups, if they save searches and change no donors."""
+        is_plain = self.include_self and self.ties == "first" and self.max_degree_ratio is None
+        if not (is_plain and isinstance(self.embeddings, str) and isinstance(data, Graph)):
+            return None
+        return shared_nearest(data, min(N_CANDIDATES * self.n_neighbours, data.n_nodes))
+
+    def restrict(self, nodes: slice, n_nodes: int) -> NearestNeighbours:
+        """Return the law of some of ``n_nodes`` nodes; if they are too few, all of them are donors."""
+        groups, size = select_nodes(self.groups, nodes, n_nodes), nodes.stop - nodes.start
+        if groups is None and size <= self.n_neighbours:
+            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error
+        return replace(self, embeddings=select_nodes(self.embeddings, nodes, n_nodes), groups=groups)
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the groups of the nodes, if there are any."""
+        return getattr(data, "labels", None) if isinstance(self.groups, str) else self.groups
+
+
+@dataclass(eq=False)
+class Weighted(Configurable):
+    """Draw donors in proportion to a given similarity matrix.
+
+    Parameters
+    ----------
+    similarity
+        Square matrix, dense or SciPy sparse, finite and not negative; the donor of node i is m with
+        probability proportional to entry (i, m). A node whose row is empty keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, Weighted
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> model = NodeCopying(Weighted([[1, 0, 3], [0, 0, 0], [1, 1, 0]])).fit(path)
+    >>> model.distribution_.probabilities().toarray()
+    array([[0.25, 0.  , 0.75],
+           [0.  , 1.  , 0.  ],
+           [0.5 , 0.5 , 0.  ]])
+    """
+
+    similarity: Any
+    reads_edges: ClassVar[bool] = False
+
+    def fit(self, data: Graph | Interactions) -> DonorRows:
+        similarity = Rows.from_matrix(self.similarity, "similarity of Weighted")
+        shape, n_rows = (similarity.n_rows, similarity.n_columns), check_row_data(data).rows.n_rows
+        if shape != (n_rows, n_rows):
+            raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
+        return DonorRows.from_similarity(similarity.csr)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> Weighted:
+        """Return the law of some of ``n_nodes`` nodes."""
+        rows = select_nodes(self.similarity, nodes, n_nodes)
+        return self if rows is self.similarity else Weighted(rows[:, nodes])
+
+
+@dataclass(eq=False)
+class Balanced(Configurable):
+    """Rescale the probabilities of another law so that every node is expected to be a donor once.
+
+    The expected degree distribution of the copied rows is then the observed one: a node of degree d is
+    expected to give its row to one node. The expected mean degree and the expected number of claws are
+    the observed ones, too. Other laws lose hubs, which are among the nearest neighbours of few nodes.
+
+    Parameters
+    ----------
+    law
+        The other law, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
+        whose rows and columns add up to one (Sinkhorn). This exists where every node may be its own donor.
+
+    Examples
+    --------
+    >>> from nodecopy import Balanced, Graph, NearestNeighbours, NodeCopying
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> law = Balanced(NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]]))
+    >>> P = NodeCopying(law).fit(path).distribution_.probabilities().toarray()
+    >>> P.sum(axis=0).round(6).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    law: DonorLaw
+
+    @property
+    def reads_edges(self) -> bool:
+        """Whether the donors of the other law depend on edges."""
+        return reads_edges(self.law)
+
+    @property
+    def crosses_components(self) -> bool:
+        """Whether the donors of the other law may be in another component."""
+        return crosses_components(self.law)
+
+    def fit(self, data: Graph | Interactions) -> DonorRows:
+        return self.rescale(fit_law(self.law, data, "law of Balanced"))
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the labels that the donors of the other law share."""
+        return group_labels(self.law, data)
+
+    def rescale(self, distribution: DonorDistribution) -> DonorRows:
+        """Return the balanced form of the distribution of the other law."""
+        P = as_csr(distribution.probabilities(), "probabilities of the law of Balanced")
+        mutual = sparse.csr_array(P.maximum(P.T))
+        scale = np.ones(mutual.shape[0])
+        for _ in range(MAX_SCALINGS):
+            sums = scale * (mutual @ scale)
+            if np.abs(sums - 1).max(initial=0.0) < BALANCE_TOLERANCE:
+                break
+            scale /= np.sqrt(sums)
+        else:
+            raise InputError("law of Balanced must let every node be its own donor; it cannot be balanced.")
+        mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
+        return DonorRows.from_similarity(mutual)
+
+
+def _take_first(
+    near: IntArray, is_member: NDArray[np.bool_], n_wanted: int
+) -> tuple[NDArray[np.bool_], IntArray]:
+    """Return which rows of ``near`` have enough members, and the first ones of each of these rows."""
+    rank = is_member.cumsum(axis=1)
+    is_found: NDArray[np.bool_] = rank[:, -1] >= n_wanted
+    is_first = is_member[is_found] & (rank[is_found] <= n_wanted)
+    return is_found, near[is_found][is_first].reshape(-1, n_wanted)
+
+
+def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
+    """Return integer codes of labels, by default the graph's; every unlabelled node has a code of its own."""
+    if labels is None:
+        labels = getattr(data, "labels", None)
+        if labels is None:
+            raise InputError(f"{name} must be given, since the graph has no labels.")
+    codes = check_vector(labels, name, length=data.rows.n_rows)
+    if codes.dtype.kind not in "biu":
+        raise InputError(f"{name} must be integers; got {codes.dtype}.")
+    codes = codes.astype(np.int64)
+    is_unlabelled = codes <= UNLABELLED
+    codes[is_unlabelled] = codes.max(initial=0) + 1 + np.arange(is_unlabelled.sum())
+    return codes
+
+
+# The donor law by the Jaccard index of two users' items, or of two nodes' neighbours.
+
+
+MAX_BLOCK_ENTRIES = 2**22
+"""Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
+MAX_CACHED_ENTRIES = 2**16
+"""Entries of a block of a dense matrix that stays in the cache."""
+MIN_COMPILED_PRODUCTS = 2**25
+"""Multiplications from which compiled code finds the most similar users; it takes a second to load."""
+
+
+@dataclass(eq=False)
+class Jaccard(Configurable):
+    """Draw donors in proportion to the Jaccard index of their items or neighbours.
+
+    Parameters
+    ----------
+    include_self
+        Whether a user (or node) may be its own donor (default), as in the paper's sum over all users.
+    exponent
+        Power of the index, 1 by default; larger values favour the most similar users.
+    max_donors
+        Number of most similar users that may be donors, ties go to the lowest index; all by default.
+
+    Notes
+    -----
+    The index ignores weights. A user without a possible donor keeps its own row.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions, Jaccard, NodeCopying
+    >>> log = Interactions([[1, 1, 0], [0, 1, 0], [0, 0, 1]])
+    >>> NodeCopying(Jaccard(include_self=False)).fit(log).distribution_.probabilities().toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+    include_self: bool = True
+    exponent: float = 1.0
+    max_donors: int | None = None
+    crosses_components: ClassVar[bool] = False  # nodes of two components share no neighbours
+
+    def fit(self, data: Graph | Interactions) -> DonorRows:
+        check_real(self.exponent, "exponent of Jaccard", low=0.0)
+        if self.max_donors is not None:
+            check_integer(self.max_donors, "max_donors of Jaccard", low=1, high=math.inf)
+        rows = check_row_data(data).rows
+        pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
+        transpose = sparse.csr_array(pattern.T)
+        factors: tuple[Any, Any] = pattern, transpose
+        # A row of the product has at most as many entries as multiplications.
+        n_entries: Any = pattern @ np.diff(transpose.indptr).astype(np.float64)
+        if is_dense_product_faster(pattern):
+            dense = pattern.toarray()
+            factors = dense, dense.T
+            n_entries = np.full(rows.n_rows, float(rows.n_rows))
+        elif self.max_donors is not None and n_entries.sum() >= MIN_COMPILED_PRODUCTS:
+            from nodecopy.copying.kernels import most_similar_rows  # imports numba, which is slow
+
+            index = most_similar_rows(
+                pattern, transpose, min(self.max_donors, pattern.shape[0]), self.include_self
+            )
+            return DonorRows.from_similarity(self._sharpen(index))
+        degrees = rows.degrees.astype(np.float64)
+        block_of = np.cumsum(n_entries) // MAX_BLOCK_ENTRIES
+        bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), rows.n_rows]
+        blocks = [self._similarities(slice(*bound), *factors, degrees) for bound in pairwise(bounds)]
+        empty = sparse.csr_array((0, rows.n_rows))
+        return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
+
+    def _similarities(self, some: slice, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
+        users = np.arange(some.start, some.stop)
+        similarity, thresholds = self._index(users, pattern[some] @ transpose, degrees)
+        if self.max_donors is not None:
+            n_donors = min(self.max_donors, similarity.shape[1])
+            similarity = largest_entries(similarity, n_donors, thresholds)
+        similarity.sort_indices()
+        return self._sharpen(similarity)
+
+    def _sharpen(self, similarity: sparse.csr_array) -> sparse.csr_array:
+        """Raise similarities to the exponent.
+
+        They are divided by the user's largest one first: a large exponent would underflow to zero otherwise.
+        """
+        lengths, is_positive = np.diff(similarity.indptr), similarity.data > 0
+        largest = np.maximum.reduceat(similarity.data, similarity.indptr[:-1][lengths > 0])
+        largest = np.maximum(largest, np.finfo(float).tiny)
+        similarity.data = (similarity.data / np.repeat(largest, lengths[lengths > 0])) ** self.exponent
+        similarity.data *= is_positive
+        return similarity
+
+    def _index(self, users: Any, shared: Any, degrees: Any) -> tuple[sparse.csr_array, Any]:
+        """Return the Jaccard index of some users with all users, from the number of items they share.
+
+        Of a dense matrix only entries that may be among the ``max_donors`` largest are stored; the smallest
+        of them, by user, is the second result, which is ``None`` for a sparse matrix.
+        """
+        if isinstance(shared, np.ndarray):
+            return self._dense_index(users, shared, degrees)
+        lengths = np.diff(shared.indptr)
+        union = np.repeat(degrees[users], lengths)
+        union += degrees[shared.indices]
+        union -= shared.data
+        index = np.divide(shared.data, union, out=union)
+        if not self.include_self:
+            index[np.repeat(users.astype(shared.indices.dtype), lengths) == shared.indices] = 0.0
+        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape), None
+
+    def _dense_index(self, users: Any, shared: Any, degrees: Any) -> tuple[sparse.csr_array, Any]:
+        """Return what :meth:`_index` does, computed by blocks of rows that fit into the cache."""
+        thresholds, none = np.empty(len(users)), np.zeros(0, np.int64)
+        parts: list[tuple[Any, Any, Any]] = [(none, np.zeros(0), none)]
+        n_users = shared.shape[1]
+        step = 1 + MAX_CACHED_ENTRIES // max(n_users, 1)
+        for first in range(0, len(users), step):
+            rows = slice(first, first + step)
+            union = degrees[users[rows], None] + degrees
+            union -= shared[rows]
+            index = np.divide(shared[rows], np.maximum(union, 1.0, out=union), out=union)
+            if not self.include_self:
+                index[np.arange(len(index)), users[rows]] = 0.0
+            thresholds[rows] = _smallest_accepted(index, self.max_donors)
+            positions = np.flatnonzero(index >= thresholds[rows, None])
+            row, columns = np.divmod(positions, n_users)
+            parts.append((columns, index.ravel()[positions], np.bincount(row, minlength=len(index))))
+        columns, data, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+        indptr = np.append(0, np.cumsum(counts))
+        return sparse.csr_array((data, columns, indptr), shape=shared.shape), thresholds
+
+
+def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> NDArray[np.float64]:
+    """Return the ``max_donors``-th largest entry of each row, at least the smallest positive number."""
+    tiny = np.full(len(index), np.finfo(float).tiny)
+    if max_donors is None or max_donors >= index.shape[1]:
+        return tiny
+    return np.maximum(np.partition(index, -max_donors, axis=1)[:, -max_donors], tiny)
+
+
+# A law under which nodes with many neighbours mostly keep them.
+
+
+@dataclass(eq=False)
+class KeepByDegree(Configurable):
+    """Let a node of degree d keep its own neighbours with probability d / (d + prior).
+
+    Otherwise another law draws its donor. A node with few neighbours says little about itself and takes those
+    of similar nodes; a node with many keeps them.
+
+    Parameters
+    ----------
+    law
+        The other law.
+    prior
+        The degree at which a node keeps its neighbours half of the time, 2 by default.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, KeepByDegree, NodeCopying, SameLabel
+    >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
+    >>> model = NodeCopying(KeepByDegree(SameLabel([0, 0, 0, 0]), prior=1)).fit(star)
+    >>> model.distribution_.probabilities().diagonal().tolist()
+    [0.8125, 0.625, 0.625, 0.625]
+    """
+
+    law: DonorLaw
+    prior: float = 2.0
+    reads_edges: ClassVar[bool] = True
+
+    @property
+    def crosses_components(self) -> bool:
+        """Whether the donors of the other law may be in another component."""
+        return crosses_components(self.law)
+
+    def fit(self, data: Graph | Interactions) -> KeepingDistribution:
+        prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
+        degrees = check_row_data(data).rows.degrees.astype(np.float64)
+        # A node without neighbours draws a donor, also with a prior of 0.
+        keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
+        return KeepingDistribution(fit_law(self.law, data, "law of KeepByDegree"), keep)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> KeepByDegree:
+        """Return the law of some of ``n_nodes`` nodes."""
+        return replace(self, law=restrict_law(self.law, nodes, n_nodes))
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the labels that the donors of the other law share."""
+        return group_labels(self.law, data)
+
+
+@dataclass(frozen=True, eq=False)
+class KeepingDistribution(DonorDistribution):
+    """A node is its own donor with a probability of its own, and otherwise another distribution draws one.
+
+    Parameters
+    ----------
+    other
+        The other distribution.
+    keep_probabilities
+        The probability of each node.
+    """
+
+    other: DonorDistribution
+    keep_probabilities: NDArray[np.float64]
+
+    @property
+    def n_nodes(self) -> int:  # type: ignore[override]
+        return self.other.n_nodes
+
+    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+        p = keep + (1 - keep) * self.keep_probabilities
+        is_kept = uniforms < p
+        rest = np.divide(uniforms - p, 1 - p, out=np.zeros(self.n_nodes), where=~is_kept)
+        below_one = np.nextafter(1.0, 0.0)  # a quotient can round to one
+        donors = self.other.draw(np.minimum(rest, below_one), 0.0, compiled=compiled)
+        return np.where(is_kept, np.arange(self.n_nodes, dtype=donors.dtype), donors)
+
+    def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
+        means, row_of = self.other.mean_rows(matrix)
+        copied = sparse.diags_array(1 - self.keep_probabilities) @ means[row_of]
+        mixed = copied + sparse.diags_array(self.keep_probabilities) @ sparse.csr_array(matrix)
+        return sparse.csr_array(mixed), np.arange(self.n_nodes)
+
+    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
+        p = self.keep_probabilities
+        return np.asarray(
+            (1 - p) * self.other.match_probabilities(group_of, wanted) + p * (group_of == wanted)
+        )

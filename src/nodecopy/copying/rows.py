@@ -1,0 +1,135 @@
+"""T(A, zeta): copy the donors' rows and make the result symmetric.
+
+Small inputs are computed with NumPy and SciPy. From ``MIN_COMPILED_SIZE`` entries on, compiled kernels
+compute the same bits several times faster and with less memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.arrays import IntArray, Rows, index_dtype, keep_entries
+from nodecopy._core.random import Key, pair_coins
+
+MIN_COMPILED_SIZE = 200_000
+"""Stored entries plus rows from which compiled kernels are used; below, compiling them takes longer."""
+
+
+def is_large(rows: Rows) -> bool:
+    """Return whether rows are large enough for compiled kernels."""
+    return rows.n_entries + rows.n_rows >= MIN_COMPILED_SIZE
+
+
+def copy_rows(rows: Rows, donors: IntArray) -> Rows:
+    """Return the directed sample C_zeta A: its row ``i`` is row ``donors[i]``."""
+    if is_large(rows):
+        return _copy_rows_compiled(rows, donors)
+    return _copy_rows_by_numpy(rows, donors)
+
+
+def symmetric_union(rows: Rows, donors: IntArray) -> Rows:
+    """Return the elementwise maximum of the copied rows and their transpose, without self-loops."""
+    if is_large(rows):
+        return _symmetric_union_compiled(rows, donors)
+    copied = _copy_rows_by_numpy(rows, donors)
+    return _closure(copied, copied.row_numbers != copied.indices)
+
+
+def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
+    """Copy rows, then let a fair coin per pair choose the endpoint whose row decides the edge."""
+    if is_large(rows):
+        selected = _select_by_coin_compiled(rows, donors, key)
+        return _symmetric_union_compiled(selected, np.arange(rows.n_rows, dtype=rows.indices.dtype))
+    copied = _copy_rows_by_numpy(rows, donors)
+    first, second = copied.row_numbers, copied.indices
+    is_selected = pair_coins(key, first, second) == (first > second)
+    return _closure(copied, is_selected & (first != second))
+
+
+def _copy_rows_by_numpy(rows: Rows, donors: IntArray) -> Rows:
+    lengths = rows.degrees[donors]
+    indptr = np.zeros(len(donors) + 1, index_dtype(int(lengths.sum(dtype=np.int64))))
+    np.cumsum(lengths, out=indptr[1:])
+    entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[donors] - indptr[:-1], lengths)
+    weights = None if rows.weights is None else rows.weights[entries]
+    return Rows.canonical(indptr, rows.indices[entries], weights, rows.n_columns)
+
+
+def _closure(copied: Rows, mask: NDArray[np.bool_]) -> Rows:
+    """Return the elementwise maximum of the entries where ``mask`` is true and their transpose."""
+    matrix = keep_entries(copied.csr, mask)
+    matrix = matrix.maximum(matrix.T.tocsr())
+    matrix.sort_indices()
+    weights = None if copied.weights is None else matrix.data
+    return Rows.canonical(matrix.indptr, matrix.indices, weights, copied.n_columns)
+
+
+def _copy_rows_compiled(rows: Rows, donors: IntArray) -> Rows:
+    from nodecopy.copying import kernels
+
+    indptr, n_copied = _copied_indptr(rows, donors)
+    indices, weights = _empty_entries(rows, n_copied)
+    kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights)
+    return Rows.canonical(indptr, indices, weights, rows.n_columns)
+
+
+def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
+    from nodecopy.copying import kernels
+
+    indptr, n_copied = _copied_indptr(rows, donors, max_growth=2)
+    node_bits = int(rows.n_rows).bit_length()
+    shift = max(9, node_bits - 10)  # at most 1,024 buckets, each of which fits into the cache
+    n_buckets = (rows.n_rows >> shift) + 1
+    n_chunks = n_copied // kernels.CHUNK_SIZE + 2 * n_buckets
+    pool = np.empty(n_chunks << kernels.CHUNK_BITS, np.uint32 if node_bits + shift <= 32 else np.uint64)
+    pool_weights = None if rows.weights is None else np.empty(len(pool), rows.weights.dtype)
+    cursors, next_chunk = np.empty(n_buckets, np.int64), np.zeros(n_chunks, np.int64)
+    chunks = (pool, cursors, next_chunk)
+    source = ((rows.indptr, rows.indices), rows.weights, donors, shift, chunks, pool_weights)
+    kernels.distribute(*source)
+    scratch = _empty_entries(rows, kernels.largest_bucket(cursors, next_chunk))
+    indices, weights = _empty_entries(rows, 2 * n_copied)
+    n_entries = kernels.merge_buckets(*source, *scratch, (indptr, indices), weights)
+    return Rows.canonical(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
+
+
+def _select_by_coin_compiled(rows: Rows, donors: IntArray, key: Key) -> Rows:
+    from nodecopy.copying import kernels
+
+    indptr, n_copied = _copied_indptr(rows, donors)
+    indices, weights = _empty_entries(rows, n_copied + 1)  # an entry is written before it is dropped
+    n_entries = kernels.select_by_coin(
+        key, rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights
+    )
+    return Rows(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
+
+
+def _copied_indptr(rows: Rows, donors: IntArray, max_growth: int = 1) -> tuple[IntArray, int]:
+    """Return the row pointers of the copied rows and the number n of their entries.
+
+    The type of the row pointers can hold ``max_growth`` times n.
+    """
+    from nodecopy.copying import kernels
+
+    indptr = np.empty(len(donors) + 1, rows.indptr.dtype)
+    n_copied = kernels.copied_indptr(rows.indptr, donors, indptr)
+    if index_dtype(max_growth * n_copied) != indptr.dtype and indptr.dtype != np.int64:
+        indptr = np.empty(len(donors) + 1, np.int64)
+        kernels.copied_indptr(rows.indptr, donors, indptr)
+    return indptr, n_copied
+
+
+def _empty_entries(rows: Rows, n_entries: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    weights = None if rows.weights is None else np.empty(n_entries, rows.weights.dtype)
+    return np.empty(n_entries, rows.indices.dtype), weights
+
+
+def _truncate(indices: NDArray[Any], weights: NDArray[Any] | None, n_entries: int) -> tuple[Any, Any]:
+    """Release unused memory in place, without a second copy."""
+    for array in (indices, weights):
+        if array is not None:
+            array.resize(n_entries, refcheck=False)
+    return indices, weights

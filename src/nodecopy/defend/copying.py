@@ -1,0 +1,662 @@
+"""Error correction by node copying (the paper's Algorithm 2)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import softmax
+
+from nodecopy._core.arrays import FloatArray, IntArray, Rows
+from nodecopy._core.checks import check_choice, check_integer
+from nodecopy._core.messages import warn_about_data
+from nodecopy._core.random import child, sample_key, threefry, unit_interval
+from nodecopy.classify import Classifier, ModuleClassifier
+from nodecopy.classify.ensemble import Ensemble
+from nodecopy.defend.base import AttackedState, Correction, Defence, DefenceSeeds, check_nodes
+from nodecopy.defend.edges import estimate_trust, score_suspicion
+from nodecopy.errors import InputError
+from nodecopy.features.embeddings import EMBEDDING_NAMES, NodeEmbeddings
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.generators import GAE, VGAE
+from nodecopy.graph import Graph
+from nodecopy.nn.modules import ModuleNetwork
+
+# Copiers: the classifier's predictions at nodes with copied neighbourhoods.
+
+
+Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+"""Row number, node and weight of every entry of some rows."""
+MODES = ("swap-features", "copy-row")
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+MAX_SECONDS = 60.0
+"""Estimated seconds from which on a warning is issued."""
+MAX_ENTRIES = 2**22
+"""About the largest number of entries in the matrices of the pairs that are evaluated together."""
+
+
+class Copier(Protocol):
+    """Predict nodes as if they had the neighbourhoods of their donors."""
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+
+
+class TwoHopCopier:
+    """Evaluate two-layer GCNs exactly on the two-hop neighbourhoods of the donors.
+
+    Parameters
+    ----------
+    networks
+        Trained GCNs.
+    graph
+        The graph on which they predict.
+    mode
+        ``"swap-features"``: predict at the donor, with the node's features in place of its own.
+        ``"copy-row"``: predict at the node, with the donor's row of the adjacency (undirected: and column)
+        in place of its own.
+    """
+
+    def __init__(self, networks: Ensemble, graph: Graph, mode: str) -> None:
+        self.networks, self.mode = networks, mode
+        self.features: Any = graph.features
+        self.rows, self.directed = graph.rows, graph.directed
+        if networks.weight_scaling.kind != "raw":
+            self.rows = Rows.from_matrix(networks.weight_scaling.apply(graph.adjacency), "adjacency")
+        row_sums: Any = graph.degrees if self.rows.weights is None else self.rows.csr.sum(axis=1)
+        self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)
+        """Row sums of A + I, by which convolutions are normalised."""
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+        convolutions = self.swap_features if self.mode == "swap-features" else self.copy_rows
+        owner, inner, _ = self._entries(donors)
+        # About the number of entries of each pair: the degrees of its donor's neighbours, summed.
+        degrees = self.rows.indptr[inner + 1] - self.rows.indptr[inner]
+        n_entries = np.bincount(owner, degrees + 1, minlength=len(donors)).astype(np.int64) + 1
+        block = np.cumsum(n_entries) // MAX_ENTRIES
+        parts = np.split(np.arange(len(nodes)), np.flatnonzero(np.diff(block)) + 1)
+        return np.concatenate([self._evaluate(*convolutions(nodes[p], donors[p]), len(p)) for p in parts])
+
+    def swap_features(self, nodes: IntArray, donors: IntArray) -> tuple[Entries, Entries]:
+        """Return both convolutions at each donor, with its features replaced by those of its node.
+
+        The entries of the second convolution, which sums hidden layers, are the rows of the first.
+        """
+        pair, inner, weight = self._entries(donors, self_loops=True)
+        second = weight / np.sqrt(self.row_sums[donors[pair]] * self.row_sums[inner])
+        owner, outer, weight = self._entries(inner, self_loops=True)
+        first = weight / np.sqrt(self.row_sums[inner[owner]] * self.row_sums[outer])
+        outer = np.where(outer == donors[pair][owner], nodes[pair][owner], outer)
+        return (owner, outer, first), (pair, inner, second)
+
+    def copy_rows(self, nodes: IntArray, donors: IntArray) -> tuple[Entries, Entries]:
+        """Return both at each node, with its row (undirected: and column) replaced by its donor's."""
+        row = self._entries(donors)
+        change: Entries = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        if not self.directed:  # no self-loops, and both ends of an edge change
+            row = _select(row, row[1] != nodes[row[0]])
+            old = self._entries(nodes)
+            change = _concatenate(row, (old[0], old[1], -old[2]))
+        pairs = np.arange(len(nodes))
+        total = 1.0 + np.bincount(row[0], row[2], minlength=len(nodes))
+        owner, changed, difference = _concatenate(change, (pairs, nodes, total - self.row_sums[nodes]))
+        shape = len(nodes), len(self.row_sums)
+        changes = sparse.csr_array((difference, (owner, changed)), shape=shape)
+
+        def changed_row_sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
+            """Return the changed row sums of some nodes, each for one pair."""
+            return self.row_sums[node] + np.asarray(changes[pair, node]).ravel()
+
+        is_loop = row[1] == nodes[row[0]]
+        own_loop = 1.0 + np.bincount(row[0][is_loop], row[2][is_loop], minlength=len(nodes))
+        others = _select(row, ~is_loop)
+        pair, inner, weight = _concatenate(others, (pairs, nodes, own_loop))
+        second = weight / np.sqrt(changed_row_sums(pairs, nodes)[pair] * changed_row_sums(pair, inner))
+        owner, outer, weight = self._changed_rows(row, others, nodes)
+        first = weight / np.sqrt(
+            changed_row_sums(pair[owner], inner[owner]) * changed_row_sums(pair[owner], outer)
+        )
+        return (owner, outer, first), (pair, inner, second)
+
+    def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
+        """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
+        n_inner = len(second[0])
+        columns_in_use, column = np.unique(first[1], return_inverse=True)
+        first_convolution = sparse.csr_array(
+            (first[2], (first[0], column)), shape=(n_inner, len(columns_in_use))
+        )
+        second_convolution = sparse.csr_array(
+            (second[2], (second[0], np.arange(n_inner))), shape=(n_pairs, n_inner)
+        )
+        networks, features = self.networks, self.features
+        inputs = networks.feature_scaling.apply(features[columns_in_use])
+        total: Any = 0.0
+        for weights, last_weights, *biases in zip(*networks.weights, strict=True):
+            hidden = first_convolution @ (inputs @ weights)
+            hidden = hidden + biases[0] if biases else hidden
+            hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
+            logits = (second_convolution @ hidden) @ last_weights
+            total = total + softmax(logits + biases[1] if biases else logits, axis=1)
+        mean: NDArray[np.float64] = total / len(networks.weights[0])
+        return mean
+
+    def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
+        """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
+        pair, inner, weight = others
+        second_hop = self._entries(inner)
+        if not self.directed:
+            second_hop = _select(second_hop, second_hop[1] != nodes[pair[second_hop[0]]])
+            second_hop = _concatenate(second_hop, (np.arange(len(inner)), nodes[pair], weight))
+        own = row[0] + len(inner), row[1], row[2]
+        loop_nodes = np.concatenate([inner, nodes])
+        loops = np.arange(len(loop_nodes)), loop_nodes, np.ones(len(loop_nodes))
+        return _concatenate(_concatenate(second_hop, own), loops)
+
+    def _entries(self, nodes: IntArray, *, self_loops: bool = False) -> Entries:
+        """Return the entries of the rows of A, or of A + I, of some nodes.
+
+        Rows are numbered by position in ``nodes``. Self-loops come last.
+        """
+        start = self.rows.indptr[nodes].astype(np.int64)
+        length = self.rows.indptr[nodes + 1] - start
+        owner = np.repeat(np.arange(len(nodes)), length)
+        entry = np.arange(len(owner)) + np.repeat(start - np.cumsum(length) + length, length)
+        weights = self.rows.weights
+        weight = np.ones(len(entry)) if weights is None else weights[entry].astype(np.float64)
+        if not self_loops:
+            return owner, self.rows.indices[entry], weight
+        return (
+            np.append(owner, np.arange(len(nodes))),
+            np.append(self.rows.indices[entry], nodes),
+            np.append(weight, np.ones(len(nodes))),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGraphCopier:
+    """Evaluate any classifier on a whole graph for each pair.
+
+    Parameters
+    ----------
+    predict
+        The trained classifier, as a function from graphs to the probabilities of all nodes.
+    graph, mode
+        As in :class:`TwoHopCopier`.
+    """
+
+    predict: Callable[[Graph], NDArray[Any]]
+    graph: Graph
+    mode: str
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+        swaps = self.mode == "swap-features"
+        change = replace_features if swaps else copy_row
+
+        def predict_pair(pair: tuple[int, int]) -> NDArray[Any]:
+            row: NDArray[Any] = self.predict(change(self.graph, *pair))[pair[swaps]]
+            return row
+
+        pairs = list(zip(nodes.tolist(), donors.tolist(), strict=True))
+        return np.array(evaluate_all(predict_pair, pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionsWithoutCopying:
+    """Predict without copying: as the donors are predicted (a control), or as the nodes themselves are.
+
+    The latter is exact for classifiers that do not use edges.
+    """
+
+    probabilities: NDArray[np.floating[Any]]
+    at_donors: bool = False
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the prediction of the donor, or of the node, of each pair."""
+        rows: NDArray[np.floating[Any]] = self.probabilities[donors if self.at_donors else nodes]
+        return rows
+
+
+def evaluate_all(evaluate: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+    """Return the results of jobs; after the first, a warning says if the others will take long."""
+    start, results = time.monotonic(), []
+    for number, job in enumerate(jobs):
+        results.append(evaluate(job))
+        seconds = (time.monotonic() - start) * (len(jobs) - 1)
+        if number == 0 and seconds > MAX_SECONDS:
+            warn_about_data(
+                f"corrections by this classifier evaluate {len(jobs):,} graphs, which will take about "
+                f"{seconds / 60:.0f} minutes; correct fewer nodes, or use fewer donors."
+            )
+    return results
+
+
+def replace_features(graph: Graph, node: int, donor: int) -> Graph:
+    """Return the graph in which the donor has the features of the node."""
+    rows = np.arange(graph.n_nodes)
+    rows[donor] = node
+    features: Any = graph.features
+    return graph.replace(features=features[rows])
+
+
+def copy_row(graph: Graph, node: int, donor: int) -> Graph:
+    """Return the graph in which the node has the donor's neighbours (undirected: in both directions)."""
+    row = graph.adjacency[[donor]].tocoo()
+    rest = graph.adjacency.tocoo()
+    keep = rest.row != node
+    if not graph.directed:
+        keep &= rest.col != node
+    here = np.full(row.nnz, node)
+    first, second = np.concatenate([rest.row[keep], here]), np.concatenate([rest.col[keep], row.col])
+    weight = np.concatenate([rest.data[keep], row.data])
+    matrix = sparse.csr_array((weight, (first, second)), shape=rest.shape)
+    return graph.replace(adjacency=matrix)
+
+
+def _concatenate(first: Entries, second: Entries) -> Entries:
+    rows, nodes, weights = (np.concatenate(parts) for parts in zip(first, second, strict=True))
+    return rows, nodes, weights
+
+
+def _select(entries: Entries, mask: NDArray[np.bool_]) -> Entries:
+    return entries[0][mask], entries[1][mask], entries[2][mask]
+
+
+# Donors: the nodes whose neighbourhoods are copied, the nearest neighbours in an embedding.
+
+
+DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
+
+
+@dataclass(frozen=True, eq=False)
+class DonorFinder:
+    """Find the donors of nodes: their nearest neighbours among all other nodes.
+
+    Parameters
+    ----------
+    search
+        A search for nearest neighbours in an embedding; see :func:`build_donor_search`.
+    n_donors
+        Number of donors of each node.
+    """
+
+    search: NeighbourSearch
+    n_donors: int
+
+    def find(self, nodes: IntArray) -> NDArray[np.int64]:
+        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
+        _, donors = self.search.nearest(self.n_donors, of=nodes, include_self=False)
+        return donors.reshape(len(nodes), self.n_donors).astype(np.int64)
+
+    def draw(self, nodes: IntArray, n_draws: int, seed: SeedSequence) -> NDArray[np.int64]:
+        """Draw donors uniformly with replacement, ``[len(nodes), n_draws]``.
+
+        The draws of a node depend on the seed and its position only, not on the other nodes.
+        """
+        position, draw = np.broadcast_arrays(nodes[:, None], np.arange(n_draws))
+        uniforms = unit_interval(*threefry(sample_key(seed, 0), position, draw))
+        return np.take_along_axis(self.find(nodes), (uniforms * self.n_donors).astype(np.int64), axis=1)
+
+
+def build_donor_search(
+    donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, caller: str
+) -> NeighbourSearch:
+    """Return the search for donors that the parameter ``donors`` of a defence describes.
+
+    Parameters
+    ----------
+    donors
+        One of ``DONOR_NAMES``, an array with one row per node, or a function that returns one for a graph.
+    embeddings
+        Embeddings of the attacked graph.
+    seed, device
+        For the training of autoencoders.
+    caller
+        Name of the defence in error messages.
+    """
+    graph = embeddings.graph
+    if isinstance(donors, str):
+        check_choice(donors, f"donors of {caller}", DONOR_NAMES)
+        if donors in EMBEDDING_NAMES:
+            try:
+                return embeddings.search(donors, parameter="donors", owner=caller)
+            except InputError as error:
+                if embeddings.feature_counts is not None:
+                    raise
+                hint = "Donors can be chosen by 'neighbourhoods', 'vgae' or 'gae'."
+                raise InputError(f"{error} {hint}") from error
+        autoencoder = VGAE if donors == "vgae" else GAE
+        model = autoencoder(sampler="raw", device=device)  # no calibration, since no graph is sampled
+        return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=caller)
+    search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=caller)
+    if search.matrix.shape[0] != graph.n_nodes:
+        raise InputError(
+            f"donors of {caller} must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}."
+        )
+    return search
+
+
+# Copied predictions of modules of users: many donors are evaluated at once if they are far apart.
+
+
+N_PROBES = 8
+"""Nodes at which the receptive field is measured."""
+MAX_REACH, MAX_REACH_SHARE = 2**24, 0.25
+"""Largest number and share of pairs of nodes within the receptive field for which donors are grouped."""
+TOLERANCE = 1e-4
+
+
+class ModuleCopier:
+    """Evaluate a module at each donor, with the features of its node in place of its own.
+
+    The prediction for a donor depends on the features within a few hops only, for most modules. Donors that
+    are further apart than that do not interfere, and the whole graph is evaluated once for all of them. The
+    number of hops is measured: features of one node that are NaN make every prediction NaN that depends on
+    them, whatever the values of the hidden layers. All pairs of the first group are evaluated alone to check
+    it. If that fails, or predictions depend on all nodes, each pair is evaluated alone.
+
+    Parameters
+    ----------
+    network
+        The module.
+    graph
+        The graph on which it predicts.
+    """
+
+    def __init__(self, network: ModuleNetwork, graph: Graph) -> None:
+        self.network, self.graph = network, graph
+        self.x, (self.edges, self.weights) = network.features(graph), network.edges(graph)
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+
+        def predict_group(group: IntArray) -> NDArray[np.float64]:
+            rows = torch.from_numpy(donors[group])
+            before = self.x[rows]
+            self.x[rows] = self.x[torch.from_numpy(nodes[group])]
+            try:
+                with torch.no_grad():
+                    result = self.network.log_probabilities(self.x, self.edges, self.weights).exp()
+            finally:
+                self.x[rows] = before
+            probabilities: NDArray[np.float64] = result.double().cpu().numpy()[donors[group]]
+            return probabilities
+
+        alone = [np.array([pair]) for pair in range(len(nodes))]
+        groups, reach = alone, self.reach()
+        if reach is not None:
+            groups = group_pairs(donors, reach)
+            first = max(groups, key=len, default=np.zeros(0, np.int64))
+            expected = [predict_group(first[[member]])[0] for member in range(len(first))]
+            if expected and not np.allclose(predict_group(first), expected, atol=TOLERANCE):
+                groups = alone
+        predictions: NDArray[np.float64] = np.concatenate(evaluate_all(predict_group, groups))
+        return predictions[np.argsort(np.concatenate(groups))]
+
+    def reach(self) -> sparse.csr_array | None:
+        """Return which nodes are within the receptive field of each other, or None if it is too large."""
+        if self.graph.directed:
+            return None
+        identity: Any = sparse.eye_array(self.graph.n_nodes, dtype=np.float32, format="csr")
+        pattern = sparse.csr_array((self.graph.adjacency + identity) > 0)
+        n_hops, reach = self._count_hops(pattern), sparse.csr_array(identity > 0)
+        for _ in range(n_hops or 0):
+            reach = sparse.csr_array(reach @ pattern)
+            if reach.nnz > min(MAX_REACH, MAX_REACH_SHARE * self.graph.n_nodes**2):
+                return None
+        return None if n_hops is None else reach
+
+    def _count_hops(self, pattern: sparse.csr_array) -> int | None:
+        """Return over how many hops features have an influence, or None if that could not be measured."""
+        probes = np.argsort(-self.graph.degrees, kind="stable")[:: max(1, self.graph.n_nodes // N_PROBES)]
+        farthest, is_measured = 0, False
+        for probe in probes.tolist():
+            depends = self._find_dependent(probe)
+            within = np.arange(len(depends)) == probe
+            n_hops, wider = 0, np.asarray(pattern @ within) > 0
+            while (depends & ~within).any():
+                if (wider == within).all():
+                    return None
+                within, wider, n_hops = wider, np.asarray(pattern @ wider) > 0, n_hops + 1
+            farthest = max(farthest, n_hops)
+            is_measured |= bool((wider != within).any())  # a whole component may be too small for all hops
+        return farthest if is_measured else None
+
+    def _find_dependent(self, probe: int) -> NDArray[np.bool_]:
+        """Return whether the prediction of each node depends on the features of the probe."""
+        x = self.x.detach().clone()
+        x[probe] = torch.nan
+        try:
+            with torch.no_grad():
+                output = self.network.evaluate(x, self.edges, self.weights)
+        except InputError:  # the module refuses NaN
+            return np.ones(len(x), bool)
+        depends: NDArray[np.bool_] = output.isnan().any(dim=1).cpu().numpy()
+        return depends
+
+
+def group_pairs(donors: IntArray, reach: sparse.csr_array) -> list[NDArray[np.int64]]:
+    """Return groups of pair numbers; the donors of a group are out of each other's reach.
+
+    Donors with the most pairs left come first, so that few groups are needed.
+    """
+    distinct, which = np.unique(donors, return_inverse=True)
+    n_left = np.bincount(which)
+    pairs_of = np.split(np.argsort(which, kind="stable"), np.cumsum(n_left)[:-1])
+    near = sparse.csr_array(reach[distinct][:, distinct])
+    groups = []
+    while n_left.any():
+        is_free, chosen = n_left > 0, []
+        for donor in np.argsort(-n_left, kind="stable")[: is_free.sum()].tolist():
+            if is_free[donor]:
+                chosen.append(donor)
+                is_free[near.indices[near.indptr[donor] : near.indptr[donor + 1]]] = False
+        n_left[chosen] -= 1
+        groups.append(np.array([pairs_of[donor][n_left[donor]] for donor in chosen], np.int64))
+    return groups
+
+
+@dataclass(frozen=True, eq=False)
+class CopyingCorrection(Correction):
+    """Predictions averaged over donors: a donor finder and a copier on one graph.
+
+    Parameters
+    ----------
+    state
+        The attacked graph and the classifier's predictions.
+    finder
+        Finds the donors.
+    copier
+        Predicts a node with a donor's neighbourhood.
+    n_graphs
+        Number of donors drawn for each node; ``None`` takes every donor once.
+    trust_edges
+        Whether to mix the result with the prediction from the trusted edges of each node.
+    """
+
+    state: AttackedState
+    finder: DonorFinder
+    copier: Copier
+    n_graphs: int | None = None
+    trust_edges: bool = False
+
+    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        copied = self.average_copies(nodes)
+        if not self.trust_edges:
+            return copied
+        state = self.state
+        trust, trusted_graph = estimate_trust(state.complete_graph, state.embeddings.features, nodes)
+        own: NDArray[np.floating[Any]] = state.predict(trusted_graph)[nodes]
+        return (1 - trust) * copied + trust * own
+
+    def average_copies(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the mean prediction of each node over its donors."""
+        if not len(nodes):
+            return self.state.probabilities[:0]
+        if self.n_graphs is None:
+            donors = self.finder.find(nodes)
+        else:
+            seed = child(self.state.seed, DefenceSeeds.DONOR_DRAWS)
+            donors = self.finder.draw(nodes, self.n_graphs, seed)
+        copies = self.copier.predict_pairs(np.repeat(nodes, donors.shape[1]), donors.ravel())
+        mean: NDArray[np.floating[Any]] = copies.reshape(*donors.shape, copies.shape[-1]).mean(axis=1)
+        return mean
+
+    @property
+    def suspicion(self) -> NDArray[np.float64]:
+        """Return the suspicion of every node."""
+        return self.score_nodes()[0]
+
+    def with_similar_donors(self) -> CopyingCorrection:
+        """Return the correction by donors whose neighbourhoods are similar to the node's own."""
+        search = self.state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
+        return replace(self, finder=DonorFinder(search, self.finder.n_donors))
+
+    def score_nodes(self) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+        """Return the suspicion of every node, and its mean prediction by its donors and by similar donors."""
+        state, nodes = self.state, np.arange(self.state.graph.n_nodes)
+        copied, similar = (part.average_copies(nodes) for part in (self, self.with_similar_donors()))
+        features, expected = state.embeddings.features, state.embeddings.expected
+        scores = score_suspicion(state.graph, features, expected, state.probabilities, copied, similar)
+        return scores, copied, similar
+
+
+def choose_copier(state: AttackedState, mode: str) -> Copier:
+    """Return the cheapest exact copier for a classifier."""
+    if isinstance(state.networks, Ensemble):
+        recipe = state.networks.recipe
+        if recipe.propagation == "none":
+            return PredictionsWithoutCopying(state.probabilities)
+        if recipe.propagation == "convolution" and recipe.rank is None:
+            return TwoHopCopier(state.networks, state.graph, mode)
+    if isinstance(state.classifier, ModuleClassifier) and mode == "swap-features":
+        return ModuleCopier(state.classifier.build_network(), state.graph)
+    return WholeGraphCopier(state.predict, state.graph, mode)
+
+
+@dataclass(eq=False, repr=False)
+class DonorDefence(Defence):
+    """The base class of defences that find donors; parameters as in :class:`CopyingDefence`."""
+
+    classifier: Classifier | None = None
+    donors: Any = "expected"
+    n_donors: int = 10
+    n_graphs: int | None = None
+    _: KW_ONLY
+    retrain: bool = False
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        caller, n_others = type(self).__name__, graph.n_nodes - 1
+        check_integer(self.n_donors, f"n_donors of {caller}", low=1, high=n_others, high_name="n_nodes - 1")
+        if self.n_graphs is not None:
+            check_integer(self.n_graphs, f"n_graphs of {caller}", low=1)
+
+    def build_correction(
+        self, state: AttackedState, copier: Copier, *, trust_edges: bool = False
+    ) -> CopyingCorrection:
+        """Return the correction with the donors of the parameters and a copier."""
+        search = build_donor_search(
+            self.donors,
+            state.embeddings,
+            seed=child(state.seed, DefenceSeeds.DONOR_EMBEDDING),
+            device=self.device,
+            caller=type(self).__name__,
+        )
+        finder = DonorFinder(search, self.n_donors)
+        return CopyingCorrection(state, finder, copier, self.n_graphs, trust_edges)
+
+    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+        """Return a score of every node; attacked nodes tend to have the highest ones.
+
+        See :func:`.score_suspicion`. All nodes are copied, and the time to find donors grows with the square
+        of their number.
+        """
+        correction: Any = self.get_state_and_correction(graph)[1]
+        scores: NDArray[np.float64] = correction.suspicion
+        return scores
+
+    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
+        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
+        correction: Any
+        state, correction = self.get_state_and_correction(graph)
+        donors: NDArray[np.int64] = correction.finder.find(check_nodes(state.graph, nodes))
+        return donors
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CopyingDefence(DonorDefence):
+    """Correct predictions at attacked nodes by giving them the neighbourhoods of similar nodes.
+
+    The classifier is trained on the attacked graph. At a node that may have been attacked, its prediction is
+    replaced by the mean of its predictions with each donor's neighbourhood in place of the node's own.
+    ``predict`` and ``predict_proba`` still return the classifier's own predictions.
+
+    Parameters
+    ----------
+    classifier
+        The classifier to train, a GCN by default; :meth:`from_classifier` takes one that is trained.
+    donors
+        How donors are chosen, among all other nodes, those that are corrected included. ``"vgae"`` (the
+        paper) or ``"gae"``: by the autoencoder's embedding of the attacked graph. ``"features"``: by
+        features alone. ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features
+        and the neighbourhood expected from them, which is learned from all other nodes, so that the node's
+        own edges have no direct influence. Or an array with one row per node, or a function that returns
+        one for a graph (``load`` then needs it in ``classes``). Distances are Euclidean.
+    n_donors
+        Number of donors of each node (the paper's P).
+    n_graphs
+        Number of copied graphs that are averaged (the paper's N_G), each with a donor drawn uniformly;
+        ``None`` takes every donor once.
+    retrain
+        Whether :meth:`correct` trains the classifier again on the graph without the edges of the nodes that
+        it corrects, so that an attack affects neither training nor donors through these edges. The
+        correction of a node then depends on the others. It needs :meth:`fit`.
+    trust_edges
+        Whether to mix the correction with the prediction from those of the node's own edges that are
+        plausible (see :func:`.estimate_trust`), so that a node that was not attacked loses little. An
+        attacker may choose plausible edges, so this costs accuracy under strong attacks. The correction of
+        a node then depends on the others.
+    mode
+        ``"swap-features"``: the node's features are put in place of the donor's, as in the authors' code.
+        ``"copy-row"``: the node itself gets the donor's row of the adjacency, undirected in both directions.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default classifier and for autoencoders; another classifier has its
+        own.
+
+    Notes
+    -----
+    - *Cost*: with GCNs, those of a Bayesian GCN included, only the two-hop neighbourhoods of the donors are
+      evaluated; ``retrain`` and ``trust_edges`` use the whole graph in every call. Other classifiers predict
+      on a whole graph for every donor of every node.
+    - *Edges of donors* may have been attacked too; the defence does not correct these.
+    - *Dropout samples* of a Bayesian GCN are not drawn in corrections.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import CopyingDefence
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> CopyingDefence().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    trust_edges: bool = False
+    mode: str = "swap-features"
+
+    def check_parameters(self, graph: Graph) -> None:
+        super().check_parameters(graph)
+        check_choice(self.mode, "mode of CopyingDefence", MODES)
+
+    def prepare_correction(self, state: AttackedState) -> CopyingCorrection:
+        return self.build_correction(state, choose_copier(state, self.mode), trust_edges=self.trust_edges)

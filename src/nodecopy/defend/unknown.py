@@ -1,0 +1,321 @@
+"""The evidence of all nodes where the targets are unknown."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import check_choice, check_real
+from nodecopy._core.messages import log_decision, warn_about_data
+from nodecopy.classify import Classifier
+from nodecopy.defend.base import AttackedState, Correction, check_nodes, remove_edges_of
+from nodecopy.defend.copying import MODES, CopyingCorrection, DonorDefence, DonorFinder, choose_copier
+from nodecopy.defend.edges import score_suspicion
+from nodecopy.defend.evidence import (
+    ATTACKED_SHARE,
+    MIN_PROBABILITY,
+    Array,
+    EvidenceCorrection,
+    EvidenceDefence,
+)
+from nodecopy.graph import Graph
+
+# Corrections where the targets are unknown: detect suspicious nodes and correct those.
+
+
+DEFAULT_SHARE = 0.07
+"""Share of nodes that are corrected where there are no validation nodes."""
+MIN_SUSPICION = 1e-3
+"""No node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora and Citeseer."""
+MAX_ACCURACY_LOSS = 0.005
+"""Largest loss of accuracy at the validation nodes that corrections may cause."""
+
+
+@dataclass(eq=False)
+class DetectedCorrection(Correction):
+    """Predictions of all nodes, of which the most suspicious are corrected.
+
+    Parameters
+    ----------
+    probabilities
+        The predictions.
+    suspicion
+        The score of every node.
+    is_corrected
+        Whether each node is among the corrected ones.
+    """
+
+    probabilities: NDArray[np.floating[Any]]
+    suspicion: NDArray[np.float64]
+    is_corrected: NDArray[np.bool_]
+
+    def details(self, nodes: IntArray) -> dict[str, Any]:
+        return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
+
+
+@dataclass(eq=False)
+class DetectedCopying(DetectedCorrection):
+    """Predictions of all nodes, of which the most suspicious are corrected by copying.
+
+    Parameters
+    ----------
+    probabilities, suspicion, is_corrected
+        As in :class:`DetectedCorrection`.
+    finder
+        Finds the donors of the corrected nodes.
+    """
+
+    finder: DonorFinder
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SuspectCorrection(DonorDefence):
+    """Detect attacked nodes and correct them by copying; :meth:`correct` may be called for all nodes.
+
+    The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
+    others are predicted with copied neighbourhoods too, but of donors whose neighbourhoods are similar to
+    their own, which makes up for the nodes that are corrected without need.
+
+    Parameters
+    ----------
+    share
+        Share of all nodes that are corrected: the larger, the more attacked nodes are detected and the more
+        others lose accuracy. ``None`` corrects as many as possible while the accuracy at the validation nodes
+        falls at most 0.5 points below the classifier's own accuracy on the validation nodes, or below the
+        best attainable if every choice loses; and 7 % of the nodes where there are no validation nodes.
+    retrain
+        Whether corrections come from a classifier that is trained again without the edges of the most
+        suspicious nodes. It needs :meth:`fit`.
+    classifier, donors, n_donors, n_graphs, mode, device
+        As in :class:`.CopyingDefence`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import SuspectCorrection
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> SuspectCorrection(share=0.05).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    expects_targets = False
+
+    share: float | None = None
+    mode: str = "swap-features"
+
+    def check_parameters(self, graph: Graph) -> None:
+        super().check_parameters(graph)
+        check_choice(self.mode, "mode of SuspectCorrection", MODES)
+        if self.share is not None:
+            check_real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
+
+    def prepare_correction(self, state: AttackedState) -> DetectedCopying:
+        copying = self.build_correction(state, choose_copier(state, self.mode))
+        scores, copied, similar = copying.score_nodes()
+        if scores.max() < MIN_SUSPICION:
+            warn_about_data(
+                f"the highest suspicion score is {scores.max():.2g}: no node looks attacked, or the "
+                "classifier has learned too little to tell. The share of nodes is corrected anyway."
+            )
+        order = np.argsort(-scores, kind="stable")
+        if self.retrain:
+            share = DEFAULT_SHARE if self.share is None else self.share
+            copied, similar = self._retrained_copies(copying, order[: round(share * len(order))])
+        n_corrected = choose_n_corrected(self.share, state, order, copied, similar)
+        is_corrected = np.zeros(len(order), bool)
+        is_corrected[order[:n_corrected]] = True
+        probabilities = np.where(is_corrected[:, None], copied, similar)
+        return DetectedCopying(probabilities, scores, is_corrected, copying.finder)
+
+    def _retrained_copies(
+        self, copying: CopyingCorrection, suspects: IntArray
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return both copied predictions of a classifier that is trained without the suspects' edges."""
+        state = copying.state
+        trial = self.check_retrainable(state.trial)
+        pruned = trial.with_graph(remove_edges_of(trial.graph, suspects))
+        (prediction,) = self.fit_trials([pruned], keep_networks=True)
+        retrained = self.build_attacked_state(self.build_classifier(), pruned.graph, prediction, trial)
+        corrected = self.build_correction(retrained, choose_copier(retrained, self.mode))
+        # Similar donors are chosen, and copied, in the graph with all edges.
+        complete = replace(state, classifier=retrained.classifier, networks=retrained.networks)
+        similar = replace(
+            copying.with_similar_donors(), state=complete, copier=choose_copier(complete, self.mode)
+        )
+        nodes = np.arange(state.graph.n_nodes)
+        return corrected.average_copies(nodes), similar.average_copies(nodes)
+
+
+def choose_n_corrected(
+    share: float | None,
+    state: AttackedState,
+    order: IntArray,
+    corrected: NDArray[Any],
+    uncorrected: NDArray[Any],
+) -> int:
+    """Return how many nodes are corrected, the most suspicious first.
+
+    Parameters
+    ----------
+    share
+        The share of nodes; ``None`` leaves the choice to the validation nodes of the trial.
+    state
+        The classifier's own predictions, and the trial.
+    order
+        All nodes, the most suspicious first.
+    corrected, uncorrected
+        Predictions of all nodes if they are corrected, and if they are not.
+    """
+    validation = None if state.trial is None else state.trial.validation
+    if share is not None or state.trial is None or validation is None or not len(validation):
+        return round((DEFAULT_SHARE if share is None else share) * len(order))
+    codes = state.trial.codes
+    validation_nodes = order[np.isin(order, validation)]
+    own, after, before = (
+        (part.argmax(axis=1) == codes).astype(int)[validation_nodes]
+        for part in (state.probabilities, corrected, uncorrected)
+    )
+    # The gain in correct validation nodes if the n most suspicious of them are corrected, for every n.
+    gains = (before - own).sum() + np.concatenate([[0], np.cumsum(after - before)])
+    min_gain = min(0, gains.max()) - MAX_ACCURACY_LOSS * len(validation_nodes)
+    n_validation_corrected = np.flatnonzero(gains >= min_gain)[-1]
+    if n_validation_corrected == len(validation_nodes):
+        return len(order)
+    return int(np.flatnonzero(order == validation_nodes[n_validation_corrected])[0])
+
+
+MAX_NODES_WITH_DONORS = 50_000
+"""Largest graph in which the donors of all nodes are found; the time grows with the square."""
+PRUNED_SHARE = 0.07
+"""Share of the nodes, the most suspicious ones, whose edges are removed before training again."""
+CLASSIFIER_WEIGHT = 0.5
+"""Exponent of the classifier's prediction for nodes that are not suspicious, which repeats the evidence."""
+
+
+@dataclass(eq=False)
+class WholeGraphCorrection(DetectedCorrection):
+    """Predictions of all nodes by the classifier and all evidence; of the most suspicious, by the evidence.
+
+    Parameters
+    ----------
+    probabilities, suspicion, is_corrected
+        As in :class:`.DetectedCorrection`; the suspicious nodes count as corrected.
+    evidence
+        What all evidence says of each node.
+    """
+
+    evidence: EvidenceCorrection
+
+
+@dataclass(eq=False, repr=False)
+class WholeGraphDefence(EvidenceDefence):
+    """Correct predictions without knowing which nodes were attacked; :meth:`correct` takes all nodes.
+
+    Every node gets a suspicion score (:func:`.score_suspicion`), in which doubtful edges count most. The
+    most suspicious nodes are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the
+    evidence is multiplied by the square root of the prediction that the classifier made before it was
+    trained again, if it is.
+
+    Parameters
+    ----------
+    classifier, n_donors, device
+        As in :class:`.EvidenceDefence`. In graphs of more than 50,000 nodes no donors are used.
+    share
+        Share of all nodes that count as suspicious. The larger it is, the more attacked nodes are
+        corrected, and the more others lose the classifier's prediction.
+    uncertain_share
+        As in :class:`.EvidenceDefence`; by default the edges of all nodes count.
+    retrain
+        Whether the classifier is trained again without the edges of the 7 % most suspicious nodes, by the
+        score in which all edges count alike, before anything is corrected. It needs :meth:`fit`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN
+    >>> from nodecopy.defend import WholeGraphDefence
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> WholeGraphDefence(GCN()).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    expects_targets = False
+
+    classifier: Classifier | None = None
+    _: KW_ONLY
+    share: float = 0.15
+    n_donors: int = 10
+    uncertain_share: float = 1.0
+    retrain: bool = False
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        super().check_parameters(graph)
+        check_real(self.share, "share of WholeGraphDefence", low=0.0, high=1.0)
+
+    def prepare_correction(self, state: AttackedState) -> Any:
+        nodes = np.arange(state.graph.n_nodes)
+        defence = self._without_donors_if_large(state.graph)
+        evidence = defence.build_correction(state, ATTACKED_SHARE)
+        suspicion, without_doubt = score_all(evidence)
+        if self.retrain:
+            # Many doubtful edges of a clean graph are genuine ones between classes, which training needs.
+            evidence = defence._retrain(state, select_highest(without_doubt, PRUNED_SHARE))
+        is_suspicious = np.zeros(len(nodes), bool)
+        is_suspicious[select_highest(suspicion, self.share)] = True
+        own = np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
+        log_p = evidence.predict_log_proba(nodes) + CLASSIFIER_WEIGHT * ~is_suspicious[:, None] * own
+        return WholeGraphCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
+
+    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
+        """Return that no node is certified, since its edges decide whether it is corrected at all."""
+        state, _ = self.get_state_and_correction(graph)
+        return np.zeros(len(check_nodes(state.graph, nodes)), bool)
+
+    def _retrain(self, state: AttackedState, suspects: IntArray) -> EvidenceCorrection:
+        """Return the evidence of a classifier that is trained without the suspects' edges."""
+        trial = self.check_retrainable(state.trial)
+        pruned = trial.with_graph(remove_edges_of(trial.graph, suspects))
+        (prediction,) = self.fit_trials([pruned], keep_networks=True)
+        classifier = self._fitted_classifier(pruned, prediction)
+        retrained = self.build_attacked_state(classifier, pruned.graph, prediction, trial)
+        return self.build_correction(retrained, ATTACKED_SHARE)
+
+    def _without_donors_if_large(self, graph: Graph) -> WholeGraphDefence:
+        if not self.n_donors or graph.n_nodes <= MAX_NODES_WITH_DONORS:
+            return self
+        log_decision(
+            f"donors: none are used, since the graph has {graph.n_nodes:,} nodes; the time to find those of "
+            "all nodes grows with the square of their number."
+        )
+        return replace(self, n_donors=0)
+
+
+def select_highest(scores: NDArray[np.float64], share: float) -> IntArray:
+    """Return the positions of a share of the scores, the highest ones; ties go to the lowest positions."""
+    return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
+
+
+def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
+    """Return two suspicion scores of every node: with doubtful edges counting most, and with all alike."""
+    state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
+    expected = np.exp(evidence.without_edges(nodes))
+    similar: Array = expected
+    if evidence.finder is not None:
+        search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
+        finder = DonorFinder(search, evidence.finder.n_donors)
+        similar = evidence.predictions[finder.find(nodes)].mean(axis=1)
+    embeddings = state.embeddings.features, state.embeddings.expected
+    inputs = state.graph, *embeddings, evidence.predictions, expected, similar
+    rows = state.graph.rows
+    is_edge = np.ones(len(rows.indices), bool)
+    # As seen from the first node: the probability of a random pair, if pairs and edges were equally frequent.
+    doubt = expit(-evidence.credibility.log_odds(rows.row_numbers, rows.indices, is_edge=is_edge))
+    return score_suspicion(*inputs, doubt), score_suspicion(*inputs)

@@ -1,0 +1,348 @@
+"""Donor laws on edge tables, each the twin of a law in :mod:`nodecopy.copying.donors`.
+
+A law is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
+fitted law has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows
+with cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nodecopy._core.checks import check_integer
+from nodecopy._core.estimator import Configurable
+from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
+from nodecopy.copying.distributions import SIMILARITY_UNITS
+from nodecopy.copying.model import warn_of_few_labels
+from nodecopy.edge_tables.engines import (
+    Engine,
+    check_ids,
+    check_unique_ids,
+    check_weights,
+    ibis,
+    select_columns,
+)
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED
+from nodecopy.io.columns import EDGE_COLUMNS, NODE_COLUMNS
+
+# Random draws inside an engine: Threefry as integer arithmetic on columns, with the bits of its NumPy twin.
+
+
+WORD_MASK = 2**32 - 1
+
+
+def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
+    """Return the table with 32 random bits in columns ``x`` and ``y`` for the counters (first, second)."""
+    schedule = (*key, key[0] ^ key[1] ^ PARITY)
+    table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
+    for number in range(N_ROUNDS):
+        # The alias makes each round a query of its own. In one query the expressions would double in size
+        # from round to round.
+        table = table.alias(f"round_{number}")
+        rotation = ROTATIONS[number % 8]
+        x = (table.x + table.y) & WORD_MASK
+        y = (((table.y << rotation) | (table.y >> (32 - rotation))) & WORD_MASK) ^ x
+        if number % 4 == 3:
+            injection = number // 4 + 1
+            x = (x + schedule[injection % 3]) & WORD_MASK
+            y = (y + (schedule[(injection + 1) % 3] + injection)) & WORD_MASK
+        table = table.mutate(x=x, y=y)
+    return table.alias(f"round_{N_ROUNDS}")
+
+
+def uniforms(table: Any, key: Key) -> Any:
+    """Return the table with the uniform number of the node in column ``number`` in column ``u``."""
+    table = threefry(table, key, table.number, table.number)
+    bits = (table.x >> 5) * 2**26 + (table.y >> 6)
+    return table.mutate(u=bits.cast("float64") / exact_literal(2.0**53)).drop("x", "y")
+
+
+def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
+    """Return the table with the coin of each pair of node numbers in the boolean column ``to_larger``."""
+    table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
+    return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
+
+
+def exact_literal(value: float) -> Any:
+    """Return a double as a quotient of integers, since engines parse decimal fractions differently."""
+    numerator, denominator = value.as_integer_ratio()
+    result = ibis.literal(numerator, "int64").cast("float64")
+    while denominator > 1:  # a power of two, so that every step is exact
+        step = min(denominator, 2**30)
+        result, denominator = result / ibis.literal(step, "int64").cast("float64"), denominator // step
+    return result
+
+
+LABEL_COLUMNS = {"id": NODE_COLUMNS["id"], "label": NODE_COLUMNS["label"]}
+PAIR_COLUMNS = {"node": NODE_COLUMNS["id"], "donor": ("donor", "neighbour", "neighbor")}
+LIST_COLUMNS = PAIR_COLUMNS | {"rank": ("rank", "place", "distance")}
+WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
+
+
+class FittedLaw(Protocol):
+    """A donor distribution on tables."""
+
+    def draw(self, key: Key, keep: float) -> Any:
+        """Return a table of id and donor; nodes that are their own donors may be missing."""
+
+
+class EdgeTableLaw(Protocol):
+    """A donor law on edge tables."""
+
+    def ids(self, engine: Engine) -> Any | None:
+        """Return a table of the node ids (column id) that the law adds to the graph; none by default."""
+        return None
+
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+        """Return the donor distribution of the nodes of an edge table."""
+
+
+@dataclass(eq=False)
+class SameLabelTable(Configurable, EdgeTableLaw):
+    """Draw donors uniformly from the nodes with the same label, as :class:`~nodecopy.copying.SameLabel`.
+
+    Parameters
+    ----------
+    labels
+        A table (Parquet or Ibis) of id and label. Nodes without a label (not listed, null, NaN, -1 or empty)
+        keep their neighbours; ids without edges are isolated nodes. As in files that are read into memory,
+        whole numbers below -1 are an error, and other values, such as fractions and dates, are names.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import EdgeTableCopying, SameLabelTable
+    >>> EdgeTableCopying(SameLabelTable("labels.parquet")).law
+    SameLabelTable(labels='labels.parquet')
+    """
+
+    labels: Any
+
+    def ids(self, engine: Engine) -> Any:
+        table = self._table(engine)
+        check_ids(table, ["id"], "labels of SameLabelTable", engine)
+        check_unique_ids(table, "labels of SameLabelTable", engine)
+        return table.select("id")
+
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+        labels = self._table(engine).cast({"id": nodes.id.type()})
+        members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
+        lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
+        n_labelled, n_nodes = (engine.row(t.aggregate(n=t.count()))["n"] for t in (lists.owners, nodes))
+        warn_of_few_labels(n_labelled, n_nodes)
+        return lists
+
+    def _table(self, engine: Engine) -> Any:
+        name = "labels of SameLabelTable"
+        return select_columns(engine.scan(self.labels), LABEL_COLUMNS, name, n_required=2)
+
+
+@dataclass(eq=False)
+class NearestNeighboursTable(Configurable, EdgeTableLaw):
+    """Draw donors uniformly from listed neighbours, as :class:`~nodecopy.copying.NearestNeighbours`.
+
+    Parameters
+    ----------
+    neighbours
+        A table (Parquet or Ibis) of node, donor and optionally rank (or distance), which orders the donors of
+        a node; without it they are ordered by number. A node that is not listed keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import EdgeTableCopying, NearestNeighboursTable
+    >>> EdgeTableCopying(NearestNeighboursTable("neighbours.parquet")).law
+    NearestNeighboursTable(neighbours='neighbours.parquet')
+    """
+
+    neighbours: Any
+
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+        name = "neighbours of NearestNeighboursTable"
+        table = select_columns(engine.scan(self.neighbours), LIST_COLUMNS, name, n_required=2)
+        rank = table["rank"].min() if "rank" in table.columns else ibis.literal(0)
+        pairs = _number_pairs(table.group_by("node", "donor").agg(rank=rank), nodes, engine, name)
+        members = pairs.select("rank", list="i", id="donor", number="j")
+        owners = pairs.select(list="i", id="node", number="i").distinct()
+        return _Lists.build(members, engine, owners)
+
+
+@dataclass(eq=False)
+class WeightedTable(Configurable, EdgeTableLaw):
+    """Draw donors in proportion to listed weights, as :class:`~nodecopy.copying.Weighted`.
+
+    Parameters
+    ----------
+    weights
+        A table (Parquet or Ibis) of node, donor and weight; a pair that is listed twice has the larger
+        weight. A node without a positive weight keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import EdgeTableCopying, WeightedTable
+    >>> EdgeTableCopying(WeightedTable("weights.parquet")).law
+    WeightedTable(weights='weights.parquet')
+    """
+
+    weights: Any
+
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+        name = "weights of WeightedTable"
+        table = select_columns(engine.scan(self.weights), WEIGHT_COLUMNS, name, n_required=3)
+        check_weights(table, name, engine)
+        table = table.filter(table.weight > 0)
+        table = table.group_by("node", "donor").agg(weight=table.weight.max())
+        return _Shares.build(_number_pairs(table, nodes, engine, name), nodes, engine)
+
+
+@dataclass(eq=False)
+class JaccardTable(Configurable, EdgeTableLaw):
+    """Draw donors in proportion to the Jaccard index of items, as :class:`~nodecopy.copying.Jaccard`.
+
+    Parameters
+    ----------
+    max_item_degree
+        Items (or neighbours) of more nodes than this are ignored, both as shared items and in the union; none
+        by default. An item of m nodes makes m^2 pairs: set a limit if popular items exhaust time or memory.
+    include_self, max_donors
+        As in :class:`~nodecopy.copying.Jaccard`.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
+    >>> EdgeTableCopying(JaccardTable(max_item_degree=1000)).law
+    JaccardTable(max_item_degree=1000, include_self=True, max_donors=None)
+    """
+
+    max_item_degree: int | None = None
+    include_self: bool = True
+    max_donors: int | None = None
+
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+        for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
+            if value is not None:
+                check_integer(value, f"{name} of JaccardTable", low=1)
+        entries = rows.select("source", item="target").distinct().join(nodes, [("source", "id")])
+        entries = entries.select("item", i="number")
+        if self.max_item_degree is not None:
+            counts = entries.group_by("item").agg(popularity=entries.count())
+            entries = entries.semi_join(counts.filter(counts.popularity <= self.max_item_degree), "item")
+        entries = engine.materialise(entries)
+        sizes = entries.group_by("i").agg(size=entries.count())
+        pairs = entries.join(entries.view().rename(j="i"), "item")
+        pairs = pairs.group_by("i", "j").agg(shared=pairs.count())
+        pairs = pairs.join(sizes, "i").join(sizes.view().rename(j="i", other="size"), "j")
+        index = pairs.shared.cast("float64") / (pairs["size"] + pairs.other - pairs.shared).cast("float64")
+        pairs = pairs.select("i", "j", weight=index)
+        if not self.include_self:
+            pairs = pairs.filter(pairs.i != pairs.j)
+        if self.max_donors is not None:
+            best_first = ibis.window(group_by="i", order_by=[ibis.desc("weight"), "j"])
+            pairs = pairs.mutate(rank=ibis.row_number().over(best_first))
+            pairs = pairs.filter(pairs.rank < self.max_donors).drop("rank")
+        pairs = pairs.join(nodes.rename(donor="id", j="number"), "j")
+        return _Shares.build(pairs, nodes, engine)
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """Lists: ``owners`` (id, number, list, size) draw uniformly from ``members`` (list, position, donor)."""
+
+    owners: Any
+    members: Any
+    engine: Engine
+
+    @classmethod
+    def build(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
+        """Build lists from members (list, id, number, rank), which own their lists by default."""
+        in_list = ibis.window(group_by="list", order_by=["rank", "number"])
+        members = members.mutate(position=ibis.row_number().over(in_list))
+        members = engine.materialise(members.mutate(size=members.count().over(ibis.window(group_by="list"))))
+        if owners is None:
+            owners = members
+        else:
+            owners = engine.materialise(owners.join(members.select("list", "size").distinct(), "list"))
+        members = members.select("list", "position", donor="id")
+        return cls(owners.select("id", "number", "list", "size"), members, engine)
+
+    def draw(self, key: Key, keep: float) -> Any:
+        owners = _draw_uniforms(self.owners, key, keep, self.engine)
+        position = ibis.least((owners.u * owners["size"]).floor(), owners["size"] - 1)
+        owners = owners.select("id", "list", position=position.cast(self.members.position.type()))
+        return owners.join(self.members, ["list", "position"]).select("id", "donor")
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Rows of probabilities: the donor of a node is in its row of ``shares`` with ``low <= u < high``."""
+
+    nodes: Any
+    shares: Any
+    engine: Engine
+
+    @classmethod
+    def build(cls, pairs: Any, nodes: Any, engine: Engine) -> _Shares:
+        """Build shares from pairs (i, j, donor, weight) with positive weights."""
+        in_row = ibis.window(group_by="i")
+        value = pairs.weight.cast("float64")
+        largest = exact_literal(float(SIMILARITY_UNITS))
+        pairs = pairs.mutate(units=((value / value.max().over(in_row)) * largest).ceil().cast("int64"))
+        up_to_donor = ibis.cumulative_window(group_by="i", order_by="j")
+        sums = pairs.mutate(
+            sum=pairs.units.sum().over(up_to_donor).cast("int64"),
+            total=pairs.units.sum().over(in_row).cast("int64"),
+        )
+        total = sums.total.cast("float64")
+        low, high = (sums["sum"] - sums.units).cast("float64") / total, sums["sum"].cast("float64") / total
+        shares = sums.select(number="i", donor="donor", low=low, high=high, last=sums["sum"] == sums.total)
+        return cls(nodes, engine.materialise(shares), engine)
+
+    def draw(self, key: Key, keep: float) -> Any:
+        pairs = _draw_uniforms(self.nodes, key, keep, self.engine).join(self.shares, "number")
+        is_donor = (pairs.low <= pairs.u) & ((pairs.u < pairs.high) | pairs.last)
+        return pairs.filter(is_donor).select("id", "donor")
+
+
+def _is_labelled(labels: Any, engine: Engine) -> Any:
+    """Return the condition that a row has a label."""
+    label, kind = labels.label, labels.label.type()
+    is_labelled = label.notnull()
+    if kind.is_string():
+        return is_labelled & (label != "")
+    if kind.is_floating():
+        is_labelled &= ~label.isnan()
+        names = labels.filter(is_labelled & (label.isinf() | (label != label.floor())))
+        if engine.row(names.aggregate(n=names.count()))["n"]:
+            return is_labelled
+    elif not kind.is_signed_integer():
+        return is_labelled
+    wrong = labels.filter(is_labelled & (label < UNLABELLED))
+    lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
+    if lowest is not None:
+        raise InputError(f"labels of SameLabelTable must be -1 (unlabelled) or larger; got {lowest}.")
+    return is_labelled & (label != UNLABELLED)
+
+
+def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
+    """Return the nodes that are not their own donors, with a rescaled uniform number in column u."""
+    nodes = engine.stage(uniforms(nodes, key))
+    if keep == 0.0:
+        return nodes
+    nodes = nodes.filter(nodes.u >= exact_literal(keep))
+    return nodes.mutate(u=(nodes.u - exact_literal(keep)) / exact_literal(1.0 - keep))
+
+
+def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
+    """Return pairs of node and donor with their numbers i and j; ids that are no nodes are an error."""
+    check_ids(table, ["node", "donor"], name, engine)
+    if table.node.type().is_string() != nodes.id.type().is_string():
+        raise InputError(
+            f"{name} must hold ids like those of the edges, {nodes.id.type()}; got {table.node.type()}."
+        )
+    pairs = table.left_join(nodes.rename(match="id", i="number"), [("node", "match")]).drop("match")
+    pairs = pairs.left_join(nodes.rename(match="id", j="number"), [("donor", "match")]).drop("match")
+    pairs = engine.materialise(pairs)
+    n_unknown = engine.row(pairs.aggregate(n=(pairs.i.isnull() | pairs.j.isnull()).sum()))["n"]
+    if n_unknown:
+        raise InputError(f"{name} must name nodes of the graph; {n_unknown} rows name others.")
+    return pairs.cast({"node": nodes.id.type(), "donor": nodes.id.type()})

@@ -1,0 +1,222 @@
+"""Node copying on edge tables: donors JOIN edges ON donor = source."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, type_name
+from nodecopy._core.estimator import Configurable
+from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
+from nodecopy.edge_tables.donors import EdgeTableLaw, FittedLaw, flip_coins
+from nodecopy.edge_tables.engines import Engine, check_ids, check_weights, ibis, select_columns
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.io.columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
+
+MAX_NODES = 2**32
+"""Node numbers are counters of Threefry, which have 32 bits."""
+
+
+class EdgeTableCopying(Configurable):
+    """Sample edge tables inside an engine; the same seed gives the edges of :class:`.NodeCopying`.
+
+    Parameters
+    ----------
+    law
+        :class:`.SameLabelTable`, :class:`.NearestNeighboursTable`, :class:`.WeightedTable`,
+        :class:`.JaccardTable`, or any object with their methods.
+    keep, symmetrise
+        As in :class:`~nodecopy.copying.NodeCopying`.
+
+    Attributes
+    ----------
+    nodes_
+        Table of id and number: nodes are numbered from 0 in ascending order of their ids, strings in the
+        order of code points. Draws depend on seed, sample and this number alone.
+    n_nodes_
+        Number of nodes.
+
+    Examples
+    --------
+    >>> model = EdgeTableCopying(SameLabelTable("labels.parquet"))  # doctest: +SKIP
+    >>> with DuckDB(memory="1GB") as engine:  # doctest: +SKIP
+    ...     model.fit("edges.parquet", engine=engine).write("sample.parquet", rng=7)
+    """
+
+    nodes_: Any
+    n_nodes_: int
+
+    def __init__(self, law: EdgeTableLaw, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
+        self.law = law
+        self.keep = keep
+        self.symmetrise = symmetrise
+
+    def fit(
+        self,
+        edges: Any,
+        *,
+        engine: Engine,
+        directed: bool = False,
+        interactions: bool = False,
+        nodes: Any = None,
+        distinct: bool = False,
+    ) -> EdgeTableCopying:
+        """Check an edge table, number its nodes and fit the law.
+
+        Parameters
+        ----------
+        edges
+            Parquet or an Ibis table (of the engine, or ``ibis.memtable``) of source, target and optionally
+            weight. An undirected edge may be listed in one direction or both; a pair that is listed twice
+            has the larger weight.
+        engine
+            The engine that computes everything; it must stay open while the model is used.
+        directed
+            Whether edges are directed; not by default.
+        interactions
+            Whether the table holds users and items: users are copied, items are not nodes.
+        nodes
+            A table of all node ids, if some nodes have no edges.
+        distinct
+            Set it if no directed edge is listed twice, to save a pass over the edges.
+        """
+        self._keep = check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
+        check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
+        check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
+        if not hasattr(self.law, "ids"):
+            raise InputError(
+                "law of EdgeTableCopying must be a law on tables, such as SameLabelTable; "
+                f"got {type_name(self.law)}."
+            )
+        self._rule = None if directed or interactions else self.symmetrise
+        self._engine, self._interactions = engine, interactions
+        columns = INTERACTION_COLUMNS if interactions else EDGE_COLUMNS
+        self._names = dict(zip(EDGE_COLUMNS, columns, strict=False))
+        roles = {role: columns[name] for role, name in self._names.items()}
+
+        table = select_columns(engine.scan(edges), roles, "edges", n_required=2)
+        check_ids(table, ["source", "target"], "edges", engine)
+        check_weights(table, "edges", engine)
+        self.weighted = "weight" in table.columns
+        listed = [table.select(id="source")] + ([] if interactions else [table.select(id="target")])
+        if nodes is not None:
+            roles = {"id": NODE_COLUMNS["id"]}
+            listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
+            check_ids(listed[-1], ["id"], "nodes", engine)
+        ids_of_law = self.law.ids(engine)
+        listed += [] if ids_of_law is None else [ids_of_law]
+        id_type = self._narrowest_type(listed)
+        rows = table.cast({"source": id_type} | ({} if interactions else {"target": id_type}))
+        is_edge = rows.weight > 0 if self.weighted else ibis.literal(True)
+        if self._rule is not None:
+            is_edge &= rows.source != rows.target
+            all_rows, rows = rows, rows.filter(is_edge)
+            rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
+            rows = engine.materialise_distinct(rows)
+            # Sources of sorted edges need little memory; nodes of dropped rows are added.
+            dropped = all_rows.filter(~is_edge)
+            listed[:2] = [rows.select(id="source"), dropped.select(id="source"), dropped.select(id="target")]
+        else:
+            rows = rows.filter(is_edge)
+            rows = rows if distinct else engine.materialise_distinct(rows)
+        self._number_nodes([ids.cast({"id": id_type}) for ids in listed])
+        self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
+        return self
+
+    def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> Any:
+        """Return a table of node and donor, with the donors of :meth:`.NodeCopying.draw_donors`."""
+        donors = self._donors(self._key(rng, sample)).select("node", "donor")
+        return donors.cast({"node": self._id_type, "donor": self._id_type})
+
+    def sample(self, *, rng: Rng = None, sample: int = 0) -> Any:
+        """Return a sample as an Ibis table of source, target and, if weighted, weight, in no order.
+
+        Interactions have columns user, item and, if weighted, rating. Each undirected edge is listed once,
+        from the smaller id to the larger.
+
+        Donors are drawn at once. Edges are computed when the table is used, except undirected edges with ids
+        below 2^31 in DuckDB: they are computed at once, in a scratch file that stays until the engine is
+        closed.
+        """
+        key = self._key(rng, sample)
+        return self._copy_rows(self._engine.materialise(self._donors(key)), key)
+
+    def write(self, path: str | os.PathLike[str], *, rng: Rng = None, sample: int = 0) -> None:
+        """Write :meth:`sample` as Parquet: a file with DuckDB, a folder of files with Spark.
+
+        The output is written as a whole or not at all, and never over an edge table that was read.
+        """
+        self._check_fitted()
+        with self._engine.temporary_tables():
+            self._engine.write(self.sample(rng=rng, sample=sample), path)
+
+    def _narrowest_type(self, tables: list[Any]) -> Any:
+        """Return the smallest type that holds all ids: joins and unions of smaller numbers are faster."""
+        kinds = {table.id.type().is_string() for table in tables}
+        if len(kinds) > 1:
+            raise InputError("ids must be integers in all tables or strings in all tables; got both.")
+        self._id_type = tables[0].id.type()
+        if kinds == {True}:
+            return self._id_type
+        limits = [self._engine.row(ids.aggregate(low=ids.id.min(), high=ids.id.max())) for ids in tables]
+        values = [value for row in limits for value in row.values() if value is not None]
+        for bits in (32, 64):
+            if all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in values):
+                return f"int{bits}"
+        return "uint64"
+
+    def _number_nodes(self, tables: list[Any]) -> None:
+        ids = self._engine.materialise(
+            ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
+        )
+        limits = self._engine.row(ids.aggregate(n=ids.count(), low=ids.id.min(), high=ids.id.max()))
+        self.n_nodes_ = int(limits["n"])
+        if self.n_nodes_ >= MAX_NODES:
+            raise InputError(f"a graph must have fewer than 2**32 nodes; got {self.n_nodes_}.")
+        if (limits["low"], limits["high"]) == (0, limits["n"] - 1):
+            self.nodes_ = ids.mutate(number=ids.id.cast("int64"))
+        else:
+            self.nodes_ = self._engine.materialise(
+                ids.mutate(number=ibis.row_number().over(order_by=ids.id).cast("int64"))
+            )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_fitted"):
+            raise NotFittedError(
+                "this EdgeTableCopying is not fitted yet: call fit(edges, engine=...) first."
+            )
+
+    def _key(self, rng: Rng, sample: int) -> Key:
+        self._check_fitted()
+        check_integer(sample, "sample", low=0)
+        return sample_key(seed_sequence(rng), sample)
+
+    def _donors(self, key: Key) -> Any:
+        """Return a table of node, number and donor."""
+        nodes = self.nodes_.rename(node="id")
+        if self._keep == 1.0:
+            return nodes.mutate(donor=nodes.node)
+        fitted: FittedLaw = self._fitted
+        chosen = nodes.left_join(fitted.draw(key, self._keep), [("node", "id")])
+        return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
+
+    def _copy_rows(self, donors: Any, key: Key) -> Any:
+        """Return T(A, zeta) for a table of donors, with ids of the type of the input."""
+        weight = ["weight"] if self.weighted else []
+        copied = donors.join(self._rows, [("donor", "source")])
+        if self._rule == "one-endpoint":
+            targets = self.nodes_.rename(target="id", other="number")
+            copied = copied.select("node", "number", "target", *weight).join(targets, "target")
+            copied = copied.filter(copied.number != copied.other)
+            copied = self._engine.stage(flip_coins(copied, key, copied.number, copied.other))
+            copied = copied.filter(copied.to_larger == (copied.number > copied.other))
+        copied = copied.select("target", *weight, source="node")
+        if self._rule is not None:
+            copied = copied.filter(copied.source != copied.target)
+            ends = copied.source, copied.target
+            copied = copied.select(*weight, source=ibis.least(*ends), target=ibis.greatest(*ends))
+            copied = self._engine.distinct(copied)
+        copied = copied.cast(
+            {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
+        )
+        return copied.select(**{self._names[role]: role for role in ("source", "target", *weight)})

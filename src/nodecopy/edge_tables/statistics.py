@@ -1,0 +1,127 @@
+"""Statistics of edge tables, from counts inside an engine.
+
+Only histograms and counts leave the engine. :mod:`nodecopy.metrics.structure` turns them into statistics, so
+that those of a graph in memory and of its edge table are equal bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from nodecopy._core.checks import check_type
+from nodecopy.edge_tables.engines import Engine, ibis
+from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
+
+
+def edge_table_statistics(
+    edges: Any, *, engine: Engine, nodes: Any = None, directed: bool = False, observed: Any = None
+) -> Statistics:
+    """Return statistics of an edge table, equal to those of the same names in :func:`.statistics`.
+
+    Parameters
+    ----------
+    edges
+        Parquet or an Ibis table of source and target. Undirected edges may be listed once or in both
+        directions.
+    engine
+        The engine that counts.
+    nodes
+        A table of id and optionally label. By default the nodes are those with edges.
+    directed
+        Whether edges are directed, not by default; components ignore directions.
+    observed
+        Another edge table; adds ``edge_overlap``, the share of its edges that are in ``edges``.
+
+    Returns
+    -------
+    dict
+        ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and,
+        with ``observed``, ``edge_overlap``.
+
+    Examples
+    --------
+    >>> with DuckDB() as engine:  # doctest: +SKIP
+    ...     edge_table_statistics("sample.parquet", engine=engine, observed="edges.parquet")["edge_overlap"]
+    """
+    check_type(engine, Engine, "engine", "an engine, such as DuckDB()")
+    entries = _entries(engine.scan(edges), directed, engine)
+    ends = entries.select(id="source").union(entries.select(id="target"))
+    table = ends.distinct() if nodes is None else engine.scan(nodes)
+    ids = engine.materialise(table.select("id").distinct())
+    histogram = _degree_histogram(entries, ids, engine)
+    n_entries = sum(degree * count for degree, count in histogram)
+    values: Statistics = {
+        "n_nodes": sum(count for _, count in histogram),
+        "n_edges": n_entries if directed else n_entries // 2,
+    }
+    values |= summarise_degrees(histogram)
+    values |= (
+        _label_statistics(entries, table, engine)
+        if "label" in table.columns
+        else dict.fromkeys(LABEL_NAMES, math.nan)
+    )
+    values |= _component_statistics(entries, ids, engine)
+    if observed is not None:
+        others = _entries(engine.scan(observed), directed, engine)
+        common = entries.semi_join(others, ["source", "target"])
+        n_common, n_others = (engine.row(part.aggregate(n=part.count()))["n"] for part in (common, others))
+        values["edge_overlap"] = n_common / n_others if n_others else math.nan
+    return values
+
+
+def _entries(table: Any, directed: bool, engine: Engine) -> Any:
+    """Return the stored entries of the adjacency: both directions of undirected edges, without self-loops."""
+    pairs = table.select("source", "target")
+    if not directed:
+        pairs = pairs.filter(pairs.source != pairs.target)
+        pairs = pairs.union(pairs.select(source="target", target="source"))
+    return engine.materialise_distinct(pairs)
+
+
+def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int, int]]:
+    degrees = entries.group_by("source").agg(degree=entries.count())
+    every = ids.left_join(degrees, [("id", "source")]).select(degree=degrees.degree.fill_null(0))
+    histogram = every.group_by("degree").agg(number=every.count())
+    return sorted((int(row["degree"]), int(row["number"])) for row in engine.rows(histogram))
+
+
+def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
+    unknown = "" if nodes.label.type().is_string() else -1
+    labels = nodes.filter(nodes.label.notnull() & (nodes.label != unknown)).select("id", "label")
+    sizes = labels.group_by("label").agg(size=labels.count())
+    first, second = labels.rename(source="id"), labels.rename(target="id", other="label")
+    joined = entries.join(first, "source").join(second, "target")
+    counts = joined.group_by("label").agg(labelled=joined.count(), same=(joined.label == joined.other).sum())
+    # Ordered by label, since the last statistic is a sum of fractions.
+    table = sorted(engine.rows(sizes.left_join(counts, "label")), key=lambda row: row["label"])
+    if not table:
+        return dict.fromkeys(LABEL_NAMES, math.nan)
+    same, labelled, size = (
+        np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "labelled", "size")
+    )
+    return summarise_label_counts(same, labelled, size)
+
+
+def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
+    """Count components: nodes take the smallest name among neighbours, then its name, until no change."""
+    both = entries.union(entries.select(source="target", target="source"))
+    names = engine.materialise(ids.select("id", name="id"))
+    while True:
+        around = both.join(names, [("target", "id")]).group_by("source").agg(least=ibis._.name.min())
+        lower = names.left_join(around, [("id", "source")])
+        lower = lower.select(
+            "id", old="name", name=ibis.least(lower.name, ibis.coalesce(lower.least, lower.name))
+        )
+        lower = engine.materialise(lower)
+        further = lower.select(match="id", further="name")
+        jumped = lower.join(further, [("name", "match")])
+        names = engine.materialise(jumped.select("id", "old", name="further"))
+        if engine.row(names.aggregate(changed=(names.name != names.old).sum().fill_null(0)))["changed"] == 0:
+            break
+        names = names.select("id", "name")
+    sizes = names.group_by("name").agg(size=names.count())
+    counts = engine.row(sizes.aggregate(number=sizes.count(), largest=sizes["size"].max().fill_null(0)))
+    return {"n_components": int(counts["number"]), "largest_component": int(counts["largest"])}

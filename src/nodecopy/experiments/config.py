@@ -1,0 +1,313 @@
+"""Experiments as TOML files; those of the paper's tables come with the package (``configs/``).
+
+Everything is checked when a file is read, so that a misspelt setting is reported before anything is
+computed: :mod:`.sections` reads sections, the task its own ones (``tasks/``), and :mod:`.assembly` compares
+settings with the parameters of classes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.imports import check_name, import_by_name
+from nodecopy._core.messages import Hint
+from nodecopy.errors import InputError
+from nodecopy.experiments import tasks
+from nodecopy.experiments.data import separate_file_datasets
+from nodecopy.experiments.sections import (
+    check_keys,
+    expand_budgets,
+    make_list_reader,
+    read_mapping,
+    read_name,
+    read_section,
+    read_text,
+)
+from nodecopy.experiments.spec import (
+    CellKey,
+    Experiment,
+    Method,
+    Published,
+    Timing,
+    check_family,
+    check_settings,
+    merge_settings,
+)
+from nodecopy.experiments.tasks.base import Task
+
+# The setting of MKL under which the bits of a trial do not depend on what is trained together.
+
+
+SAME_BITS = {"MKL_CBWR": "AVX2,STRICT"}
+"""Makes products of matrices by MKL independent of their place in memory, to the last bit. Other libraries,
+as on ARM, agree to rounding."""
+
+
+def set_same_bits() -> None:
+    """Set the variables of :data:`SAME_BITS` that the user has not set, unless torch is already imported.
+
+    They have an effect only before.
+    """
+    if "torch" not in sys.modules:
+        os.environ.update(SAME_BITS | os.environ)
+
+
+PACKAGE = __name__.partition(".")[0]
+SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
+"""Keys and sections of a file besides those that its task reads."""
+MAX_DEPTH = 50
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the experiments that come with the package."""
+    paths = (Path(file.name) for file in (files("nodecopy.experiments") / "configs").iterdir())
+    return tuple(sorted(path.stem for path in paths if path.suffix == ".toml"))
+
+
+def load(source: str | Path, *, trust: bool = True) -> Experiment:
+    """Read an experiment: one of :func:`names`, or the path of a TOML file like theirs.
+
+    Without ``trust``, a file that names classes outside this package is an error: their code would be run.
+
+    >>> load("table2").task.labels
+    (5, 10, 20)
+    """
+    path = Path(source)
+    if path.suffix != ".toml":
+        return parse(_read_packaged(str(source)), str(source))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} must be a TOML file that can be read; {error}.") from error
+    return parse(text, path.stem, path.parent, trust=trust)
+
+
+def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
+    """Check the text of a TOML file and make an experiment of it; errors say where in the file.
+
+    Paths in the file are relative to ``folder``; ``trust`` is that of :func:`load`.
+    """
+    set_same_bits()  # before the classes are imported, and torch with them
+    read_name(name, "name of an experiment's file")
+    file = f"{name}.toml"
+    content, own_datasets = separate_file_datasets(_decode(text, file), folder)
+    content = _extend(content)
+    if not trust:
+        _check_classes(content, file)
+    if "task" not in content:
+        check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
+    task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
+    check_keys(content, file, (*SECTIONS, *task_class.sections), ("title", "protocol", "methods"))
+    task = task_class.read(content, own_datasets=own_datasets)
+    methods = _read_methods(content["methods"], task, file)
+    method_names = [method.name for method in methods]
+    return Experiment(
+        name,
+        read_text(content["title"], f"title of {file}"),
+        task,
+        methods,
+        _read_published(content.get("published", {}), task, method_names),
+        task.trials,
+        make_list_reader(read_text)(content["notes"], f"notes of {file}") if "notes" in content else (),
+        _read_timing(content["seconds"], task, method_names) if "seconds" in content else None,
+    )
+
+
+def _check_classes(value: Any, file: str) -> None:
+    """Raise an error if a class of another package is named, before it is imported."""
+    if isinstance(value, Mapping):
+        path = value.get("class")
+        if isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
+            raise InputError(
+                f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run.",
+                Hint("If you trust the file, use {}.", trust=True),
+            )
+    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        _check_classes(part, file)
+
+
+def _decode(text: str, file: str) -> dict[str, Any]:
+    """Return the content of TOML whose numbers are finite."""
+
+    def read_float(digits: str) -> float:
+        return check_real(float(digits), f"number {digits} of {file}")
+
+    try:
+        content = tomllib.loads(text, parse_float=read_float)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:  # integers of 5,000 digits, and deep nesting
+        raise InputError(f"{file} must be valid TOML; {error}.") from error
+    _check_depth(content, file)
+    return content
+
+
+def _check_depth(content: dict[str, Any], file: str) -> None:
+    """Raise an error if tables and lists are nested so deeply that functions cannot follow them."""
+    level: list[Any] = [content]
+    for _ in range(MAX_DEPTH):
+        children = [child for part in level for child in (part.values() if isinstance(part, dict) else part)]
+        level = [child for child in children if isinstance(child, (dict, list))]
+        if not level:
+            return
+    raise InputError(f"{file} must have at most {MAX_DEPTH} tables and lists in one another; it has more.")
+
+
+def _extend(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a file together with what it takes from its ``base``.
+
+    Single keys of [protocol] are taken, other sections as a whole. An empty [methods.x] or [attacks.x] is
+    that of the base, and so is a [methods.x] that only says where the method runs. Title, notes, published
+    numbers and seconds are never taken, nor what is said of datasets that the file does not have.
+    """
+    if "attacks" in content:
+        content = content | {"attacks": expand_budgets(content["attacks"])}
+    if "base" not in content:
+        return content
+    base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
+    if content.get("task", base["task"]) != base["task"]:
+        raise InputError(
+            f"task must be {base['task']!r}, that of the base {content['base']}; got {content['task']!r}. "
+            "Leave it out, or choose another base."
+        )
+    protocol = read_mapping(content.get("protocol", {}), "[protocol]")
+    base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
+    whole = {**base, **content, "protocol": base["protocol"] | protocol}
+    del whole["base"]
+    for part in base.keys() - {"task", "protocol"}:
+        entries, inherited = read_mapping(whole[part], f"[{part}]"), base[part]
+        whole[part] = {
+            name: inherited[check_name(name, inherited, f"an empty section of [{part}]")] | entry
+            if _is_inherited(entry)
+            else entry
+            for name, entry in entries.items()
+        }
+    # A method of the base is compared only with methods that are here.
+    given = content.get("methods", {name: {} for name in base["methods"]})
+    for name, method in whole["methods"].items():
+        if _is_inherited(given[name]) and "gain_over" in method:
+            others = [other for other in method["gain_over"] if other in whole["methods"]]
+            rest = {key: value for key, value in method.items() if key != "gain_over"}
+            whole["methods"][name] = rest | ({"gain_over": others} if others else {})
+    return whole
+
+
+def _is_inherited(section: Any) -> bool:
+    """Return whether a section is that of the base: it is empty, or only says where a method runs."""
+    return isinstance(section, dict) and section.keys() <= {"datasets", "conditions"}
+
+
+def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
+    """Return what an experiment passes on to others with such datasets."""
+    datasets = datasets if isinstance(datasets, list) else []
+    protocol, methods = dict(base["protocol"]), {}
+    if "largest_component" in protocol:
+        protocol["largest_component"] = [name for name in protocol["largest_component"] if name in datasets]
+    for name, method in base["methods"].items():
+        only = [dataset for dataset in method.get("datasets", datasets) if dataset in datasets]
+        if only:
+            on = {
+                dataset: settings for dataset, settings in method.get("on", {}).items() if dataset in datasets
+            }
+            methods[name] = method | {"on": on} | ({"datasets": only} if "datasets" in method else {})
+    own = ("title", "notes", "published", "seconds")
+    return {key: value for key, value in base.items() if key not in own} | {
+        "protocol": protocol,
+        "methods": methods,
+    }
+
+
+def _read_packaged(source: str) -> str:
+    """Return the text of an experiment that comes with the package."""
+    name = check_name(source, names(), "an experiment that is not a .toml file")
+    return (files("nodecopy.experiments") / "configs" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
+    methods = []
+    for name, content in read_mapping(section, "[methods]").items():
+        where = f"[methods.{read_name(name, 'name of a method')}]"
+        for key in task.unused_keys:
+            if key in read_mapping(content, where):
+                raise InputError(f"{key} of {where} must be left out: this task has no use for it.")
+        method = read_section(Method, content, where, name=name)
+        for key in ("datasets", "on"):
+            for dataset in getattr(method, key):
+                check_name(dataset, task.datasets, f"{key} of {where}")
+        for condition, values in method.conditions.items():
+            check_name(condition, task.conditions[0], f"a key of conditions of {where}")
+            allowed = sorted({entry[condition] for entry in task.conditions})
+            if not isinstance(values, list) or not values or any(value not in allowed for value in values):
+                listed = ", ".join(map(str, allowed))
+                raise InputError(
+                    f"{condition} of conditions of {where} must be some of {listed}; got {values}."
+                )
+        for dataset, settings in method.on.items():
+            read_mapping(settings, f"on.{dataset} of {where}")
+        if method.path:
+            check_family(method.path, task.family_methods, task.family, where)
+            for dataset, choice in product(["", *method.on], method.search or ({},)):
+                settings = merge_settings(method.settings_on(dataset), choice)
+                check_settings(method.path, settings, where, task.allowed_uses)
+        methods.append(method)
+    if not methods:
+        raise InputError(f"[methods] of {file} must have a method; it is empty.")
+    runnable = [method.name for method in methods if method.path]
+    for method in methods:
+        for other in method.gain_over:
+            others = [name for name in runnable if name != method.name]
+            check_name(other, others, f"gain_over of [methods.{method.name}]")
+    for key in ("reference", "verdict_of"):
+        if name := getattr(task, key):
+            check_name(name, runnable, f"{key} of [protocol]")
+    return tuple(methods)
+
+
+def _read_published(section: Any, task: Task, methods: Iterable[str]) -> dict[CellKey, Published]:
+    published = {}
+    for dataset, rows in read_mapping(section, "[published]").items():
+        check_name(dataset, task.datasets, "dataset of [published]")
+        for method, entries in read_mapping(rows, f"[published.{dataset}]").items():
+            where = f"{method} of [published.{dataset}]"
+            check_name(method, methods, f"method of [published.{dataset}]")
+            if not isinstance(entries, list) or len(entries) != len(task.columns):
+                allowed = f"one entry per column, {len(task.columns)} in all"
+                raise InputError(f"{where} must hold {allowed}; got {entries!r}.")
+            for column, entry in zip(task.columns, entries, strict=True):
+                if entry != "-":  # nothing was printed
+                    published[dataset, column, method] = task.read_published(entry, where)
+    return published
+
+
+def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
+    """Read [seconds]: keys other than ``over``, ``trials`` and ``published`` are conditions of the column."""
+    where = "[seconds]"
+    content = read_mapping(section, where)
+    conditions = dict(task.columns[0].conditions)
+    keys = ("over", "trials", "published", *conditions)
+    check_keys(content, where, keys, keys)
+    columns = task.columns
+    for key in conditions:
+        allowed = list(dict.fromkeys(str(dict(column.conditions)[key]) for column in task.columns))
+        if str(content[key]) not in allowed:
+            raise InputError(f"{key} of {where} must be one of {', '.join(allowed)}; got {content[key]}.")
+        columns = tuple(column for column in columns if dict(column.conditions)[key] == content[key])
+    return Timing(
+        check_name(content["over"], methods, f"over of {where}"),
+        columns[0],
+        check_integer(content["trials"], f"trials of {where}", low=1),
+        {
+            check_name(name, methods, f"published of {where}"): check_real(
+                number, f"{name} of {where}", low=0.0
+            )
+            for name, number in read_mapping(content["published"], f"published of {where}").items()
+        },
+    )

@@ -1,0 +1,226 @@
+"""The task ``attack``: accuracy at targets of an attack on the graph, the same targets for every method.
+
+A graph without features gets the identity matrix as features. An attack may take longer than
+everything that is trained afterwards, so its flips are stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.random import child
+from nodecopy.errors import InputError
+from nodecopy.experiments.sections import (
+    key,
+    make_choice_reader,
+    make_list_reader,
+    read_budget,
+    read_class,
+    read_count,
+    read_flag,
+    read_mapping,
+    read_name,
+    read_section,
+    read_text,
+)
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    TrialSeeds,
+    check_family,
+    check_settings,
+    digest,
+    instantiate,
+    use_public_names,
+)
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.classify import NodeTask, make_classifier
+from nodecopy.graph import Graph
+from nodecopy.metrics.classification import accuracy, area_under_roc, scores
+
+LOG = logging.getLogger(__name__)
+SCORES = {
+    "accuracy": "",
+    "others": "others",
+    "auc": "detection",
+    "top precision": "precision at the top",
+    "precision": "precision",
+    "recall": "recall",
+}
+"""Scores and their headings; those after ``others`` are of methods that look for the targets themselves."""
+
+
+@dataclass(frozen=True)
+class AttackSpec:
+    """A section ``[attacks.x]``; without a class, nothing is attacked.
+
+    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack.
+    """
+
+    name: str
+    title: str = key(read_text)
+    path: str = key(read_class, "class", default="")
+    settings: Mapping[str, Any] = key(read_mapping, default_factory=dict)
+    budget: int | float | str | None = key(read_budget, default=None)
+
+
+def _read_attack(name: str, section: Any) -> AttackSpec:
+    where = f"[attacks.{read_name(name, 'name of an attack')}]"
+    attack = read_section(AttackSpec, section, where, name=name)
+    if attack.path:
+        check_family(attack.path, ("attack",), "an attack", where)
+        check_settings(attack.path, attack.settings, where)
+    elif attack.budget is not None:
+        raise InputError(f"budget of {where} must be left out without a class; got {attack.budget!r}.")
+    return attack
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackTask(NodeTask):
+    """Classification of ``n_targets`` test nodes after they were attacked.
+
+    Methods know the targets, or predict all test nodes without knowing (``known_targets`` false).
+    """
+
+    n_targets: int = key(read_count)
+    known_targets: bool = key(read_flag, default=True)
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=("accuracy",))
+    attacks: tuple[AttackSpec, ...] = ()
+
+    sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")
+    filters: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
+
+    @classmethod
+    def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
+        """Read [protocol] and [attacks], and check them."""
+        given = read_mapping(sections.get("attacks", {}), "[attacks]")
+        if not given:
+            raise InputError("[attacks] must have an attack; it is empty.")
+        attacks = tuple(_read_attack(name, section) for name, section in given.items())
+        return super().read(sections, attacks=attacks, **others)
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        pairs = product(self.labels, self.attacks)
+        return tuple({"labels": labels, "attack": attack.name} for labels, attack in pairs)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One column for each number of labels, attack and score; several scores make a table per attack."""
+        columns = []
+        for labels, attack, score in product(self.labels, self.attacks, self.scores):
+            heading = [attack.title]
+            heading += [f"{labels} labels"] if len(self.labels) > 1 else []
+            heading += [SCORES[score]] if len(self.scores) > 1 and SCORES[score] else []
+            places = (("labels", labels), ("attack", attack.name))
+            part = attack.name if len(self.scores) > 1 else ""
+            columns.append(Column(score, places, ", ".join(heading), part=part))
+        return tuple(columns)
+
+    def find_attack(self, cell: Cell) -> AttackSpec:
+        """Return the attack of a cell."""
+        return next(attack for attack in self.attacks if attack.name == cell.conditions["attack"])
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        attack = self.find_attack(cell)
+        parts = use_public_names({"class": attack.path, "settings": attack.settings})
+        return super().protocol(cell) | {
+            "attack": parts,
+            "budget": attack.budget,
+            "n_targets": self.n_targets,
+        }
+
+    def fingerprint_extras(self) -> dict[str, Any]:
+        return {"known_targets": self.known_targets}
+
+    def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
+        *folders, _ = cell.folders
+        home = f"seed-{cell.seed}-{digest(self.protocol(cell))}"
+        return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
+
+    def draw_targets(self, cell: Cell, trial: int) -> NDArray[np.int64]:
+        """Return the targets of a trial, test nodes that have neighbours."""
+        test = self.split(cell, trial).test
+        candidates = test[self.load(cell).degrees[test] > 0]
+        if len(candidates) < self.n_targets:
+            allowed = f"at most the test nodes that have neighbours, {len(candidates)}"
+            raise InputError(f"n_targets of [protocol] must be {allowed}; got {self.n_targets}.")
+        draws = np.random.default_rng(child(cell.trial_seed(trial), TrialSeeds.TARGETS))
+        return np.sort(draws.choice(candidates, self.n_targets, replace=False))
+
+    def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
+        """Return the graph of a trial after the attack, whose flips are read from the store or written to it.
+
+        A file of flips that cannot be read, or that has flips of another graph, counts as missing.
+        """
+        from nodecopy.attacks import Perturbation
+
+        graph, attack = self.load_with_features(cell), self.find_attack(cell)
+        if not attack.path:
+            return graph
+        targets, path = self.draw_targets(cell, trial), store.folder / self.shared_files(cell, trial)[0]
+        if path.exists():
+            try:
+                stored = Perturbation.load(path)
+                if np.array_equal(stored.targets, targets):
+                    return stored.apply(graph)
+                reason: Any = "it has other targets"
+            except (InputError, OSError) as error:
+                reason = error
+            LOG.warning("%s is damaged and is drawn again: %s", path, reason)
+        attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
+        seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
+        perturbation: Perturbation = attacker.attack(
+            graph, targets, budget=attack.budget, train=train, rng=seed
+        )
+        perturbation.save(path)
+        return perturbation.apply(graph)
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the scores at the targets; if these are unknown, also those at the other test nodes."""
+        classifier = make_classifier(cell, device)
+        from nodecopy.defend import correct_trials
+
+        targets = [self.draw_targets(cell, trial) for trial in trials]
+        graphs = [self.attack_graph(cell, trial, store, device) for trial in trials]
+        nodes = targets if self.known_targets else [self.split(cell, trial).test for trial in trials]
+        start = time.perf_counter()
+        predictions = correct_trials(classifier, self.make_trials(cell, trials, graphs), nodes)
+        seconds = (time.perf_counter() - start) / len(trials)
+        labels = self.get_class_codes(cell)
+        for trial, prediction, scored_nodes, attacked in zip(
+            trials, predictions, nodes, targets, strict=True
+        ):
+            is_target = np.isin(scored_nodes, attacked)
+            trial_scores = scores(prediction.probabilities, labels[scored_nodes], np.flatnonzero(is_target))
+            details = dict(prediction.details)
+            suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
+            if not self.known_targets:
+                others = np.flatnonzero(~is_target)
+                trial_scores["others"] = accuracy(prediction.probabilities, labels[scored_nodes], others)
+                if suspicion is not None:
+                    trial_scores |= score_detection(suspicion, corrected, is_target)
+            yield Record(trial, trial_scores, seconds, details)
+
+
+def score_detection(
+    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], is_target: NDArray[np.bool_]
+) -> dict[str, float]:
+    """Return how well targets are distinguished from other test nodes.
+
+    ``auc`` judges the whole ranking; ``top precision`` is the share of targets among the most suspicious
+    nodes, as many as there are targets; ``precision`` is their share among the nodes that were corrected,
+    ``recall`` the share of the targets that were. Where no node was corrected there is no precision.
+    """
+    top = np.argsort(-suspicion, kind="stable")[: is_target.sum()]
+    trial_scores = {"auc": area_under_roc(suspicion, is_target), "recall": float(corrected[is_target].mean())}
+    trial_scores |= {"precision": float(is_target[corrected].mean())} if corrected.any() else {}
+    return trial_scores | {"top precision": float(is_target[top].mean())}

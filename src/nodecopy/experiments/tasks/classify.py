@@ -1,0 +1,251 @@
+"""The task ``classify``: accuracy at test nodes; all trials of a batch are trained together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy import datasets
+from nodecopy._core.estimator import Configurable
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import log_decision
+from nodecopy._core.random import child, generator
+from nodecopy.datasets import Split
+from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.experiments.runner import FIT_CACHE, CachedGraphModel
+from nodecopy.experiments.sections import key, make_list_reader, make_reader, read_count, read_flag
+from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, instantiate
+from nodecopy.experiments.store import COPIED_FROM, Record, Store, list_forms
+from nodecopy.experiments.tasks.base import BEST_NOTE, Task
+from nodecopy.features.scaling import explain_no_counts
+from nodecopy.graph import Graph, class_codes
+from nodecopy.metrics.classification import scores
+from nodecopy.models import check_graph_model
+
+if TYPE_CHECKING:
+    from nodecopy.classify import Trial
+
+
+NodeSplit: TypeAlias = Split[NDArray[np.int64]]
+UNITS = "In percent, mean and standard deviation over trials."
+CALLED_ERRORS = (
+    "The paper calls its deviations standard errors; by their size they are standard deviations too."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTask(Task):
+    """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
+
+    labels: tuple[int, ...] = key(make_list_reader(read_count))
+    validation: int = key(read_count)
+    test: int = key(read_count)
+
+    main_score: ClassVar[str] = "accuracy"
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
+    filters: ClassVar[tuple[str, ...]] = ("datasets", "labels")
+    family: ClassVar[str] = "a classifier"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit_trials",)
+    extra_scores: ClassVar[tuple[str, ...]] = ("nll", "brier", "ece")
+    is_batched: ClassVar[bool] = True
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        return tuple({"labels": labels} for labels in self.labels)
+
+    def load(self, cell: Cell) -> Any:
+        graph = super().load(cell)
+        if graph.labels is None:
+            raise InputError(
+                f"the dataset {cell.dataset} must have labels for this task; it has none. "
+                "Name a file with the key labels."
+            )
+        return graph
+
+    def load_with_features(self, cell: Cell) -> Graph:
+        """Return the graph of a cell, with one feature for each node if it has none."""
+        from nodecopy.nn.networks import add_identity_features
+
+        return add_identity_features(self.load(cell))
+
+    def log_decisions(self, cell: Cell) -> None:
+        """Log if a method scales the features of the user's files as word counts, although they are none."""
+        graph = None if self.find_own(cell) is None else self.load(cell)
+        if graph is None or graph.features is None:
+            return
+        try:
+            method = make_classifier(cell, "cpu", lambda *_: None)
+        except MissingExtraError:
+            return
+        parts = [method, *(method.get_params().values() if isinstance(method, Configurable) else ())]
+        recipes = [part.build_recipe() for part in parts if hasattr(part, "build_recipe")]
+        reason = explain_no_counts(graph.features, graph.feature_encoder)
+        if reason and any(recipe.features == "rows" for recipe in recipes):
+            _log_row_scaling(cell.dataset, cell.method, reason)
+
+    def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
+        """Return the class code of every node (its column of the probabilities), -1 for unlabelled nodes."""
+        return class_codes(self.load(cell).labels)[1]
+
+    def split(self, cell: Cell, trial: int) -> NodeSplit:
+        """Return the nodes of a trial, the same for every method."""
+        labels, seed = cell.conditions["labels"], child(cell.trial_seed(trial), TrialSeeds.SPLIT)
+        all_labels = self.load(cell).labels
+        try:
+            return datasets.label_split(all_labels, labels, self.validation, self.test, rng=seed)
+        except InputError as error:
+            message = str(error).replace("per_class must", f"labels of [protocol] on {cell.dataset} must")
+            raise InputError(message) from error
+
+    def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
+        """Return trials as classifiers take them."""
+        from nodecopy.classify import Trial
+
+        splits = [self.split(cell, trial) for trial in trials]
+        return [
+            Trial(
+                graph,
+                split.train,
+                split.validation if len(split.validation) else None,
+                child(cell.trial_seed(trial), TrialSeeds.METHOD),
+            )
+            for trial, split, graph in zip(trials, splits, graphs, strict=True)
+        ]
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        return [UNITS, BEST_NOTE]
+
+    def notes_on_paper(self) -> list[str]:
+        return [*super().notes_on_paper(), CALLED_ERRORS]
+
+
+read_visible = make_reader("an integer of at least 0", lambda value: type(value) is int and value >= 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyTask(NodeTask):
+    """Classification of the test nodes, without their edges if ``without_test_edges`` is true.
+
+    Each entry of ``visible_validation`` is a condition: how many of the validation nodes methods are given.
+    Training and test nodes are the same in all of them. Where it is left out, methods are given all.
+    """
+
+    without_test_edges: bool = key(read_flag, default=False)
+    visible_validation: tuple[int, ...] = key(make_list_reader(read_visible), default=())
+
+    protocol_fields: ClassVar[tuple[str, ...]] = (*NodeTask.protocol_fields, "without_test_edges")
+    filters: ClassVar[tuple[str, ...]] = (*NodeTask.filters, "visible_validation")
+    allowed_uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
+
+    def check(self) -> None:
+        super().check()
+        if max(self.visible_validation, default=0) > self.validation:
+            raise InputError(
+                f"visible_validation of [protocol] must be at most {self.validation}, the key validation; "
+                f"got {max(self.visible_validation)}."
+            )
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        by_labels, numbers = super().conditions, self.visible_validation
+        if not numbers:
+            return by_labels
+        return tuple({**labels, "visible_validation": n} for n in numbers for labels in by_labels)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        columns = []
+        for conditions in self.conditions:
+            labels, n_visible = conditions["labels"], conditions.get("visible_validation")
+            part = "" if n_visible is None else f", {n_visible or 'no'} validation"
+            heading = f"{labels} label{'s' if labels > 1 else ''}{part}"
+            columns.append(Column("accuracy", tuple(conditions.items()), heading, part=part))
+        return tuple(columns)
+
+    def split(self, cell: Cell, trial: int) -> NodeSplit:
+        split, n_visible = super().split(cell, trial), cell.conditions.get("visible_validation")
+        if n_visible is None:
+            return split
+        seed = child(cell.trial_seed(trial), TrialSeeds.VISIBLE_VALIDATION)
+        visible = generator(seed).choice(split.validation, n_visible, replace=False)
+        return split._replace(validation=np.sort(visible))
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the scores of the predictions of test nodes."""
+        classifier = make_classifier(cell, device, partial(self.fit_once, cell, device))
+        if self.visible_validation and not getattr(classifier, "uses_validation", True):
+            copies = self.read_copies(cell, trials, store)
+            yield from copies.values()
+            trials = [trial for trial in trials if trial not in copies]
+            if not trials:
+                return
+        graph = self.load_with_features(cell)
+        splits = [self.split(cell, trial) for trial in trials]
+        graphs = [
+            datasets.without_test_edges(graph, split.test) if self.without_test_edges else graph
+            for split in splits
+        ]
+        start = time.perf_counter()
+        predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs))
+        seconds = (time.perf_counter() - start) / len(trials)
+        graph_model = getattr(classifier, "graph_model", None)
+        seconds += graph_model.seconds if isinstance(graph_model, CachedGraphModel) else 0.0
+        labels = self.get_class_codes(cell)
+        for trial, prediction, split in zip(trials, predictions, splits, strict=True):
+            trial_scores = scores(prediction.probabilities, labels, split.test)
+            yield Record(trial, trial_scores, seconds, dict(prediction.details))
+
+    def read_copies(self, cell: Cell, trials: Sequence[int], store: Store) -> dict[int, Record]:
+        """Return trials that are stored with other numbers of validation nodes, by their number."""
+        copies: dict[int, Record] = {}
+        for conditions in cell.all_conditions:
+            if {**conditions, "visible_validation": cell.conditions["visible_validation"]} != cell.conditions:
+                continue  # it has other labels
+            origin = {COPIED_FROM: {"visible_validation": conditions["visible_validation"]}}
+            for record in store.read_finished(replace(cell, conditions=conditions), trials):
+                if list_forms([record]) <= {self.digest_data(cell)}:
+                    copies[record.trial] = replace(record, provenance=record.provenance | origin)
+        return copies
+
+    def fit_once(self, cell: Cell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
+        """Return a graph model that is fitted once for all trials of a process.
+
+        It is fitted to the graph without its labels. Its randomness is that of the dataset, not of a trial.
+        The seconds of its fit count in every trial.
+        """
+        where = f"[methods.{cell.method}]"
+        if self.without_test_edges:
+            raise InputError(
+                f"a graph model of {where} can be fitted once only if all trials have the same edges."
+            )
+        model = check_graph_model(instantiate(path, settings, where, device), f"graph_model of {where}")
+
+        def fit() -> CachedGraphModel:
+            start = time.perf_counter()
+            graph = self.load(cell).replace(labels=None)
+            model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
+            return CachedGraphModel(model, time.perf_counter() - start)
+
+        return FIT_CACHE.get_or_fit(cell, None, device, path, settings, fit)
+
+
+@cache
+def _log_row_scaling(dataset: str, method: str, reason: str) -> None:
+    """Log once what is the same for all cells of a method."""
+    log_decision(
+        f"features of {dataset}: {method} scales each node's row to a sum of one, as in its paper, although "
+        f'they are not word counts ({reason}). The preset "default" in the settings of [methods.{method}] '
+        "chooses a scaling by the data."
+    )
+
+
+def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:
+    """Return the classifier of a cell, not yet fitted."""
+    import_optional("torch", "running an experiment")
+    return instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device, use)

@@ -1,0 +1,418 @@
+"""The task ``coverage``: how often intervals from one network hold the true expectation of a statistic.
+
+Every trial draws some networks from a known model and bootstraps each. The truth is simulated: for the target
+``edges`` with the same nodes in all trials, for ``nodes`` with new nodes in every network.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from nodecopy import inference
+from nodecopy._core.files import atomic_write
+from nodecopy._core.imports import check_name
+from nodecopy._core.messages import mute_data_warnings
+from nodecopy._core.random import child
+from nodecopy.errors import InputError
+from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS, KnownNetwork
+from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_count, read_text
+from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, digest, instantiate
+from nodecopy.experiments.store import Record, Store, dump_checked, load_checked
+from nodecopy.experiments.tasks.base import Task
+from nodecopy.graph import Graph
+from nodecopy.inference import (
+    BootstrapResult,
+    bootstrap,
+    count_communities,
+    spectral_communities,
+    statistic_names,
+)
+from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_measure
+
+LOG = logging.getLogger(__name__)
+N_TRUE = 2_000
+"""Networks from which the truth is simulated."""
+LEVEL = 0.95
+MAX_NODES = {"path_length": 500, "found_modularity": 500}
+"""Nodes up to which slow statistics are computed."""
+NODES, TRUTH = 0, 1
+"""Children of the seed of a dataset: the nodes of all trials, and the networks of the truth."""
+STATISTICS = {
+    "density": "density",
+    "mean_degree": "mean degree",
+    "degree_variance": "degree variance",
+    "triangles": "triangles",
+    "transitivity": "transitivity",
+    "assortativity": "assortativity",
+    "modularity": "modularity of the true blocks",
+    "found_modularity": "modularity of estimated communities",
+    "path_length": "path length",
+    "largest_eigenvalue": "eigenvalue",
+    "pagerank_of_first": "PageRank of a node",
+    "max_degree": "max degree",
+}
+FUNCTIONS = ("pagerank_of_first", "modularity", "found_modularity")
+"""Statistics that are functions, not names."""
+KINDS = ("covered", "ratio", "bias", "warned")
+NOTES = (
+    "covered: percentage of networks whose interval, nominally 95 %, holds the true expectation. ratio: "
+    "estimated standard errors in percent of the true standard deviation, which is also the width of the "
+    "intervals in percent of the correct one. bias: mean of the samples minus the observed value, in percent "
+    "of the true standard deviation. warned: percentage of networks for which bootstrap warned.",
+    "Each network gives {samples} samples, and intervals by the method basic. Trials are means over "
+    "{networks} networks. Communities are estimated, unless it is said that they are known; the modularity "
+    "of the true blocks is that of known groups, whatever the method.",
+    "Target {target}: {meaning}",
+    "Bold: the method nearest to the true model, whose intervals have the true quantiles.",
+)
+MEANINGS = {
+    "edges": "all networks have the same nodes, and only edges are drawn again.",
+    "nodes": "every network has new nodes.",
+}
+
+
+class Truth(NamedTuple):
+    """What is simulated of a statistic: expectation, standard deviation, and quantiles around the former."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+
+Truths: TypeAlias = Mapping[str, Truth]
+
+
+def pagerank_of_first(graph: Graph) -> float:
+    """Return the PageRank of the first node."""
+    return float(pagerank(graph)[0])
+
+
+def make_found_modularity(n_communities: int | None = None) -> Callable[[Graph], float]:
+    """Return the modularity of communities that are estimated from each graph itself, as a statistic."""
+
+    def found_modularity(graph: Graph) -> float:
+        return compute_modularity(graph, spectral_communities(graph, n_communities))
+
+    return found_modularity
+
+
+def make_modularity(blocks: Any = None) -> Callable[[Graph], float]:
+    """Return the modularity of blocks, by default of the labels of each graph, as a statistic."""
+
+    def modularity(graph: Graph) -> float:
+        labels: Any = graph.labels if blocks is None else blocks
+        return compute_modularity(graph, labels)
+
+    return modularity
+
+
+@lru_cache(maxsize=2)
+def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
+    """Return the model of all networks with given nodes."""
+    return KnownNetwork.by_name(dataset, nodes, degree, child(dataset_seed(seed, dataset), NODES))
+
+
+def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
+    """Read pairs of a number of nodes and a mean degree."""
+    if not isinstance(value, list) or not value:
+        raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
+    return tuple((read_count(nodes, where), read_count(degree, where)) for nodes, degree in value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageTask(Task):
+    """Coverage of intervals on networks of known models; a trial has ``networks`` of them.
+
+    ``sizes`` are pairs of a number of nodes and a mean degree, ``samples`` those of each network. Methods in
+    ``known_labels`` get the true blocks as labels, the others estimated communities. The modularity of
+    communities that are found in every sample takes long; it is measured for the methods in ``found_by``, by
+    default all.
+    """
+
+    samples: int = key(read_count)
+    networks: int = key(read_count)
+    sizes: tuple[tuple[int, int], ...] = key(read_sizes)
+    reference: str = key(read_text)
+    target: str = key(make_choice_reader(MEANINGS), default="edges")
+    known_labels: tuple[str, ...] = key(make_list_reader(read_text), default=())
+    found_by: tuple[str, ...] = key(make_list_reader(read_text), default=())
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(STATISTICS))
+
+    family: ClassVar[str] = "a graph model, or a sampler of nodes"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")
+    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
+    picture: ClassVar[str] = "coverage"
+
+    def check(self) -> None:
+        for name in self.datasets:
+            check_name(name, KNOWN_NETWORKS, "datasets of [protocol]")
+
+    @property
+    def main_score(self) -> str:  # type: ignore[override]
+        return f"{self.scores[0]} covered"
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        return tuple({"nodes": nodes, "degree": degree} for nodes, degree in self.sizes)
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        return {**cell.conditions, "known_labels": cell.method in self.known_labels}
+
+    def fingerprint_extras(self) -> dict[str, Any]:
+        names = ("samples", "networks", "target")
+        return {name: getattr(self, name) for name in names} | {"scores": sorted(self.scores)}
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """For each size, one table of each kind; the first heading of a table says which."""
+        columns = []
+        for conditions, kind in product(self.conditions, KINDS):
+            nodes, degree = conditions.values()
+            start = f"{nodes} nodes, degree {degree}, {kind}: "
+            for score in self.select_scores(nodes):
+                column = Column(
+                    f"{score} {kind}",
+                    tuple(conditions.items()),
+                    start + STATISTICS[score],
+                    is_compared=kind in ("covered", "ratio"),
+                    part=f"{nodes} {degree} {kind}",
+                )
+                columns.append(column)
+                start = ""
+        return tuple(columns)
+
+    def select_scores(self, nodes: int) -> list[str]:
+        """Return the statistics of networks of some size, names before functions, as results have them."""
+        scores = [score for score in self.scores if nodes <= MAX_NODES.get(score, nodes)]
+        return sorted(scores, key=lambda score: score in FUNCTIONS)
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        settings: dict[str, Any] = {"samples": self.samples, "networks": self.networks}
+        settings |= {"target": self.target, "meaning": MEANINGS[self.target]}
+        return [note.format(**settings) for note in NOTES]
+
+    def log_decisions(self, cell: Cell) -> None:
+        """Log nothing: there are no data of the user."""
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the means over the networks of a trial."""
+        truths = self.load_truth(cell, store)
+        for trial in trials:
+            start = time.perf_counter()
+            scores: dict[str, list[float]] = {}
+            for number in range(self.networks):
+                seed = child(cell.trial_seed(trial), number)
+                for name, value in self.score_network(cell, truths, seed, device).items():
+                    scores.setdefault(name, []).append(value)
+            means = {name: float(np.mean(values)) for name, values in scores.items()}
+            yield Record(trial, means, time.perf_counter() - start, {})
+
+    def score_network(self, cell: Cell, truths: Truths, seed: SeedSequence, device: str) -> dict[str, float]:
+        """Draw a network and its samples, and return the scores of each statistic."""
+        network = self.make_network(cell, child(seed, TrialSeeds.TARGETS))
+        graph = network.draw(child(seed, TrialSeeds.SPLIT))
+        statistics = self.list_statistics(cell, network, graph)
+        if self.found_by and cell.method not in self.found_by:
+            statistics = [
+                statistic
+                for statistic in statistics
+                if getattr(statistic, "__name__", "") != "found_modularity"
+            ]
+        model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
+        if isinstance(model, KnownNetwork):
+            return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
+        if self.target == "edges" and cell.method not in self.known_labels:
+            graph = graph.replace(labels=spectral_communities(graph))
+        with mute_data_warnings():
+            result = bootstrap(
+                graph,
+                statistics,
+                model=model,
+                n=self.samples,
+                level=LEVEL,
+                target=self.target,
+                rng=child(seed, TrialSeeds.METHOD),
+            )
+        return score_result(result, truths)
+
+    def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
+        """Return a model: that of all networks of the dataset, or one with the nodes of a seed."""
+        nodes, degree = cell.conditions.values()
+        if self.target == "edges":
+            return fixed_network(cell.dataset, nodes, degree, cell.seed)
+        return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
+
+    def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
+        """Return the statistics; modularity is that of the true blocks, or of communities of each graph.
+
+        The latter are as many as in ``graph``, if it is given.
+        """
+        blocks = network.blocks if self.target == "edges" else None
+        functions: dict[str, Any] = {
+            "pagerank_of_first": pagerank_of_first,
+            "modularity": make_modularity(blocks),
+            "found_modularity": make_found_modularity(None if graph is None else count_communities(graph)),
+        }
+        scores = self.select_scores(cell.conditions["nodes"])
+        return [functions.get(score, score) for score in scores]
+
+    def truth_file(self, cell: Cell) -> str:
+        """Return the file of the truth below the store's folder."""
+        parts = [cell.dataset, *cell.conditions.values(), self.target, cell.seed, N_TRUE, sorted(self.scores)]
+        return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
+
+    def load_truth(self, cell: Cell, store: Store) -> Truths:
+        """Return the truth, which is simulated once for all methods; a damaged file counts as missing."""
+        path = store.folder / self.truth_file(cell)
+        if path.exists():
+            try:
+                return parse_truths(path.read_bytes(), self.select_scores(cell.conditions["nodes"]))
+            except (ValueError, RecursionError, OSError) as error:
+                LOG.warning("%s is damaged and is simulated again: %s", path, error)
+        truths = self.simulate_truth(cell)
+        with atomic_write(path) as temporary:
+            temporary.write_text(dump_checked(dict(truths)), encoding="utf-8")
+        return truths
+
+    def simulate_truth(self, cell: Cell) -> Truths:
+        """Return the distribution of each statistic over independent networks."""
+        start = child(dataset_seed(cell.seed, cell.dataset), TRUTH)
+        network = self.make_network(cell, start)
+        rows: list[list[Any]] = []
+        for number in range(N_TRUE):
+            if self.target == "nodes":
+                network = self.make_network(cell, child(start, number, NODES))
+            graph = network.draw(child(start, number, TRUTH))
+            if not rows:
+                _, measure = prepare_measure(self.list_statistics(cell, network), graph, None)
+            rows.append(list(measure(graph).values()))
+        values = np.array(rows)
+        means, deviations = values.mean(axis=0), values.std(axis=0, ddof=1)
+        quantiles = np.quantile(values - means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        numbers = np.stack([means, deviations, *quantiles], axis=1).tolist()
+        names = self.select_scores(cell.conditions["nodes"])
+        return {name: Truth(*row) for name, row in zip(names, numbers, strict=True)}
+
+
+def parse_truths(text: bytes, names: Sequence[str]) -> Truths:
+    """Return the truth of each statistic from a file; anything else in it is an error."""
+    content = load_checked(text)
+    if set(content) != set(names):
+        raise ValueError(f"it must have the statistics {', '.join(names)}")
+    for name, numbers in content.items():
+        if not isinstance(numbers, list) or [type(number) for number in numbers] != [float] * 4:
+            raise ValueError(f"{name} must be four numbers; got {numbers!r:.100}")
+    return {name: Truth(*numbers) for name, numbers in content.items()}
+
+
+def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
+    """Return whether each interval holds the truth, the ratio of standard errors, bias and warnings."""
+    scores: dict[str, float] = {}
+    doubtful = {problem.statistic for problem in result.problems}
+    for row in result:
+        truth = truths[row.name]
+        if np.isfinite(row.low) and truth.deviation > 0:
+            scores[f"{row.name} covered"] = float(row.low <= truth.mean <= row.high)
+            scores[f"{row.name} ratio"] = float(row.standard_error) / truth.deviation
+            scores[f"{row.name} bias"] = float(row.bias) / truth.deviation
+            scores[f"{row.name} warned"] = float(bool(doubtful & {None, row.name}))
+    return scores
+
+
+def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
+    """Return the scores of intervals with the true quantiles around the observed value."""
+    scores: dict[str, float] = {}
+    for name, value in observed.items():
+        truth = truths[name]
+        if truth.deviation > 0 and np.isfinite(value):
+            scores[f"{name} covered"] = float(truth.low <= value - truth.mean <= truth.high)
+            scores[f"{name} ratio"] = 1.0
+    return scores
+
+
+# The task ``level``: how often tests reject, under true null models and against planted structure.
+
+
+SIGNIFICANCE = 0.05
+LEVEL_NOTES = (
+    "Percentage of networks in which a two-sided test rejects at 5 %. The true value is 5 where the null "
+    "model is true; elsewhere it is the power.",
+    "Networks have {nodes} nodes and mean degree {degree}. Each is tested with up to {samples} samples of "
+    "the null model, fewer if the answer is clear. Trials are means over {networks} networks. Modularity is "
+    "that of the labels.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelTask(Task):
+    """Tests of statistics (``scores``); datasets are kinds of networks, methods are null models."""
+
+    samples: int = key(read_count)
+    networks: int = key(read_count)
+    nodes: int = key(read_count)
+    degree: int = key(read_count)
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(statistic_names())))
+
+    family: ClassVar[str] = "a graph model"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")
+    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
+
+    def check(self) -> None:
+        for name in self.datasets:
+            check_name(name, NULL_NETWORKS, "datasets of [protocol]")
+
+    @property
+    def main_score(self) -> str:  # type: ignore[override]
+        return f"{self.scores[0]} rejected"
+
+    def fingerprint_extras(self) -> dict[str, Any]:
+        names = ("samples", "networks", "nodes", "degree")
+        return {name: getattr(self, name) for name in names} | {"scores": sorted(self.scores)}
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(
+            Column(f"{score} rejected", heading=score.replace("_", " "), is_compared=False)
+            for score in self.scores
+        )
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        return [note.format(**vars(self)) for note in LEVEL_NOTES]
+
+    def log_decisions(self, cell: Cell) -> None:
+        """Log nothing: there are no data of the user."""
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the share of the networks of a trial in which each test rejects."""
+        for trial in trials:
+            start = time.perf_counter()
+            seeds = [child(cell.trial_seed(trial), number) for number in range(self.networks)]
+            rejections = [self.test_network(cell, seed, device) for seed in seeds]
+            shares = {
+                f"{score} rejected": float(np.mean([row[score] for row in rejections]))
+                for score in self.scores
+            }
+            yield Record(trial, shares, time.perf_counter() - start, {})
+
+    def test_network(self, cell: Cell, seed: SeedSequence, device: str) -> dict[str, bool]:
+        """Draw a network, and return whether each test of it rejects."""
+        graph = NULL_NETWORKS[cell.dataset](self.nodes, self.degree, child(seed, TrialSeeds.SPLIT))
+        model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
+        with mute_data_warnings():  # that node copying is no exact null model is what is measured
+            tests = inference.test(
+                graph, list(self.scores), null=model, n=self.samples, rng=child(seed, TrialSeeds.METHOD)
+            )
+        return {result.name: result.p_value <= SIGNIFICANCE for result in tests}

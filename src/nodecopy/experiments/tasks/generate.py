@@ -1,0 +1,188 @@
+"""The task ``generate``: statistics of the samples of graph models beside those of the observed graph.
+
+A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the very model that
+the table shows on its own. A model with a ``sampler`` is trained once for all samplers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from nodecopy._core.random import Rng, child
+from nodecopy.errors import InputError
+from nodecopy.experiments.runner import FIT_CACHE
+from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_count, read_text
+from nodecopy.experiments.spec import Cell, Column, Published, instantiate, rounding_error
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.base import VERDICT_NOTE, Task
+from nodecopy.graph import Graph
+from nodecopy.metrics.structure import Statistics, select_statistics
+from nodecopy.models import GraphModel
+
+PRINTED = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
+UNITS = (
+    "Every training of a model is a trial, after which {} graphs are sampled. Means and standard deviations "
+    "over trials."
+)
+NEAREST_NOTE = (
+    "Bold: the method nearest to {}. Asterisk: nearer than the second nearest by the Wilcoxon signed-rank "
+    "test at 5 %."
+)
+NO_DEVIATIONS = "The paper prints no deviations: they are taken to be ours."
+
+
+class GenerationSeeds(IntEnum):
+    """Children of a trial's seed sequence, one for each purpose."""
+
+    FIT = 1
+    SAMPLES = 2
+
+
+class Statistic(NamedTuple):
+    """Heading, printed units per stored unit, and whether a model should be near the observed graph."""
+
+    heading: str
+    scale: float = 100.0
+    is_compared: bool = True
+
+
+TABLE_1 = {
+    "mean_degree": Statistic("mean degree", 1),
+    "max_degree": Statistic("max degree", 1),
+    "cross_community_share": Statistic("cross-community %"),
+    "claw_share": Statistic("claws % (1e-4)", 1e6),
+    "edge_entropy": Statistic("edge entropy %"),
+}
+STATISTICS = TABLE_1 | {
+    "degree_gini": Statistic("degree Gini %"),
+    "power_law_exponent": Statistic("power-law exponent", 1),
+    "triangles": Statistic("triangles", 1),
+    "transitivity": Statistic("transitivity %"),
+    "average_clustering": Statistic("clustering %"),
+    "assortativity": Statistic("assortativity %"),
+    "n_components": Statistic("components", 1),
+    "largest_component": Statistic("largest component", 1),
+    "path_length": Statistic("path length", 1),
+    "edge_overlap": Statistic("edge overlap %", is_compared=False),  # the observed graph has all edges
+}
+"""See :mod:`nodecopy.metrics.structure`."""
+
+
+class ObservedGraph(GraphModel[Graph]):
+    """A graph model whose samples are the observed graph itself: the reference row of tables."""
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+        """Store the graph."""
+        self.graph_ = graph
+        return self
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        """Return the observed graph."""
+        return self.check_fitted()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateTask(Task):
+    """Sampling of graphs: each trial is a training, after which ``samples`` graphs are drawn.
+
+    ``scores`` are statistics that should be near those of the row ``reference``.
+    """
+
+    samples: int = key(read_count)
+    reference: str = key(read_text)
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(TABLE_1))
+
+    protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
+    family: ClassVar[str] = "a graph model"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit", "sample_many")
+    digits: ClassVar[int | None] = None
+    picture: ClassVar[str] = "samples"
+    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
+    allowed_uses: ClassVar[tuple[str, ...]] = ("embeddings",)
+
+    @property
+    def main_score(self) -> str:  # type: ignore[override]
+        return self.scores[0]
+
+    def fingerprint_extras(self) -> dict[str, Any]:
+        return {"samples": self.samples, "scores": sorted(self.scores)}
+
+    def read_published(self, entry: Any, where: str) -> Published:
+        """Read a number of the section ``[published]``, such as ``"1.43e3"``."""
+        printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
+        if printed is None:
+            raise InputError(f"{where} must hold entries such as '3.89', '1.43e3' or '-'; got {entry!r}.")
+        digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
+        return Published(float(entry), None, rounding_error(digits - exponent))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        statistics_by_score = [(score, STATISTICS[score]) for score in self.scores]
+        return tuple(
+            Column(score, heading=statistic.heading, scale=statistic.scale, is_compared=statistic.is_compared)
+            for score, statistic in statistics_by_score
+        )
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        return [UNITS.format(self.samples), NEAREST_NOTE.format(titles.get(self.reference, ""))]
+
+    def notes_on_paper(self) -> list[str]:
+        return [VERDICT_NOTE.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the means of the statistics of a trial's samples; the details have those of each sample.
+
+        Seconds are those of fitting and sampling, without those of counting, and without what an earlier
+        method had trained.
+        """
+        graph = self.load(cell)
+        for trial in trials:
+            start = time.perf_counter()
+            model = fit_model(cell, trial, device)
+            seconds_to_fit = seconds = time.perf_counter() - start
+            statistics: list[Statistics] = []
+            samples = iter(
+                model.sample_many(self.samples, rng=child(cell.trial_seed(trial), GenerationSeeds.SAMPLES))
+            )
+            while True:
+                start = time.perf_counter()
+                sample = next(samples, None)
+                seconds += time.perf_counter() - start
+                if sample is None:
+                    break
+                is_repeated = bool(statistics) and sample is graph
+                statistics.append(
+                    statistics[-1] if is_repeated else select_statistics(sample, self.scores, observed=graph)
+                )
+            each = {name: [values[name] for values in statistics] for name in self.scores}
+            defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
+            means = {name: float(np.mean(values)) for name, values in defined.items()}
+            yield Record(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
+
+
+def fit_model(cell: Cell, trial: int, device: str) -> Any:
+    """Return the graph model of a cell, fitted in a trial."""
+    graph, seed = cell.task.load(cell), child(cell.trial_seed(trial), GenerationSeeds.FIT)
+    where = f"[methods.{cell.method}]"
+
+    def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:
+        if "sampler" in settings:
+            settings = {**settings, "sampler": "raw"}
+        model = instantiate(path, settings, where, device)
+        return FIT_CACHE.get_or_fit(cell, trial, device, path, settings, lambda: model.fit(graph, rng=seed))
+
+    if "sampler" in cell.settings:
+        return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])
+    model = instantiate(
+        cell.path, cell.settings, where, device, lambda _, path, others: fit_shared(path, others).embeddings()
+    )
+    return model.fit(graph, rng=seed)

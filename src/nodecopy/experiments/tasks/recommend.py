@@ -1,0 +1,256 @@
+"""The task ``recommend``: a recommender learns from one part of the interactions and is judged on another.
+
+Of a method's ``search``, the settings with the best Recall@20 on the validation part count; ties go to the
+first. Every candidate and every part that a method is built on gets the same seed. A setting ``{ class =
+"module.Class", use = "fitted", ... }`` is the very recommender that the table shows on its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+
+from nodecopy import datasets
+from nodecopy._core.random import child
+from nodecopy.datasets import Split
+from nodecopy.errors import InputError
+from nodecopy.experiments.runner import FIT_CACHE
+from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_share, read_text
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    Published,
+    TrialSeeds,
+    instantiate,
+    merge_settings,
+    rounding_error,
+)
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.base import BEST_NOTE, Task
+from nodecopy.interactions import Interactions
+
+if TYPE_CHECKING:
+    from nodecopy.recommend import Recommender
+
+
+TimedFit: TypeAlias = "tuple[Recommender, float]"
+"""A fitted recommender and the seconds of its fit."""
+SELECTION_SCORE = "recall@20"
+FITTED_DETAILS = ("n_epochs_", "threshold_", "n_neighbours_", "item_bonus_")
+"""Fitted attributes that a record keeps, of recommenders that have them."""
+SETTINGS_AFTER_FIT = ("test_graph",)
+"""Settings that only matter after training: recommenders that differ in nothing else share a fit."""
+FORMULA = {f"{name.lower()}@{k}": f"{name}@{k}" for name in ("Recall", "NDCG") for k in (10, 20)}
+SCORES = FORMULA | {
+    f"printed {score}": f"{heading}, printed convention" for score, heading in FORMULA.items()
+}
+"""Scores and their headings; see :mod:`nodecopy.metrics.ranking` for the two conventions."""
+UNITS = (
+    "In percent, mean and standard deviation over trials, which are random splits. Settings were chosen in "
+    "every trial by Recall@20 on its validation part, out of as many for each method."
+)
+CONVENTIONS = (
+    "Recall and NDCG by the paper's formulas, with the items of training and validation left out of the "
+    "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
+    "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingTask(Task):
+    """Recommendation of the interactions in a test part; a subclass says what the parts are."""
+
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=tuple(SCORES))
+
+    main_score: ClassVar[str] = SELECTION_SCORE
+    family: ClassVar[str] = "a recommender"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit", "evaluate")
+    data_kind: ClassVar[str] = "interactions"
+    digits: ClassVar[int | None] = 2
+    unused_keys: ClassVar[tuple[str, ...]] = ()
+    allowed_uses: ClassVar[tuple[str, ...]] = ("fitted",)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendTask(RankingTask):
+    """Recommendation on random splits; ``validation`` and ``test`` are shares of the interactions."""
+
+    validation: float = key(read_share)
+    test: float = key(read_share)
+
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
+
+    def check(self) -> None:
+        super().check()
+        if 0 in (self.validation, self.test) or self.validation + self.test >= 1:
+            got = f"{self.validation:g} and {self.test:g}"
+            allowed = "above 0 and below 1 together"
+            raise InputError(f"validation and test of [protocol] must be {allowed}; got {got}.")
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        return [UNITS, CONVENTIONS, BEST_NOTE]
+
+    def split(self, cell: Cell, trial: int) -> Split[Interactions]:
+        """Return the interactions of a trial, the same for every method."""
+        fractions = (1 - self.validation - self.test, self.validation, self.test)
+        seed = child(cell.trial_seed(trial), TrialSeeds.SPLIT)
+        return datasets.interaction_split(self.load(cell), fractions, rng=seed)
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the scores on the test part by both conventions."""
+        for trial in trials:
+            start = time.perf_counter()
+            split = self.split(cell, trial)
+            best, details = TrialFits(cell, trial, device, split).search()
+            trial_scores: dict[str, float] = {}
+            for convention, prefix in (("formula", ""), ("printed", "printed ")):
+                ranked = best.evaluate(split.test, validation=split.validation, convention=convention)
+                trial_scores |= {prefix + name: value for name, value in ranked.items()}
+            yield Record(trial, trial_scores, time.perf_counter() - start, details)
+
+
+@dataclass(frozen=True)
+class TrialFits:
+    """The recommenders that are fitted in one trial of one cell."""
+
+    cell: Cell
+    trial: int
+    device: str
+    split: Split[Interactions]
+    has_validation: bool = True
+    """Whether the validation part is given to methods, which may stop early by it."""
+    is_cached: bool = True
+    """Whether other methods may use the fits; models of many items take too much memory to keep them."""
+
+    def search(self) -> tuple[Recommender, dict[str, Any]]:
+        """Return the recommender that is best on the validation part, and the details of the search.
+
+        ``seconds_to_fit`` are those of the chosen settings alone, without parts that were fitted before.
+        """
+        cell = self.cell
+        if not cell.search:
+            best, seconds = self.fit(cell.path, cell.settings)
+            return best, describe_fit(best, seconds)
+        candidate_scores: list[dict[str, Any]] = []
+        best_recall = -1.0
+        for choice in cell.search:
+            model, time_to_fit = self.fit(cell.path, merge_settings(cell.settings, choice))
+            recall = model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
+            candidate_scores.append({"settings": dict(choice), SELECTION_SCORE: recall})
+            if recall > best_recall:  # the first of ties
+                best, seconds, best_recall, chosen = model, time_to_fit, recall, dict(choice)
+        return best, {"chosen": chosen, "search": candidate_scores, **describe_fit(best, seconds)}
+
+    def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
+        """Return a recommender that is fitted to the training part, and the seconds of its fit."""
+        before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
+
+        def fit() -> TimedFit:
+            where = f"[methods.{self.cell.method}]"
+            model = instantiate(
+                path, before, where, self.device, lambda _, part, others: self.fit(part, others)[0]
+            )
+            seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
+            start = time.perf_counter()
+            validation = self.split.validation if self.has_validation else None
+            model.fit(self.split.train, validation=validation, rng=seed)
+            return model, time.perf_counter() - start
+
+        model, seconds = (
+            FIT_CACHE.get_or_fit(self.cell, self.trial, self.device, path, before, fit)
+            if self.is_cached
+            else fit()
+        )
+        model = copy.copy(model)
+        for name in SETTINGS_AFTER_FIT:
+            if name in settings:
+                setattr(model, name, settings[name])
+        return model, seconds
+
+
+def describe_fit(model: Recommender, seconds: float) -> dict[str, Any]:
+    """Return the details of a fit that a record keeps."""
+    fitted = {name.strip("_"): getattr(model, name) for name in FITTED_DETAILS if hasattr(model, name)}
+    return {"seconds_to_fit": seconds, **fitted}
+
+
+# The task ``public-split``: recommenders on the fixed splits by which publications compare them.
+
+
+PRINTED = re.compile(r"\d+(?:\.(\d+))?")
+SPLIT_UNITS = (
+    "In percent, on the published test part. All items but those of train are ranked. Recall@20 is the "
+    "number of hits divided by the number of test items; the ideal list of NDCG@20 has min(20, number of "
+    "test items) hits. Means are over users with test items. Settings were chosen on the validation part,"
+    " which is inside train, and were then fitted to all of train. Bold: the best method."
+)
+VERDICTS = (
+    "Verdict: level where the difference is at most the rounding of the published number, otherwise ahead"
+    " or behind by the difference. There is one split, hence no standard error."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicSplitTask(RankingTask):
+    """Recommendation on published splits.
+
+    ``verdict_of`` is the method that is compared with the published numbers of methods that are not run.
+    """
+
+    scores: tuple[str, ...] = key(
+        make_list_reader(make_choice_reader(FORMULA)), default=("recall@20", "ndcg@20")
+    )
+    verdict_of: str = key(read_text, default="")
+
+    published_by: ClassVar[str] = "published"
+    has_fixed_split: ClassVar[bool] = True
+    file_kind: ClassVar[str] = "split"
+
+    def check(self) -> None:
+        super().check()
+        for name in set(self.datasets) - {own.name for own in self.own_datasets}:
+            if not datasets.describe(name).has_split:
+                raise InputError(f"datasets of [protocol] must have a published split; {name} has none.")
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        return {"split": "published"} | super().protocol(cell)
+
+    def read_published(self, entry: Any, where: str) -> Published:
+        """Read a number of the section ``[published]``, such as ``"17.65"``."""
+        printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
+        if printed is None:
+            raise InputError(f"{where} must hold entries such as '17.65' or '-'; got {entry!r}.")
+        return Published(float(entry), None, rounding_error(len(printed[1] or "")))
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        others = f"Rows that are not run have the verdict of {titles.get(self.verdict_of, self.verdict_of)}."
+        return [SPLIT_UNITS, others] if self.verdict_of else [SPLIT_UNITS]
+
+    def notes_on_paper(self) -> list[str]:
+        return [VERDICTS]
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the scores on the test part."""
+        own = self.find_own(cell)
+        split = cast("Split[Interactions]", own.load()) if own else datasets.load_split(cell.dataset)
+        for trial in trials:
+            start = time.perf_counter()
+            rest = Split(split.train.difference(split.validation), split.validation, split.test)
+            fits = TrialFits(cell, trial, device, rest, is_cached=False)
+            details: dict[str, Any] = {}
+            if cell.search:
+                details = fits.search()[1]
+            settings = merge_settings(cell.settings, details.get("chosen", {}))
+            model, seconds = replace(fits, split=split, has_validation=False).fit(cell.path, settings)
+            scores = model.evaluate(split.test)
+            yield Record(
+                trial, dict(scores), time.perf_counter() - start, details | describe_fit(model, seconds)
+            )

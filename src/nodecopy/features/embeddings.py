@@ -1,0 +1,285 @@
+"""Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods.
+
+They find nodes that are similar to a given one. An attack on edges moves a node in embeddings of its
+neighbourhood, but neither in the embedding of its features nor, directly, in that of the neighbourhood
+expected from them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, Generic, TypeAlias, TypeVar
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.arrays import IntArray, unit_rows
+from nodecopy._core.checks import check_choice
+from nodecopy._core.linalg import truncated_svd
+from nodecopy.errors import InputError
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.scaling import scale_features
+from nodecopy.graph import Graph
+
+# Results that depend on the edges and features of a graph alone, kept for the graphs seen last.
+
+
+Result = TypeVar("Result")
+
+
+class RecentGraphs(Generic[Result]):
+    """Results of the graphs seen last; graphs that differ in labels only share one.
+
+    A result is dropped when the edges or the features of its graph are. Several threads may use it.
+
+    Parameters
+    ----------
+    n_results
+        How many results are kept at most.
+    """
+
+    def __init__(self, n_results: int = 4) -> None:
+        # Edges, features, key and result; the list is empty if one of the former is gone.
+        self._entries: deque[tuple[Any, Any, Any, list[Result]]] = deque(maxlen=n_results)
+        self._lock = Lock()
+
+    def find(self, graph: Graph, key: Any, compute: Callable[[], Result]) -> Result:
+        """Return the result for the edges and features of a graph and a key, computed if it is missing."""
+        with self._lock:
+            for rows, features, its_key, result in self._entries:
+                if result and rows() is graph.rows and features() is graph.features and its_key == key:
+                    return result[0]
+        result = [compute()]
+        value, given = result[0], graph.features
+        features = (lambda: None) if given is None else ref(given, lambda _: result.clear())
+        with self._lock:
+            self._entries.append((ref(graph.rows, lambda _: result.clear()), features, key, result))
+        return value
+
+
+Matrix: TypeAlias = NDArray[np.float64]
+EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
+FEATURE_WEIGHT = 0.5
+"""Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
+PURPOSE = "to find similar nodes"
+"""What features are scaled for, in messages."""
+N_DECIMALS = 8
+"""Decimals of embeddings that laws of copying search in."""
+RIDGE = 1.0
+"""Weight of the penalty in the regression of neighbourhoods on features."""
+
+
+@dataclass(eq=False)
+class SharedEmbedding:
+    """An embedding, how often nearest nodes in it were asked for, and these nodes once they were found."""
+
+    embedding: Matrix
+    n_searches: int = 0
+    nearest: IntArray | None = None
+
+
+_RECENT = RecentGraphs[SharedEmbedding]()
+
+
+class NodeEmbeddings:
+    """Embeddings of the nodes of a graph, each computed once and on use.
+
+    Rows have length one, so that Euclidean distance orders rows as cosine similarity does.
+
+    Parameters
+    ----------
+    graph
+        With features that some nodes share; without, only ``neighbourhoods`` can be computed. Features other
+        than word counts are standardised (:func:`~nodecopy.features.scaling.scale_features`).
+    rank
+        Largest dimension of the embeddings.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> embeddings = NodeEmbeddings(digits)
+    >>> embeddings.features.shape == embeddings.expected.shape
+    True
+    """
+
+    def __init__(self, graph: Graph, rank: int = 64) -> None:
+        self.graph, self.rank = graph, rank
+
+    @cached_property
+    def feature_counts(self) -> NDArray[np.int64] | None:
+        """Return how many nodes have each feature; ``None`` where no two nodes share any."""
+        features: Any = self.graph.features
+        if features is None:
+            return None
+        matrix = sparse.csr_array(features)
+        counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+        return None if counts.max(initial=0) == 1 else counts
+
+    @cached_property
+    def weighted_features(self) -> sparse.csr_array:
+        """Return the features weighted by TF-IDF, with rows of length one.
+
+        Features other than word counts are standardised first. Nearly all nodes have them then, and so all
+        have nearly the same weight.
+        """
+        if self.feature_counts is None:
+            features = self.graph.features
+            state = "this one has none" if features is None else "in this one no two nodes share any"
+            raise InputError(f"graph must have features to find similar nodes by them; {state}.")
+        return weigh_by_rarity(scale_features(self.graph, purpose=PURPOSE))
+
+    @cached_property
+    def features(self) -> Matrix:
+        """Return :attr:`weighted_features`, reduced to the rank by a truncated SVD."""
+        return reduce_rank(self.weighted_features, self.rank)
+
+    @cached_property
+    def neighbourhoods(self) -> Matrix:
+        """Return the features within two hops; the nodes within two hops where no two share features."""
+        if self.feature_counts is not None:
+            return embed_neighbourhoods(self.graph, self.features)
+        return embed_connections(self.graph, self.rank)
+
+    @cached_property
+    def expected(self) -> Matrix:
+        """Return the neighbourhoods expected from the nodes' features."""
+        return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
+
+    def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
+        """Return a search for similar nodes by one of ``EMBEDDING_NAMES``.
+
+        Errors name the ``parameter`` of the ``owner`` that gives ``name``.
+
+        ``"expected"`` looks from a node's expected neighbourhood and features for nodes that have such a
+        neighbourhood and such features.
+        """
+        check_choice(name, f"{parameter} of {owner}", EMBEDDING_NAMES)
+        if name == "features":
+            return NeighbourSearch(self.features, owner=owner)
+        if name == "neighbourhoods":
+            return NeighbourSearch(self.neighbourhoods, owner=owner)
+        features = FEATURE_WEIGHT * self.features
+        rows, queries = (np.hstack([part, features]) for part in (self.neighbourhoods, self.expected))
+        return NeighbourSearch(rows, queries=queries, owner=owner)
+
+
+def shared_neighbourhoods(graph: Graph) -> Matrix:
+    """Return :attr:`NodeEmbeddings.neighbourhoods`, computed once for graphs that differ in labels only."""
+    return _find_shared(graph).embedding
+
+
+def shared_nearest(graph: Graph, n_nearest: int) -> IntArray | None:
+    """Return at least so many nodes nearest to each in :func:`shared_neighbourhoods`, in order, itself first.
+
+    They are found once for graphs that differ in labels only. That takes longer than to search within the
+    classes of one graph, so the first call returns ``None``.
+    """
+    shared = _find_shared(graph)
+    shared.n_searches += 1
+    if shared.n_searches > 1 and (shared.nearest is None or shared.nearest.shape[1] < n_nearest):
+        search = NeighbourSearch(shared.embedding, owner="shared_nearest")
+        nearest = search.nearest(n_nearest)[1].reshape(graph.n_nodes, n_nearest)
+        shared.nearest = nearest.astype(np.int32)  # half the memory
+    return shared.nearest
+
+
+def _find_shared(graph: Graph) -> SharedEmbedding:
+    """Return what graphs with these edges and features share, embedded if this is the first of them."""
+
+    def embed() -> SharedEmbedding:
+        # Rounded, since nodes that tie would be ordered by errors that depend on the number of threads.
+        embedding = np.round(NodeEmbeddings(graph).neighbourhoods, N_DECIMALS)
+        embedding.setflags(write=False)
+        return SharedEmbedding(embedding)
+
+    return _RECENT.find(graph, None, embed)
+
+
+def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
+    """Return an embedding summed over each node and its neighbours, twice."""
+    for _ in range(2):
+        embedding = np.asarray(unit_rows(embedding + graph.adjacency @ embedding))
+    return embedding
+
+
+def embed_connections(graph: Graph, rank: int) -> Matrix:
+    """Return :func:`embed_neighbourhoods` of the identity, reduced to a rank after the first sum."""
+    identity = sparse.eye_array(graph.n_nodes, format="csr")
+    once = unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + identity))
+    reduced = reduce_rank(once, rank)
+    return np.asarray(unit_rows(reduced + graph.adjacency @ reduced))
+
+
+def expected_neighbourhoods(graph: Graph, features: Matrix, neighbourhoods: Matrix) -> Matrix:
+    """Return the neighbourhood expected from each node's features, by ridge regression over other nodes.
+
+    Each node is left out of its own regression, so that its edges, attacked or not, count only through
+    other nodes.
+    """
+    has_edges = (graph.degrees > 0)[:, None]
+    penalty = RIDGE * np.eye(features.shape[1])
+    inverse = np.linalg.inv(features.T @ (has_edges * features) + penalty)
+    fitted = features @ (inverse @ (features.T @ (has_edges * neighbourhoods)))
+    # The closed form of a ridge regression with one row left out.
+    leverage = np.einsum("nd,nd->n", features @ inverse, features)[:, None] * has_edges
+    return np.asarray(unit_rows((fitted - leverage * neighbourhoods) / (1.0 - leverage)))
+
+
+def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArray) -> tuple[Matrix, Matrix]:
+    """Return the cosines of pairs of nodes by their features and by their expected neighbourhoods."""
+    by_features, by_neighbourhoods = (
+        np.einsum("ed,ed->e", part[first], part[second]) for part in (features, expected)
+    )
+    return by_features, by_neighbourhoods
+
+
+def weigh_by_rarity(features: Any, rarity: NDArray[np.float64] | None = None) -> sparse.csr_array:
+    """Return features weighted by TF-IDF, with rows of length one; ``rarity`` may be that of other nodes."""
+    weighted = sparse.csr_array(features, dtype=np.float64)
+    rarity = rarity_weights(weighted) if rarity is None else rarity
+    weighted.data = weighted.data * rarity[weighted.indices]
+    return sparse.csr_array(unit_rows(weighted))
+
+
+def rarity_weights(features: Any) -> NDArray[np.float64]:
+    """Return the inverse document frequency of each feature: the weights of TF-IDF."""
+    counts = np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
+    weights: NDArray[np.float64] = np.log((1.0 + features.shape[0]) / (1.0 + counts)) + 1.0
+    return weights
+
+
+def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
+    """Return rows of length one in the directions of the largest singular values."""
+    if not _is_reduced(matrix, rank):
+        return np.asarray(matrix.toarray())
+    u, s, _ = _leading_svd(matrix, rank)
+    return np.asarray(unit_rows(u * s))
+
+
+def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
+    """Return the directions of the largest singular values as columns; ``None`` if all columns are kept.
+
+    The rows of ``matrix @ directions``, scaled to length one, are those of :func:`reduce_rank`.
+    """
+    if not _is_reduced(matrix, rank):
+        return None
+    return np.asarray(_leading_svd(matrix, rank)[2].T)
+
+
+def _is_reduced(matrix: sparse.csr_array, rank: int) -> bool:
+    """Return whether there is something to reduce."""
+    return bool(matrix.shape[1] > rank and matrix.nnz)
+
+
+def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the largest singular values with their vectors."""
+    if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept
+        return np.linalg.svd(matrix.toarray(), full_matrices=False)
+    return truncated_svd(matrix, rank)

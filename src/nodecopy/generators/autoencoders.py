@@ -1,0 +1,629 @@
+"""The training and the samples of graph autoencoders: a GCN encodes nodes, inner products score pairs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import partial
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import torch
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import normalize, softplus
+
+from nodecopy._core.arrays import freeze
+from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, show
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy.errors import InputError
+from nodecopy.generators.base import binary_adjacency, check_node_rows, check_pairs, list_edges, replace_edges
+from nodecopy.generators.edges import (
+    LOGITS_AT_ONCE,
+    EdgeDistribution,
+    attach_gradients,
+    calibrate_scores,
+    expected_edges,
+    split_triangle,
+)
+from nodecopy.graph import Graph
+from nodecopy.io import GraphLike, convert_graph
+from nodecopy.models import GraphModel
+from nodecopy.nn.networks import Networks, Recipe, add_identity_features, draw_glorot
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.training import AdamStepper, check_device
+
+# Losses of decoders: over all N^2 pairs of nodes, over edges and sampled pairs, or over features of nodes.
+
+
+HALF_ROOT = 0.5**0.5
+"""Vectors scaled by it have inner products of half the size."""
+
+
+class BlockwiseLoss(ABC):
+    """A loss of given tensors that computes its gradients along with its value.
+
+    Sums over all entries of a matrix of logits are computed in blocks of rows, so that the matrix is never
+    held.
+    """
+
+    def __call__(self, *tensors: Tensor, with_value: bool = True) -> Tensor:
+        """Return the loss, or 0 with the same gradients if ``with_value`` is false, which takes less time."""
+        return attach_gradients(partial(self.value_and_gradients, with_value=with_value), *tensors)
+
+    @abstractmethod
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+        """Return the loss and its gradient in each of the tensors."""
+
+
+class PairLoss(BlockwiseLoss):
+    """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
+
+    Entry (i, j) has the weight ``positive_weight`` = (N^2 - sum A) / sum A where A + I is one, otherwise one,
+    and the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). As in their code, the diagonal
+    is among the targets, but not in these two numbers.
+
+    Parameters
+    ----------
+    adjacency
+        Binary and symmetric, with at least one edge and an empty diagonal.
+    device
+        The device of Z.
+    logits_at_once
+        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
+    """
+
+    def __init__(
+        self, adjacency: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        n_nodes, n_ones = adjacency.shape[0], adjacency.nnz
+        with_diagonal = sparse.csr_array(adjacency + sparse.eye_array(n_nodes, dtype=np.float32))
+        self.positives = SparseStack([with_diagonal], device)
+        self.positive_weight = (n_nodes**2 - n_ones) / n_ones
+        self.scale = 1 / (2 * (n_nodes**2 - n_ones))
+        cores = torch.get_num_threads() if device.type == "cpu" else 1
+        self.logits_at_once = logits_at_once or cores * LOGITS_AT_ONCE[device.type]
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        (z,) = tensors
+        value, gradient = self._sum_as_non_edges(z, with_value)
+        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
+        slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
+        gradient += self.positives.product(z[None], slopes)[0]
+        if with_value:
+            corrections = self.positive_weight * softplus(-logits) - softplus(logits)
+            value += corrections.sum(dtype=torch.float64)
+        # Twice, because a node is the first of its pairs and the second of the mirrored ones.
+        return (self.scale * value).to(z.dtype), 2 * self.scale * gradient
+
+    def _sum_as_non_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        """Return the sum of softplus(z_i . z_j) and half its gradient, from unordered pairs of blocks.
+
+        The slope sigma(x) is 1/2 + tanh(x/2)/2: tanh is the faster function, and the halves add up to a
+        column sum. Matrices indexed by columns are transposed because their products are faster that way.
+        """
+        value, by_row = z.new_zeros((), dtype=torch.float64), HALF_ROOT * z
+        by_column = by_row.T.contiguous()
+        gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
+        # Allocated once for all blocks, because an allocation takes as long as a product.
+        buffer = z.new_empty(max(len(z), min(len(z) ** 2, self.logits_at_once)))
+        for block in split_triangle(len(z), self.logits_at_once):
+            rows, columns = by_row[block], by_column[:, block.start :]
+            halves = buffer[: len(rows) * columns.shape[1]].view(len(rows), -1)
+            torch.mm(rows, columns, out=halves)
+            if with_value:
+                terms = 2 * softplus(halves, beta=2)
+                value += 2 * terms.sum(dtype=torch.float64) - terms[:, : len(rows)].sum(dtype=torch.float64)
+            slopes = halves.tanh_()
+            torch.mm(slopes, by_row[block.start :], out=gradient[block])
+            column_gradient[:, block.stop :].addmm_(rows.T, slopes[:, len(rows) :])
+        return value, HALF_ROOT * (gradient + column_gradient.T) + z.sum(dim=0) / 2
+
+
+class SampledPairLoss(BlockwiseLoss):
+    """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
+
+    A random permutation of the nodes gives every node a partner; there are as many permutations as needed for
+    at least as many pairs as A has ones. The inverse permutations turn the sums of the gradient into gathers.
+    The few random pairs that are edges or self-pairs are treated like the others.
+
+    Parameters
+    ----------
+    adjacency
+        Binary and symmetric, with at least one edge and an empty diagonal.
+    device
+        The device of Z.
+    rng
+        Generator of the permutations, which are drawn again in every call.
+    """
+
+    def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:
+        n_nodes, self.rng = adjacency.shape[0], rng
+        self.positives = SparseStack([adjacency], device)
+        self.identities = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        (z,) = tensors
+        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
+        slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
+        gradient = self.positives.product(z[None], slopes)[0]
+        permutations, inverses = (numbers.to(z.device) for numbers in self.draw_permutations())
+        partners = z[permutations]
+        sampled = (z * partners).sum(dim=-1)
+        weights = (sampled.sigmoid() / sampled.numel())[..., None]
+        gradient += (weights * partners).sum(dim=0)
+        gradient += (weights * z).flatten(0, 1)[inverses].sum(dim=0)
+        value = softplus(-logits).mean() + softplus(sampled).mean() if with_value else z.new_zeros(())
+        return value, gradient
+
+    def draw_permutations(self) -> tuple[Tensor, Tensor]:
+        """Draw the partner of each node, one row per permutation, and the inverses.
+
+        The inverses are positions in all permutations together: where each node is the partner.
+        """
+        permutations = self.rng.permuted(self.identities, axis=1)
+        inverses = np.empty_like(permutations)
+        np.put_along_axis(inverses, permutations, self.identities, axis=1)
+        inverses += np.arange(len(inverses))[:, None] * inverses.shape[1]
+        return torch.from_numpy(permutations), torch.from_numpy(inverses)
+
+
+class PresenceLoss(BlockwiseLoss):
+    """Weighted cross-entropy of the logits Z W + b against "is not zero", the mean over all entries.
+
+    Non-zero entries together have the same weight as all zeros together.
+
+    Parameters
+    ----------
+    features
+        Nodes x features, with at least one non-zero entry.
+    device
+        The device of Z, W and b.
+    logits_at_once
+        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
+    """
+
+    def __init__(
+        self, features: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        present = sparse.csr_array(features, copy=True)
+        present.eliminate_zeros()
+        n_rows, n_columns = present.shape
+        self.scale = 1 / (n_rows * n_columns)
+        self.positive_weight = (n_rows * n_columns - present.nnz) / present.nnz
+        self.rows_at_once = max(1, (logits_at_once or LOGITS_AT_ONCE[device.type]) // n_columns)
+        row = np.repeat(np.arange(n_rows), np.diff(present.indptr)) % self.rows_at_once
+        self._indptr = present.indptr
+        self._positions = torch.from_numpy(row * n_columns + present.indices).to(device)
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+        z, weight, bias = tensors
+        value = z.new_zeros((), dtype=torch.float64)
+        by_z, by_weight, by_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
+        for start in range(0, len(z), self.rows_at_once):
+            block = slice(start, min(len(z), start + self.rows_at_once))
+            logits = torch.addmm(bias, z[block], weight)
+            present = self._positions[self._indptr[block.start] : self._indptr[block.stop]]
+            if with_value:
+                positive = logits.view(-1)[present]
+                corrections = self.positive_weight * softplus(-positive) - softplus(positive)
+                value += softplus(logits).sum(dtype=torch.float64) + corrections.sum(dtype=torch.float64)
+            slopes = logits.sigmoid_()
+            flat = slopes.view(-1)
+            flat[present] = self.positive_weight * (flat[present] - 1)
+            torch.mm(slopes, weight.T, out=by_z[block])
+            by_weight.addmm_(z[block].T, slopes)
+            by_bias += slopes.sum(dim=0)
+        scale = self.scale
+        return (scale * value).to(z.dtype), scale * by_z, scale * by_weight, scale * by_bias
+
+
+Loss: TypeAlias = Callable[[Tensor], Tensor]
+SAMPLERS = ("raw", "calibrated", "corrected")
+
+
+class AutoencoderSeeds(IntEnum):
+    """Children of the seed of a fit, by purpose."""
+
+    WEIGHTS = 0
+    NOISE = 1
+    DECODER = 2
+    PAIRS = 3
+
+
+class Decoder:
+    """A decoder of embeddings into the vectors whose inner products are logits; here the identity."""
+
+    weights: Sequence[Tensor] = ()
+
+    def __call__(self, z: Tensor) -> Tensor:
+        return z
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GraphAutoencoder(GraphModel[Graph]):
+    """The base class of graph autoencoders; :class:`.GAE` documents the parameters and attributes.
+
+    A subclass may change the number of outputs of the encoder per latent dimension (``_n_heads``; two are
+    the mean and the logarithm of the standard deviation of a normal distribution), the encoder, the decoder,
+    the loss and the embeddings.
+    """
+
+    n_hidden: int = 32
+    n_latent: int = 16
+    n_epochs: int = 200
+    learning_rate: float = 0.01
+    pairs: str = "all"
+    sampler: str = "corrected"
+    balanced: bool = True
+    device: str = "cpu"
+
+    embeddings_: NDArray[np.float32] = field(init=False)
+    decoded_: NDArray[np.float32] = field(init=False)
+    _n_heads: ClassVar[int] = 1
+    _distribution: EdgeDistribution | None = field(default=None, init=False)
+
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
+        """Train on every edge of the graph.
+
+        Parameters
+        ----------
+        graph
+            The observed graph, or what :func:`.as_graph` converts.
+        rng
+            Seed or generator of the initial weights, and of the noise and the sampled pairs of each epoch.
+        """
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        device, seed = self._check(), seed_sequence(rng)
+        adjacency = binary_adjacency(graph.undirected())
+        if not adjacency.nnz:
+            name = type(self).__name__
+            raise InputError(f"graph of {name} must have an edge between two different nodes; got {graph!r}.")
+        matrix: Any = add_identity_features(graph).features
+        features = SparseStack([sparse.csr_array(matrix)], device)
+        weights_seed = child(seed, AutoencoderSeeds.WEIGHTS)
+        n_outputs = self._n_heads * self.n_latent
+        encoder = Networks.initialise(self._encoder_recipe(), features, n_outputs, [weights_seed])
+        with torch.no_grad():  # Glorot's limit is that of a single head
+            width = self.n_hidden + self.n_latent
+            encoder.weights[1] *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5
+        decoder_rng = np.random.default_rng(child(seed, AutoencoderSeeds.DECODER))
+        decoder = self._build_decoder(graph, features, decoder_rng)
+        graphs = SparseStack([normalise_adjacency(adjacency)], device)
+        pair_loss = partial(self._build_pair_loss(adjacency, device, seed), with_value=False)
+        noise = np.random.default_rng(child(seed, AutoencoderSeeds.NOISE))
+        stepper = AdamStepper([*encoder.weights, *decoder.weights], self.learning_rate)
+
+        def loss(epoch: int) -> Tensor:
+            return self._compute_loss(encoder.logits(graphs, None, epoch)[0], decoder, pair_loss, noise)
+
+        for epoch in range(self.n_epochs):
+            stepper.step(partial(loss, epoch))
+        with torch.no_grad():
+            z = self._embed(encoder.logits(graphs, None, None)[0], decoder)
+            self._set_fitted(graph, z, decoder(z))
+        return self
+
+    def _check_state(self) -> None:
+        state = vars(self)  # files of old versions lack the settings
+        self.sampler_ = state.get("sampler_", self.sampler)
+        self.balanced_ = state.get("balanced_", self.balanced)
+        self._check_sampler(self.sampler_, self.balanced_)
+        n_nodes = check_type(self.graph_, Graph, "graph_", "a Graph").n_nodes
+        self.embeddings_ = freeze(check_node_rows(self.embeddings_, "embeddings_", n_nodes, np.float32))
+        self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """Return the embeddings, one row per node, read-only: means if nodes have distributions."""
+        self.check_fitted()
+        return self.embeddings_
+
+    def with_sampler(self, sampler: str) -> Self:
+        """Return a copy of the trained model with another sampler, without training it again."""
+        self.check_fitted()
+        other = copy(self)
+        other.sampler = sampler
+        other._check_sampler(sampler, other.balanced_)
+        other.sampler_, other._distribution = sampler, None
+        return other
+
+    @property
+    def distribution_(self) -> EdgeDistribution:
+        """The distribution of samples, calibrated at the first use because embeddings do not need it."""
+        self.check_fitted()
+        if self._distribution is None:
+            self._distribution = self._calibrate()
+        return self._distribution
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        first, second = self.distribution_.draw(np.random.default_rng(seed))
+        return replace_edges(self.graph_, first, second)
+
+    def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
+        """Return an iterator over ``n`` samples, see :meth:`.GraphModel.sample_many`."""
+        _ = self.distribution_  # calibrated once, before threads share it
+        return super().sample_many(n, rng=rng, workers=workers)
+
+    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""
+        distribution = self.distribution_
+        return distribution.probabilities(*check_pairs(first, second, len(distribution.decoded)))
+
+    def _encoder_recipe(self) -> Recipe:
+        return Recipe(n_hidden=self.n_hidden, dropout=0.0)
+
+    def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
+        return Decoder()
+
+    def _embed(self, encoded: Tensor, decoder: Any) -> Tensor:
+        """Return the embeddings, given the output of the trained encoder."""
+        return encoded[:, : self.n_latent]
+
+    def _compute_loss(self, encoded: Tensor, decoder: Any, pair_loss: Loss, noise: Generator) -> Tensor:
+        """Return the loss of one epoch, up to a constant: only its gradient is used."""
+        if self._n_heads == 1:
+            return pair_loss(decoder(encoded))
+        z, divergence = draw_normal(encoded, noise)
+        return pair_loss(decoder(z)) + divergence / len(z)
+
+    def _build_pair_loss(
+        self, adjacency: sparse.csr_array, device: torch.device, seed: SeedSequence
+    ) -> PairLoss | SampledPairLoss:
+        if self.pairs == "all":
+            return PairLoss(adjacency, device)
+        rng = np.random.default_rng(child(seed, AutoencoderSeeds.PAIRS))
+        return SampledPairLoss(adjacency, device, rng)
+
+    def _check(self) -> torch.device:
+        name = type(self).__name__
+        for setting in ("n_hidden", "n_latent", "n_epochs"):
+            check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
+        check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
+        check_choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
+        self._check_sampler(self.sampler, self.balanced)
+        return check_device(self.device)
+
+    def _check_sampler(self, sampler: Any, balanced: Any) -> None:
+        name = type(self).__name__
+        check_choice(sampler, f"sampler of {name}", SAMPLERS)
+        if not isinstance(balanced, bool):
+            raise InputError(f"balanced of {name} must be True or False; got {show(balanced)}.")
+
+    def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
+        if not bool(decoded.isfinite().all()):
+            name = type(self).__name__
+            raise InputError(
+                f"features and settings of {name} must not be so large that training overflows; "
+                "scale the features or lower the learning_rate."
+            )
+        self.graph_ = graph.undirected()
+        self.embeddings_ = freeze(embeddings.detach().cpu().numpy().copy())
+        self.decoded_ = freeze(decoded.detach().cpu().numpy().copy())
+        self.sampler_, self.balanced_, self._distribution = self.sampler, self.balanced, None
+
+    def _calibrate(self) -> EdgeDistribution:
+        distribution = EdgeDistribution(self.decoded_)
+        if self.sampler_ == "raw":
+            return distribution
+        # A model that was trained on a GPU may be used on a machine without a GPU.
+        vectors = torch.tensor(self.decoded_, device=self.device if torch.cuda.is_available() else "cpu")
+        edges = np.stack(list_edges(self.graph_))
+        calibration = calibrate_scores(vectors, edges, balanced=self.balanced_)
+        distribution = replace(distribution, calibration=calibration)
+        if self.sampler_ == "calibrated":
+            return distribution
+        return replace(distribution, scale=self.graph_.n_edges / expected_edges(vectors, calibration))
+
+
+def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+    """Draw each entry from N(mean, s^2) and return the divergence of all from N(0, 1).
+
+    Parameters
+    ----------
+    heads
+        The means and next to them the logarithms of s, ``[N, 2 d]``.
+    rng
+        Generator of the noise.
+
+    Returns
+    -------
+    z, divergence
+        The draws, ``[N, d]``, and the KL divergence, summed over dimensions and averaged over nodes.
+    """
+    n_nodes, width = heads.shape
+    noise = rng.standard_normal((n_nodes, width // 2), dtype=np.float32)
+    result: tuple[Tensor, Tensor] = _NormalDraw.apply(heads, torch.from_numpy(noise).to(heads))  # type: ignore[no-untyped-call]
+    return result
+
+
+class _NormalDraw(torch.autograd.Function):
+    """A gradient of its own, because autograd takes three times as many passes over the data."""
+
+    @staticmethod
+    def forward(ctx: Any, heads: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_s = heads.chunk(2, dim=1)
+        s = log_s.exp()
+        ctx.save_for_backward(mean, s, noise)
+        divergence = (mean.square().sum() + s.square().sum()) / 2 - log_s.sum()
+        return torch.addcmul(mean, s, noise), divergence / len(mean) - mean.shape[1] / 2
+
+    @staticmethod
+    def backward(ctx: Any, by_z: Tensor, by_divergence: Tensor) -> tuple[Tensor, None]:
+        mean, s, noise = ctx.saved_tensors
+        gradient = torch.cat([mean, s * s - 1], dim=1) * (by_divergence / len(mean))
+        by_mean, by_log_s = gradient.chunk(2, dim=1)
+        by_mean += by_z
+        by_log_s.addcmul_(by_z * s, noise)
+        return gradient, None
+
+
+# Graph autoencoders (Kipf and Welling, 2016): inner products of GCN embeddings are the logits of edges.
+
+
+class GAE(GraphAutoencoder):
+    """The graph autoencoder: embeddings Z of a two-layer GCN, with inner products Z Z^T as logits of edges.
+
+    Z = S ReLU(S X W0) W1 with S = D^-1/2 (A + I) D^-1/2. Training minimises the weighted cross-entropy over
+    all pairs (:class:`.PairLoss`) on the whole graph, without dropout or early stopping.
+
+    Parameters
+    ----------
+    n_hidden, n_latent
+        Widths of the hidden layer and of the embeddings.
+    n_epochs, learning_rate
+        Epochs and learning rate of Adam.
+    pairs
+        ``"all"`` (default) for the authors' loss; ``"sampled"`` for a loss over edges and as many random
+        pairs, drawn again in every epoch (:class:`.SampledPairLoss`), for graphs of more than about 10,000
+        nodes.
+    sampler
+        How inner products become the edges of samples: ``"raw"``, ``"calibrated"`` or ``"corrected"``
+        (default), see the notes.
+    balanced
+        Whether the calibration gives edges the same weight as all other pairs together (default), or all
+        pairs the same weight.
+    device
+        ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
+
+    Attributes
+    ----------
+    embeddings_, decoded_
+        One row per node, before and after the decoder; the same here.
+    sampler_, balanced_
+        The ``sampler`` and ``balanced`` of the fit.
+
+    Notes
+    -----
+    Edges of samples are independent. With the score p = sigma(f_i . f_j) of the decoded vectors f of a pair,
+    its probability is
+
+    - ``"raw"``: p. Training gives edges the same weight as all other pairs together, so most p are near one
+      half and samples are very dense.
+    - ``"calibrated"``: sigma(a p + b), from a logistic regression of "is an edge" on p over all pairs. The
+      paper does not say that this regression is balanced too, but only then are its calibrated samples denser
+      than the observed graph, as it reports. With ``balanced=False`` it is plain maximum likelihood, and the
+      expected number of edges is the observed one.
+    - ``"corrected"``: the calibrated probability, scaled so that the expected number of edges is the observed
+      one (or lower, if that would take probabilities above one).
+
+    *Features* X are used as they are, neither normalised nor made binary. For a graph without features X is
+    the identity.
+
+    *Directions and weights* are ignored, because inner products are symmetric and edges are binary. Samples
+    have neither.
+
+    *Memory* grows with nodes and edges. Time grows with pairs of nodes: in every epoch, unless pairs are
+    sampled, and in every sample.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import GAE
+    >>> model = GAE(n_latent=4).fit(datasets.load("karate"), rng=0)
+    >>> model.embeddings().shape
+    (34, 4)
+    >>> edge, non_edge = model.edge_probabilities([33, 0], [32, 33])
+    >>> bool(edge > non_edge)
+    True
+    >>> 50 < model.sample(rng=1).n_edges < 106  # 78 observed edges
+    True
+    """
+
+
+class VGAE(GraphAutoencoder):
+    """The variational :class:`GAE`: each node has a normal distribution, whose mean is its embedding.
+
+    A second head of the GCN gives the logarithm of the standard deviation s. Every epoch draws z = mean +
+    noise * s and adds the divergence from the standard normal distribution, averaged over nodes and divided
+    by N once more, as in the authors' code. The weight of the divergence is therefore small.
+
+    Parameters, attributes and notes are those of :class:`GAE`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import VGAE
+    >>> VGAE(n_latent=4, n_epochs=50).fit(datasets.load("karate"), rng=0).embeddings().shape
+    (34, 4)
+    """
+
+    _n_heads = 2
+
+
+# Graphite (Grover et al., 2019): a VGAE whose decoder propagates over an intermediate graph.
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Graphite(GraphAutoencoder):
+    """The :class:`VGAE` with a decoder of graph convolutions on an intermediate graph.
+
+    Embeddings Z, with rows scaled to unit length, give the weighted graph Z Z^T + 1 1^T, normalised by its
+    degrees to T. The decoder takes one step of feedback from it,
+
+        Z* = (1 - feedback) Z + feedback T (ReLU(T Z W1) + ReLU(T X W0)) W2,
+
+    and the logits are Z* Z*^T. T has rank n_latent + 1 and is held as its factor, so everything except the
+    last product takes time and memory in proportion to nodes. All other parameters, attributes and notes are
+    those of :class:`.GAE`.
+
+    Parameters
+    ----------
+    n_decoder_hidden
+        Width of the hidden layer of the decoder.
+    feedback
+        Weight of the decoder's update, the autoregressive scalar of the authors; 0 gives the VGAE.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import Graphite
+    >>> Graphite(n_epochs=20).fit(datasets.load("karate"), rng=0).embeddings().shape
+    (34, 16)
+    """
+
+    _n_heads = 2
+
+    n_decoder_hidden: int = 32
+    feedback: float = 0.5
+
+    def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
+        return FeedbackDecoder(features, self.n_latent, self.n_decoder_hidden, self.feedback, rng)
+
+    def _check(self) -> torch.device:
+        check_integer(self.n_decoder_hidden, "n_decoder_hidden of Graphite", low=1)
+        check_real(self.feedback, "feedback of Graphite", low=0.0, high=1.0)
+        return super()._check()
+
+
+class FeedbackDecoder(Decoder):
+    """One step of feedback from the intermediate graph of the embeddings."""
+
+    def __init__(
+        self, features: SparseStack, n_latent: int, n_hidden: int, feedback: float, rng: Generator
+    ) -> None:
+        self.features, self.feedback = features, feedback
+        shapes = (features.shape[2], n_hidden), (n_latent, n_hidden), (n_hidden, n_latent)
+        device = features.device
+        self.weights = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
+
+    def __call__(self, z: Tensor) -> Tensor:
+        by_features, by_z, output = self.weights
+        factor = factor_intermediate_graph(z)
+
+        def propagate(h: Tensor) -> Tensor:
+            return factor @ (factor.T @ h)
+
+        update = torch.relu(propagate(z @ by_z[0])) + torch.relu(propagate((self.features @ by_features)[0]))
+        return (1 - self.feedback) * z + self.feedback * propagate(update @ output[0])
+
+
+def factor_intermediate_graph(z: Tensor) -> Tensor:
+    """Return the factor F of the normalised intermediate graph T = F F^T."""
+    factor = torch.cat([normalize(z, dim=1), torch.ones_like(z[:, :1])], dim=1)
+    degrees = factor @ factor.sum(dim=0)
+    return factor * degrees.rsqrt()[:, None]

@@ -1,0 +1,480 @@
+"""Stochastic block models: the probability of an edge depends on the blocks of its two nodes."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy._core.checks import (
+    as_array,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_vector,
+)
+from nodecopy.errors import InputError
+from nodecopy.generators.base import (
+    EdgeListModel,
+    Edges,
+    Nodes,
+    assign_blocks,
+    check_blocks,
+    check_node_rows,
+    check_pairs,
+    list_edges,
+    remove_duplicates,
+    sort_unique,
+)
+from nodecopy.graph import Graph
+
+# Samples of independent edges whose probability depends on the blocks of the two nodes.
+
+
+Floats: TypeAlias = NDArray[np.float64]
+MAX_POISSON_PROBABILITY = 0.5
+
+
+def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
+    """Return the number of pairs of different nodes in each pair of blocks, ``[2, n]``."""
+    first, second = block_pairs
+    within = sizes[first] * (sizes[first] - 1) // (1 if directed else 2)
+    counts: Nodes = np.where(first == second, within, sizes[first] * sizes[second])
+    return counts
+
+
+def draw_block_edges(
+    blocks: Nodes, block_pairs: Nodes, probabilities: Floats, rng: Generator, *, directed: bool
+) -> Edges:
+    """Draw edges between different nodes, each with the probability of its pair of blocks.
+
+    Parameters
+    ----------
+    blocks
+        The block of each node.
+    block_pairs
+        ``[2, n]``, each pair of blocks once, with ``first <= second`` unless ``directed``. Pairs that are not
+        listed have no edges.
+    probabilities
+        The probability of an edge in each pair of blocks.
+    rng
+        Generator of the draws.
+    directed
+        Whether (i, j) and (j, i) are two pairs of nodes.
+    """
+    sizes = np.bincount(blocks, minlength=1)
+    n_pairs = count_pairs(block_pairs, sizes, directed=directed)
+    dense = probabilities > MAX_POISSON_PROBABILITY
+    n_listed = n_pairs * dense
+    listed = np.repeat(np.arange(len(n_pairs)), n_listed)
+    numbers = np.arange(len(listed)) - np.repeat(np.cumsum(n_listed) - n_listed, n_listed)
+    is_edge = rng.random(len(listed)) < probabilities[listed]
+    listed, numbers = listed[is_edge], numbers[is_edge]
+    n_draws = rng.poisson(-np.log1p(-np.where(dense, 0, probabilities)) * n_pairs)
+    owners = np.repeat(np.arange(len(n_pairs)), n_draws)
+    starts = np.cumsum(n_pairs) - n_pairs
+    hits = sort_unique(starts[owners] + rng.integers(0, n_pairs[owners]))
+    owners = np.searchsorted(starts, hits, side="right") - 1
+    selected = np.concatenate([listed, owners])
+    numbers = np.concatenate([numbers, hits - starts[owners]])
+    first, second = block_pairs[:, selected]
+    return _decode_pairs(blocks, sizes, first, second, numbers, directed)
+
+
+def _decode_pairs(
+    blocks: Nodes, sizes: Nodes, first: Nodes, second: Nodes, numbers: Nodes, directed: bool
+) -> Edges:
+    """Return the two nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
+    width = sizes[second]
+    within = first == second
+    if directed:  # a row for each node, without the node itself
+        row, column = np.divmod(numbers, np.maximum(width - within, 1))
+        column += within & (column >= row)
+    else:  # within a block, whose nodes form a circle: pairs at distance 1, then 2, ... up to half of it
+        row, column = np.divmod(numbers, width)
+        row, column = np.where(within, column, row), np.where(within, (column + row + 1) % width, column)
+    members, starts = np.argsort(blocks, kind="stable"), np.cumsum(sizes) - sizes
+    return members[starts[first] + row], members[starts[second] + column]
+
+
+class SBM(EdgeListModel):
+    """The stochastic block model: the probability of an edge is the observed density between two blocks.
+
+    Edges are independent, so the expected number of edges between two blocks is the observed one. Time and
+    memory of ``fit`` and ``sample`` grow with nodes and edges, never with pairs of nodes or of blocks.
+
+    Attributes
+    ----------
+    blocks_
+        The block of each node: its label. A node without a label takes the most common label around it by
+        label propagation, which also divides a graph without labels into communities; the ``rng`` of
+        :meth:`fit` breaks ties there.
+    block_pairs_, probabilities_
+        The pairs of blocks with an edge between them, ``[2, n]``, and the densities. In a directed graph
+        (r, s) and (s, r) are different pairs.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import SBM
+    >>> model = SBM().fit(datasets.load("karate"))
+    >>> model.probabilities_.round(2).tolist()
+    [0.26, 0.04, 0.24]
+    >>> model.sample(rng=0)
+    Graph(34 nodes, 93 undirected edges, binary, 2 classes)
+    """
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.blocks_ = assign_blocks(graph, rng)
+        self._estimate_densities(graph)
+
+    def _restore(self, graph: Graph) -> None:
+        self.blocks_ = check_blocks(self.blocks_, graph)
+        self._estimate_densities(graph)
+
+    def _estimate_densities(self, graph: Graph) -> None:
+        self.block_pairs_, n_edges = _count_block_edges(graph, self.blocks_)
+        sizes = np.bincount(self.blocks_)
+        self.probabilities_ = n_edges / count_pairs(self.block_pairs_, sizes, directed=graph.directed)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        return draw_block_edges(
+            self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=graph.directed
+        )
+
+
+class DegreeCorrectedSBM(EdgeListModel):
+    """The degree-corrected block model, which keeps degrees in expectation (Karrer and Newman, 2011).
+
+    The number of edges between two blocks is Poisson with the observed number as its mean. Each end is a node
+    of its block, drawn in proportion to its observed degree (out- and in-degree if the graph is directed).
+    The model is one of multigraphs: repeated edges and self-loops are dropped, so nodes with a large share of
+    their block's degrees get somewhat fewer edges than observed.
+
+    Attributes
+    ----------
+    blocks_
+        As in :class:`SBM`.
+    block_pairs_, n_block_edges_
+        The pairs of blocks with an edge between them, ``[2, n]``, and the observed numbers of edges.
+    stubs_
+        The first and the second nodes of all edges, sorted by block, so that a node occurs as often as its
+        degree. Both are the same for undirected graphs.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import DegreeCorrectedSBM
+    >>> sample = DegreeCorrectedSBM().fit(datasets.load("karate")).sample(rng=0)
+    >>> int(sample.degrees[[0, 33]].min()) > int(sample.degrees.mean())  # the two hubs remain hubs
+    True
+    """
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.blocks_ = assign_blocks(graph, rng)
+        self._count_edges(graph)
+
+    def _restore(self, graph: Graph) -> None:
+        self.blocks_ = check_blocks(self.blocks_, graph)
+        self._count_edges(graph)
+
+    def _count_edges(self, graph: Graph) -> None:
+        self.block_pairs_, self.n_block_edges_ = _count_block_edges(graph, self.blocks_)
+        first, second = list_edges(graph)
+        if not graph.directed:
+            first = second = np.concatenate([first, second])
+        self.stubs_ = self._sort_by_block(first), self._sort_by_block(second)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        n_edges = rng.poisson(self.n_block_edges_)
+        ends = []
+        for stubs, blocks in zip(self.stubs_, self.block_pairs_, strict=True):
+            sizes = np.bincount(self.blocks_[stubs], minlength=len(self.blocks_))
+            owners = np.repeat(blocks, n_edges)
+            ends.append(stubs[(np.cumsum(sizes) - sizes)[owners] + rng.integers(0, sizes[owners])])
+        return remove_duplicates(ends[0], ends[1], graph.n_nodes, graph.directed)
+
+    def _sort_by_block(self, nodes: Nodes) -> Nodes:
+        return nodes[np.argsort(self.blocks_[nodes], kind="stable")]
+
+
+def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
+    """Return the pairs of blocks with an edge between them, ``[2, n]``, and their numbers of edges.
+
+    The smaller block comes first if the graph is undirected.
+    """
+    first, second = (blocks[nodes] for nodes in list_edges(graph))
+    if not graph.directed:
+        first, second = np.minimum(first, second), np.maximum(first, second)
+    n_blocks = int(blocks.max(initial=0)) + 1
+    codes, n_edges = np.unique(first * n_blocks + second, return_counts=True)
+    return np.stack(np.divmod(codes, n_blocks)), n_edges
+
+
+# The assortative mixed-membership block model, as the Bayesian GCN of Zhang et al. (2019) uses it.
+
+MAX_PROBABILITY = 1 - 2.0**-40
+"""Upper bound on the probability of an edge."""
+MIN_PROBABILITY = 1e-12
+"""Lower bound on the probability of an edge, so that every observed edge is possible."""
+MIN_COMPILED_SIZE = 2**14
+"""Number of links above which the compiled kernel saves more time than its compilation takes."""
+
+
+@dataclass(eq=False, repr=False)
+class MMSBM(EdgeListModel):
+    """The mixed-membership stochastic block model, in which every node belongs to all blocks to some degree.
+
+    For each pair both nodes draw a block from their memberships pi. If they draw the same block k, the pair
+    is an edge with probability beta_k, otherwise with probability delta, so that P(edge) = delta + sum_k
+    (beta_k - delta) pi_ik pi_jk. Samples are exact and take time in proportion to their edges.
+
+    Parameters
+    ----------
+    memberships
+        Initial pi, one row per node and one column per block. By default the labels of the graph, or the
+        blocks of label propagation if there are none, with the weight that ``certainty`` sets.
+    certainty
+        Initial membership of a node in the block of its label; the other blocks share the rest.
+    assignment
+        ``"mixed"`` (default) for the model; ``"hard"`` for the authors' code, in which samples assign every
+        node to its most likely block alone.
+    delta
+        Probability of an edge between nodes that draw different blocks.
+    n_steps, batch_size
+        Steps of the inference, and the number of nodes that each step updates. The paper does not state the
+        number of steps; on Cora the memberships no longer change after about 1000.
+    alpha, eta, rho
+        Shapes of the gamma priors of phi and theta, and their common rate.
+    step_size, tau, kappa
+        Step t has the size ``step_size * (t + tau) ** -kappa``.
+
+    Attributes
+    ----------
+    memberships_, strengths_
+        pi and beta.
+    sampling_memberships_
+        The memberships that samples use: pi, or one-hot rows if ``assignment`` is ``"hard"``.
+    delta_
+        The ``delta`` of the fit.
+
+    Notes
+    -----
+    *Inference* ascends the posterior as in the authors' code, with pi_i = phi_i / sum phi_i,
+    beta_k = theta_k1 / (theta_k0 + theta_k1) and the preconditioned step
+
+        phi <- abs(phi + step / 2 (alpha - 1 - rho phi + phi gradient)),
+
+    and the same for theta. No noise is added, so the result is a point estimate. phi_i starts with the sum
+    one, theta_k with the numbers of non-edges and edges that the initial memberships expect in block k. The
+    gradient uses all edges of the updated nodes and their non-edges to ``batch_size`` random partners, scaled
+    up. Partners that are neighbours are rejected, so no list of non-edges is needed and degrees may be of any
+    size.
+
+    *Directed graphs*: (i, j) and (j, i) are two observations, and two draws, with the same probability.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import MMSBM
+    >>> model = MMSBM().fit(datasets.load("karate"), rng=0)
+    >>> model.memberships_.shape
+    (34, 2)
+    >>> same_club, other_club = model.edge_probabilities([32, 0], [33, 33])
+    >>> bool(same_club > other_club)
+    True
+    """
+
+    memberships: ArrayLike | None = None
+    _: KW_ONLY
+    certainty: float = 0.9
+    assignment: str = "mixed"
+    delta: float = 1e-4
+    n_steps: int = 1000
+    batch_size: int = 500
+    alpha: float = 1.0
+    eta: float = 1.0
+    rho: float = 0.001
+    step_size: float = 1.0
+    tau: float = 1024.0
+    kappa: float = 0.5
+
+    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""
+        self.check_fitted()
+        pi = self.sampling_memberships_
+        rows, columns = check_pairs(first, second, len(pi))
+        return _edge_probabilities(pi[rows], pi[columns], self.strengths_ - self.delta_, self.delta_)
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self._check()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an InputError reports them
+            self._ascend_posterior(graph, rng)
+
+    def _ascend_posterior(self, graph: Graph, rng: Generator) -> None:
+        pi = self._initial_memberships(graph, rng)
+        phi = pi.copy()
+        gradient = _StochasticGradient(graph, self.delta, self.batch_size, rng)
+        theta = gradient.expected_counts(pi)
+        for t in range(self.n_steps if graph.n_nodes > 1 else 0):
+            half = self.step_size * np.float64(t + self.tau) ** -self.kappa / 2
+            nodes, for_phi, for_theta = gradient.draw(pi, theta[1] / theta.sum(axis=0))
+            before = phi[nodes]
+            after = np.abs(before + half * (self.alpha - 1 - self.rho * before + for_phi))
+            phi[nodes], pi[nodes] = after, after / after.sum(axis=1, keepdims=True)
+            theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
+            if not (np.isfinite(pi[nodes]).all() and np.isfinite(theta).all() and theta.sum(axis=0).all()):
+                raise InputError(
+                    "step_size, rho, alpha and eta of MMSBM must not be so large that inference overflows; "
+                    f"got {self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}."
+                )
+        hard = self.assignment == "hard"
+        self.memberships_ = pi
+        self.sampling_memberships_ = np.eye(pi.shape[1])[pi.argmax(axis=1)] if hard else pi
+        self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), MAX_PROBABILITY)
+        self.delta_ = self.delta
+
+    def _restore(self, graph: Graph) -> None:
+        for name in ("memberships_", "sampling_memberships_"):
+            pi = check_node_rows(getattr(self, name), name, graph.n_nodes)
+            if (pi < 0).any() or not np.allclose(pi.sum(axis=1), 1):
+                raise InputError(f"{name} must hold probabilities that add up to one for every node.")
+            setattr(self, name, pi)
+        beta = check_vector(check_numbers(self.strengths_, "strengths_"), "strengths_", length=pi.shape[1])
+        if not ((beta >= 0) & (beta <= MAX_PROBABILITY)).all():
+            limits = f"{beta.min():.3g} to {beta.max():.3g}"
+            raise InputError(f"strengths_ must lie between 0 and {MAX_PROBABILITY}; got {limits}.")
+        self.strengths_ = beta.astype(np.float64, copy=False)
+        self.delta_ = check_real(self.delta_, "delta_", low=0.0, high=MAX_PROBABILITY)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        """Draw candidate pairs, then accept each with the ratio of the two probabilities.
+
+        The number of times that a pair is drawn has a Poisson distribution whose mean is the mean of
+        -log(1 - p) over the blocks that both nodes draw. By convexity, the probability of being drawn at all
+        is at least the pair's probability of an edge.
+        """
+        pi, beta, delta = self.sampling_memberships_, self.strengths_, self.delta_
+        n_nodes, n_blocks = pi.shape
+        base_rate = -np.log1p(-delta)
+        block_rates = np.maximum(-np.log1p(-beta) - base_rate, 0)
+        share = 1 if graph.directed else 0.5
+        masses = pi.sum(axis=0)
+        blocks = np.repeat(np.arange(n_blocks), rng.poisson(share * block_rates * masses**2))
+        n_anywhere = rng.poisson(share * base_rate * n_nodes**2)
+        bounds = np.cumsum(pi.T)
+        ends = []
+        for _ in range(2):
+            points = (np.cumsum(masses) - masses)[blocks] + rng.random(len(blocks)) * masses[blocks]
+            positions = np.searchsorted(bounds, points, side="right") - blocks * n_nodes
+            anywhere = rng.integers(0, n_nodes or 1, n_anywhere)
+            ends.append(np.append(np.clip(positions, 0, n_nodes - 1), anywhere))
+        first, second = remove_duplicates(ends[0], ends[1], n_nodes, graph.directed)
+        rates = base_rate + np.einsum("ek,ek,k->e", pi[first], pi[second], block_rates)
+        probabilities = _edge_probabilities(pi[first], pi[second], beta - delta, delta)
+        accepted = rng.random(len(first)) * -np.expm1(-rates) < probabilities
+        return first[accepted], second[accepted]
+
+    def _initial_memberships(self, graph: Graph, rng: Generator) -> Floats:
+        if self.memberships is None:
+            blocks = assign_blocks(graph, rng)
+            n_blocks = int(blocks.max(initial=0)) + 1
+            pi = np.full((graph.n_nodes, n_blocks), (1 - self.certainty) / max(n_blocks - 1, 1))
+            pi[np.arange(graph.n_nodes), blocks] = self.certainty if n_blocks > 1 else 1.0
+            return pi
+        memberships: Any = as_array(self.memberships, "memberships of MMSBM")
+        if memberships.ndim != 2 or memberships.dtype.kind not in "biuf" or len(memberships) != graph.n_nodes:
+            raise InputError(
+                f"memberships of MMSBM must be numbers, one row for each of {graph.n_nodes} nodes; "
+                f"got {memberships.dtype} of shape {memberships.shape}."
+            )
+        memberships = memberships.astype(np.float64)
+        check_finite(memberships, "memberships of MMSBM")
+        if (memberships < 0).any() or not (memberships > 0).any(axis=1).all():
+            raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
+        pi = memberships / memberships.max(axis=1, keepdims=True)  # otherwise the sum might overflow
+        return np.asarray(pi / pi.sum(axis=1, keepdims=True))
+
+    def _check(self) -> None:
+        check_real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)
+        check_choice(self.assignment, "assignment of MMSBM", ["mixed", "hard"])
+        check_real(self.delta, "delta of MMSBM", low=0.0, high=MAX_PROBABILITY)
+        check_integer(self.n_steps, "n_steps of MMSBM", low=0)
+        check_integer(self.batch_size, "batch_size of MMSBM", low=1)
+        check_real(self.tau, "tau of MMSBM", low=1e-300)
+        for name in ("alpha", "eta", "rho", "step_size", "kappa"):
+            check_real(getattr(self, name), f"{name} of MMSBM", low=0.0)
+
+
+class _StochasticGradient:
+    """Estimates of the gradient of the log-likelihood from a batch of nodes and a batch of partners."""
+
+    def __init__(self, graph: Graph, delta: float, batch_size: int, rng: Generator) -> None:
+        self.delta, self.rng, self.n_nodes = delta, rng, graph.n_nodes
+        self.batch_size = min(batch_size, graph.n_nodes)
+        self.edges = list_edges(graph)
+        ends = np.concatenate(self.edges), np.concatenate(self.edges[::-1])
+        shape = (graph.n_nodes, graph.n_nodes)
+        # Two nodes of a directed graph may have two edges between them.
+        self.links = sparse.csr_array((np.ones(len(ends[0])), ends), shape=shape)
+        self.max_links = 2 if graph.directed else 1
+        self.degrees = np.bincount(ends[0], minlength=graph.n_nodes)
+        self.n_pairs = self.max_links * graph.n_nodes * (graph.n_nodes - 1) / 2
+
+    def expected_counts(self, pi: Floats) -> Floats:
+        """Return the expected non-edges and edges in each block if nodes draw blocks from pi; at least 1."""
+        pairs = self.max_links * (pi.sum(axis=0) ** 2 - (pi**2).sum(axis=0)) / 2
+        edges = np.einsum("ek,ek->k", pi[self.edges[0]], pi[self.edges[1]])
+        return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])
+
+    def draw(self, pi: Floats, beta: Floats) -> tuple[Nodes, Floats, Floats]:
+        """Return a batch of nodes, phi times the gradient in their phi, and theta times that in theta."""
+        nodes = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
+        partners = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
+        excess = beta - self.delta
+        linked = self._sum_neighbours(pi, excess)
+        non_edge = 1 - self.delta - (pi[nodes] * excess) @ pi[partners].T
+        weights = self.max_links / np.maximum(non_edge, MIN_PROBABILITY)
+        links = self.links[nodes][:, partners].tocoo()
+        weights[links.row, links.col] *= 1 - links.data / self.max_links
+        _, rows, columns = np.intersect1d(nodes, partners, assume_unique=True, return_indices=True)
+        weights[rows, columns] = 0
+        unlinked = weights @ pi[partners]
+        n_sampled = self.max_links * len(partners) - np.bincount(links.row, links.data, len(nodes))
+        n_sampled[rows] -= self.max_links
+        n_unlinked = self.max_links * (self.n_nodes - 1) - self.degrees[nodes]
+        slopes = excess * (linked[nodes] - (n_unlinked / np.maximum(n_sampled, 1))[:, None] * unlinked)
+        for_phi = pi[nodes] * (slopes - (pi[nodes] * slopes).sum(axis=1, keepdims=True))
+        from_edges = np.einsum("nk,nk->k", pi, linked) / 2  # every edge is counted at both of its ends
+        scale = (self.n_pairs - len(self.edges[0])) / max(n_sampled.sum(), 1)
+        from_non_edges = scale * (pi[nodes] * unlinked).sum(axis=0)
+        for_theta = beta * (1 - beta) * (from_edges - from_non_edges)
+        return nodes, for_phi, np.stack([-for_theta, for_theta])
+
+    def _sum_neighbours(self, pi: Floats, excess: Floats) -> Floats:
+        """Sum the memberships of each node's neighbours, each divided by the probability of the edge."""
+        links = self.links
+        if links.nnz < MIN_COMPILED_SIZE:
+            nodes = np.repeat(np.arange(self.n_nodes), np.diff(links.indptr))
+            weights = links.data / _edge_probabilities(pi[nodes], pi[links.indices], excess, self.delta)
+            return np.asarray(sparse.csr_array((weights, links.indices, links.indptr), links.shape) @ pi)
+        from nodecopy.generators.kernels import sum_neighbour_memberships
+
+        result = np.empty_like(pi)
+        sum_neighbour_memberships(
+            links.indptr, links.indices, links.data, pi, excess, self.delta, MIN_PROBABILITY, result
+        )
+        return result
+
+
+def _edge_probabilities(first: Floats, second: Floats, excess: Floats, delta: float) -> Floats:
+    """Return the probabilities of edges, given the memberships of both nodes of each pair."""
+    mixed = delta + np.einsum("ek,ek,k->e", first, second, excess)
+    result: Floats = np.maximum(mixed, MIN_PROBABILITY)
+    return result

@@ -1,0 +1,193 @@
+"""The difference of statistics between two networks, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nodecopy._core.imports import import_optional
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy.errors import InputError
+from nodecopy.inference.bootstrapping import bootstrap
+from nodecopy.inference.resampling import InferenceSeeds
+from nodecopy.inference.results import QUESTIONS, BootstrapResult, Problem, estimate_interval
+from nodecopy.inference.statistics import Statistic, find_library, prepare_measure
+from nodecopy.io import GraphLike
+
+
+class Difference(NamedTuple):
+    """One statistic of two graphs: the first minus the second, with its interval.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import Difference
+    >>> Difference("density", 0.2, 0.1, 0.1, standard_error=0.02, low=0.06, high=0.14).is_clear
+    True
+    """
+
+    name: str
+    first: float
+    second: float
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Return whether the interval leaves out zero."""
+        return not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
+class GraphDifference:
+    """Differences between two graphs; iterating yields one :class:`Difference` per statistic.
+
+    Examples
+    --------
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import compare_graphs
+    >>> club = datasets.load("karate")
+    >>> compare_graphs(club, club, "density", model=SameLabel(), n=50, rng=0)["density"].is_clear
+    False
+    """
+
+    differences: tuple[Difference, ...]
+    level: float
+    first: BootstrapResult = field(repr=False)
+    second: BootstrapResult = field(repr=False)
+
+    @property
+    def question(self) -> str:
+        """Return the question that the intervals answer."""
+        return f"By how much do the two expectations differ? Of each: {QUESTIONS[self.first.target]}"
+
+    def __iter__(self) -> Iterator[Difference]:
+        return iter(self.differences)
+
+    def __getitem__(self, name: str) -> Difference:
+        return {row.name: row for row in self.differences}[name]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{row.name}: {row.first:.4g} - {row.second:.4g} = {row.difference:.3g}, standard error "
+            f"{row.standard_error:.3g}, interval {row.low:.3g} to {row.high:.3g}"
+            for row in self.differences
+        ]
+        warnings = [f"Warning: {problem}" for problem in self.problems]
+        return "\n".join([self.question, f"{self.level:.0%} intervals", *lines, *warnings])
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return reasons not to trust an interval, which were also given as warnings."""
+        results = {"first": self.first, "second": self.second}
+        return tuple(
+            Problem(statistic, f"{name} graph: {text}")
+            for name, result in results.items()
+            for statistic, text in result.problems
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, ready for JSON."""
+        rows = {
+            row.name: {key: value for key, value in row._asdict().items() if key != "name"} for row in self
+        }
+        settings = {"question": self.question, "level": self.level}
+        return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per statistic."""
+        pandas = import_optional("pandas", "GraphDifference.to_pandas")
+        return pandas.DataFrame(self.differences, columns=Difference._fields).set_index("name")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the differences in units of their standard errors, with intervals, and return the axes."""
+        pyplot, n = import_optional("matplotlib.pyplot", "GraphDifference.plot"), len(self.differences)
+        if axes is None:
+            _, axes = pyplot.subplots(figsize=(4.5, 0.8 + 0.4 * n), layout="constrained")
+        for number, row in enumerate(self.differences):
+            scale = row.standard_error or 1.0
+            axes.plot([row.low / scale, row.high / scale], [number, number], color="#5e81ac")
+            axes.plot(row.difference / scale, number, "o", color="#2e3440")
+        axes.axvline(0, color="#4c566a", linewidth=0.8)
+        axes.set_yticks(range(n), [row.name for row in self.differences])
+        axes.set_xlabel("difference, in standard errors")
+        return axes
+
+
+def compare_graphs(
+    first: GraphLike,
+    second: GraphLike,
+    statistic: Statistic,
+    *,
+    rng: Rng = None,
+    **settings: Any,
+) -> GraphDifference:
+    """Return the differences of statistics between two independent networks, with intervals.
+
+    Each network is bootstrapped by itself, so the two may have different nodes. The interval is that of
+    :func:`.bootstrap` for the difference, from pairs of independent samples.
+
+    Parameters
+    ----------
+    first, second
+        The graphs, or what :func:`.as_graph` converts.
+    statistic
+        As in :func:`.bootstrap`; each gives one number. Functions take objects of the library of ``first``,
+        unless ``library`` names another. Choose statistics that do not grow with the number of
+        nodes if the graphs differ in it.
+    rng
+        Seed or generator.
+    settings
+        Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``level``, ``method`` (other than
+        ``"studentised"``), ``target``, ``library``, ``workers``, ``processes``, ``store`` (needs ``rng``).
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import DegreeCorrectedSBM, ErdosRenyi
+    >>> from nodecopy.inference import compare_graphs
+    >>> club = datasets.load("karate")
+    >>> random_graph = ErdosRenyi().fit(club).sample(rng=0)
+    >>> model = DegreeCorrectedSBM()
+    >>> compare_graphs(club, random_graph, "degree_gini", model=model, n=100, rng=0)["degree_gini"].is_clear
+    True
+    """
+    method = settings.get("method", "basic")
+    if method == "studentised":
+        raise InputError(
+            "method of compare_graphs must be 'basic', 'normal' or 'percentile'; got 'studentised'."
+        )
+    seed, store = seed_sequence(rng), settings.pop("store", None)
+    settings["library"] = settings.get("library") or find_library(first)
+    observed, measure = prepare_measure(statistic, first, settings["library"])
+    for name, value in measure(observed).items():
+        if np.ndim(value):
+            raise InputError(
+                f"statistic of compare_graphs must be a number; {name} has {np.size(value)} values. Give a "
+                "function that returns one of them, such as their maximum."
+            )
+    results = [
+        bootstrap(
+            graph,
+            statistic,
+            rng=child(seed, InferenceSeeds.SECOND, number),
+            store=None if store is None else Path(store) / name,
+            **settings,
+        )
+        for number, (name, graph) in enumerate({"first": first, "second": second}.items())
+    ]
+    return GraphDifference(tuple(_differences(*results)), results[0].level, *results)
+
+
+def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
+    for ours, theirs in zip(first, second, strict=True):
+        observed = float(ours.observed) - float(theirs.observed)
+        values = first.scaled_values(ours.name) - second.scaled_values(theirs.name)
+        row = estimate_interval(ours.name, observed, values, level=first.level, method=first.method)
+        parts = (ours.observed, theirs.observed, observed, row.standard_error, row.low, row.high)
+        yield Difference(ours.name, *(float(np.asarray(part)) for part in parts))

@@ -1,0 +1,289 @@
+"""The default donor law of inference: nodes of one community whose degrees differ by chance only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy._core.arrays import Rows
+from nodecopy._core.checks import check_real, check_type, check_vector, show
+from nodecopy._core.estimator import Configurable
+from nodecopy._core.random import Rng
+from nodecopy.copying import DonorLists, NodeCopying
+from nodecopy.copying.donors import select_nodes
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.inference.communities import spectral_communities
+from nodecopy.io import GraphLike, convert_graph
+from nodecopy.models import GraphModel
+
+
+@dataclass(eq=False)
+class DegreeClasses(Configurable):
+    """Draw donors uniformly from the nodes of the same community and class of degrees.
+
+    Nodes of a community are sorted by degree and divided into classes from below. A class is as large as
+    possible while the variance of its degrees is no more than chance explains: the mean over its nodes of
+    sum_j p_ij (1 - p_ij), estimated from the numbers of edges to each community. Under one-endpoint copying
+    the variance of the number of edges is then that of independent edges. Donors from whole communities
+    overstate it where expected degrees differ, and donors of the same degree understate it. The largest class
+    within the tolerance is taken, so that the variance tends to be somewhat too large.
+
+    Parameters
+    ----------
+    communities
+        One integer per node, or ``"labels"`` for the labels of the graph. By default they are estimated by
+        :func:`.spectral_communities`.
+    tolerance
+        Standard errors by which the variance of a class may exceed what chance explains, 2 by default.
+        Smaller values give more and smaller classes.
+
+    Examples
+    --------
+    >>> from nodecopy import NodeCopying, datasets
+    >>> from nodecopy.inference import DegreeClasses
+    >>> club = datasets.load("karate")
+    >>> model = NodeCopying(DegreeClasses("labels")).fit(club)
+    >>> classes = model.distribution_.list_of
+    >>> int(classes[0]) == int(classes[33]), int(classes.max()) + 1  # the hubs lead different factions
+    (False, 4)
+    """
+
+    communities: ArrayLike | str | None = None
+    tolerance: float = 2.0
+    reads_edges: ClassVar[bool] = True
+
+    def fit(self, data: Any) -> DonorLists:
+        if not isinstance(data, Graph):
+            raise InputError(f"graph of DegreeClasses must be a graph; got {show(data)}.")
+        tolerance = check_real(self.tolerance, "tolerance of DegreeClasses", low=0.0)
+        communities = self.find_communities(data)
+        degrees, variances = data.degrees.astype(np.float64), _chance_variances(data, communities)
+        class_of, n_classes = np.zeros(data.n_nodes, np.int64), 0
+        for community in range(communities.max(initial=-1) + 1):
+            members = np.flatnonzero(communities == community)
+            members = members[np.argsort(degrees[members], kind="stable")]
+            while len(members):
+                size = _class_size(degrees[members], variances[members], tolerance)
+                class_of[members[:size]] = n_classes
+                members, n_classes = members[size:], n_classes + 1
+        return DonorLists.from_groups(class_of)
+
+    def find_communities(self, graph: Graph) -> NDArray[np.int64]:
+        """Return the community of each node, as the settings say, numbered from 0."""
+        values: Any = self.communities
+        if values is None:
+            return spectral_communities(graph)
+        name = "communities of DegreeClasses"
+        if isinstance(values, str):
+            if values != "labels" or graph.labels is None:
+                raise InputError(
+                    f"{name} must be integers, 'labels' of a graph that has them, or None; got {values!r}."
+                )
+            values = graph.labels
+        codes = check_vector(values, name, length=graph.n_nodes)
+        if codes.dtype.kind not in "biu":
+            raise InputError(f"{name} must be integers; got {codes.dtype}.")
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> DegreeClasses:
+        """Return the law of some of ``n_nodes`` nodes."""
+        return replace(self, communities=select_nodes(self.communities, nodes, n_nodes))
+
+
+def _chance_variances(graph: Graph, communities: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return d_i - sum_b e_ib^2 / n_b, with e_ib edges from node i to the n_b nodes of community b."""
+    n_nodes, sizes = graph.n_nodes, np.bincount(communities)
+    member = sparse.csr_array((np.ones(n_nodes), (np.arange(n_nodes), communities)))
+    rows = graph.rows
+    pattern = sparse.csr_array((np.ones(rows.n_entries), rows.indices, rows.indptr), (n_nodes, n_nodes))
+    edges = sparse.csr_array(pattern @ member)
+    squares = edges.multiply(edges) @ (1 / sizes)
+    return np.asarray(rows.degrees - squares, np.float64)
+
+
+def _class_size(degrees: NDArray[np.float64], variances: NDArray[np.float64], tolerance: float) -> int:
+    """Return how many of the smallest degrees form a class."""
+    sizes = np.arange(1, len(degrees) + 1)
+    excess = degrees - degrees[0]
+    freedom = np.maximum(sizes - 1, 1)
+    spread = (np.cumsum(excess**2) - np.cumsum(excess) ** 2 / sizes) / freedom
+    limit = np.cumsum(variances) / sizes * (1 + tolerance * np.sqrt(2 / freedom))
+    return int(np.flatnonzero((spread <= limit + 1e-9) | (sizes == 1))[-1]) + 1
+
+
+# Node copying of directed graphs in which either end of an edge may decide: the default for them.
+
+
+class DirectedCopying(GraphModel[Graph]):
+    """Copy out-neighbours or in-neighbours: a fair coin per ordered pair chooses the end that decides.
+
+    It is one-endpoint node copying of the bipartite graph that has every node twice, as a source and as a
+    target. Donors of a source are those of :class:`.DegreeClasses` by out-degree, donors of a target those by
+    in-degree. :class:`.NodeCopying` of a directed graph copies rows alone: a node without other donors keeps
+    its out-neighbours in all samples, and in-degrees vary more than those of independent edges. Samples have
+    no self-loops.
+
+    Parameters
+    ----------
+    communities, tolerance
+        As in :class:`.DegreeClasses`.
+
+    Attributes
+    ----------
+    graph_
+        The observed graph.
+    model_
+        Node copying of the bipartite graph.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph
+    >>> from nodecopy.inference import DirectedCopying
+    >>> graph = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], directed=True)
+    >>> DirectedCopying().fit(graph).sample(rng=0).directed
+    True
+    """
+
+    graph_: Graph
+    model_: NodeCopying[Graph]
+
+    def __init__(self, communities: ArrayLike | str | None = None, tolerance: float = 2.0) -> None:
+        self.communities = communities
+        self.tolerance = tolerance
+
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
+        """Estimate communities and classes of degrees; ``rng`` is not used."""
+        graph = convert_graph(graph, "graph of DirectedCopying")
+        if not graph.directed:
+            raise InputError(
+                f"graph of DirectedCopying must be directed; got {graph!r}. Use NodeCopying(DegreeClasses())."
+            )
+        law = DegreeClasses(self.communities, self.tolerance)
+        codes = law.find_communities(graph)
+        both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
+        self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))
+        self.graph_ = graph
+        return self
+
+    def _check_state(self) -> None:
+        check_type(self.graph_, Graph, "graph_", "a Graph")
+        check_type(self.model_, NodeCopying, "model_", "node copying")
+        if self.model_.check_fitted() != _bipartite_cover(self.graph_):
+            raise InputError("model_ must be fitted to the sources and targets of graph_.")
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        rows, n_nodes = self.model_.draw(seed).rows, self.graph_.n_nodes
+        sources, targets = rows.row_numbers, rows.indices - n_nodes
+        selected = (sources < n_nodes) & (sources != targets)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(sources[selected], minlength=n_nodes))])
+        weights = None if rows.weights is None else rows.weights[selected]
+        return self.graph_.with_rows(Rows.canonical(indptr, targets[selected], weights, n_nodes))
+
+
+def _bipartite_cover(graph: Graph) -> Graph:
+    """Return the graph that has every node twice, first as a source and then as a target."""
+    return Graph(sparse.block_array([[None, graph.adjacency], [graph.adjacency.T, None]], format="csr"))
+
+
+# The exact variance of the number of edges of a sample under node copying.
+
+
+class EdgeCountVariance(NamedTuple):
+    """The variance of the number of edges, by its two sources.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import EdgeCountVariance
+    >>> EdgeCountVariance(donors=2.0, coins=1.5).total
+    3.5
+    """
+
+    donors: float
+    """From the donors: their degrees differ."""
+    coins: float
+    """From the coins that choose the endpoint whose row decides."""
+
+    @property
+    def total(self) -> float:
+        """Return the variance."""
+        return self.donors + self.coins
+
+
+def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
+    """Return the exact variance of the number of edges in samples of a fitted model.
+
+    It is (1/4) sum_i Var(d_z - A_zi), z the donor of i, plus (1/4) sum_{i<j} E (B_ij - B_ji)^2 with the
+    copied rows B. See the page on the theory of inference for the derivation.
+
+    Parameters
+    ----------
+    model
+        Node copying, fitted to an undirected graph without weights, with ``symmetrise="one-endpoint"``.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, SameLabel
+    >>> from nodecopy.inference import edge_count_variance
+    >>> path = Graph.from_edges([0, 1], [1, 2], labels=[0, 0, 0])
+    >>> variance = edge_count_variance(NodeCopying(SameLabel()).fit(path))
+    >>> round(variance.donors, 3), round(variance.coins, 3)
+    (0.222, 0.389)
+    """
+    check_type(model, NodeCopying, "model of edge_count_variance", "a fitted NodeCopying")
+    graph = model.check_fitted()
+    if (
+        not isinstance(graph, Graph)
+        or graph.directed
+        or graph.is_weighted
+        or model.symmetrise != "one-endpoint"
+    ):
+        raise InputError(
+            "model of edge_count_variance must copy an undirected graph without weights by "
+            f"symmetrise='one-endpoint'; got {model!r} fitted to {graph!r}."
+        )
+    if isinstance(model.distribution_, DonorLists) and not model.keep:
+        return _variance_of_lists(graph, model.distribution_)
+    n_nodes = graph.n_nodes
+    own = sparse.eye_array(n_nodes, format="csr")
+    Q = sparse.csr_array((1 - model.keep) * model.distribution_.probabilities() + model.keep * own)
+    A, degrees = graph.adjacency.astype(np.float64), graph.degrees.astype(np.float64)
+    # Moments of x_z = d_z - A_zi over the donor z of node i.
+    linked = sparse.csr_array(Q.multiply(A))
+    mean = Q @ degrees - linked.sum(axis=1)
+    square = Q @ degrees**2 - linked @ (2 * degrees) + linked.sum(axis=1)
+    p = sparse.csr_array(Q @ A)
+    p = sparse.csr_array(p - sparse.diags_array(p.diagonal()))
+    coins = (p.sum() - p.multiply(p.T).sum()) / 4
+    return EdgeCountVariance(float((square - mean**2).sum() / 4), float(coins))
+
+
+def _variance_of_lists(graph: Graph, donors: DonorLists) -> EdgeCountVariance:
+    """Return the variance for donors from shared lists, in time and memory of the edges.
+
+    With c_kj the share of the donors in list k that are linked to j, p_ij is c_kj for the list k of i. So the
+    sum of p_ij p_ji over all pairs is that of G_kl G_lk over lists, G_kl the sum of c_kj over the nodes j
+    with list l.
+    """
+    n_nodes, lists = graph.n_nodes, donors.list_of
+    degrees, sizes = graph.degrees.astype(np.float64), np.diff(donors.offsets)
+    is_donor: Any = sparse.csr_array(
+        (np.repeat(1 / np.maximum(sizes, 1), sizes), donors.members, donors.offsets), (len(sizes), n_nodes)
+    )
+    A = graph.adjacency.astype(np.float64)
+    shares = sparse.csr_array(is_donor @ A)
+    has_list: Any = sparse.csr_array((np.ones(n_nodes), (np.arange(n_nodes), lists)), (n_nodes, len(sizes)))
+    own = has_list.T.multiply(shares).sum(axis=0)  # p_ii
+    weighted = is_donor @ (sparse.diags_array(degrees) @ A)
+    mean = (is_donor @ degrees)[lists] - own
+    square = (is_donor @ degrees**2)[lists] - 2 * has_list.T.multiply(weighted).sum(axis=0) + own
+    G = sparse.csr_array(shares @ has_list)
+    list_sizes = np.bincount(lists, minlength=len(sizes))
+    total = float(list_sizes @ shares.sum(axis=1)) - own.sum()
+    coins = total - float(G.multiply(G.T).sum()) + float((own**2).sum())
+    return EdgeCountVariance(float((square - mean**2).sum() / 4), float(coins / 4))

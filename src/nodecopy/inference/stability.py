@@ -1,0 +1,190 @@
+"""How often nodes of a community stay together when the network is drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.arrays import find_positions
+from nodecopy._core.checks import check_integer, show
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import warn_about_data
+from nodecopy._core.random import Rng
+from nodecopy.errors import InputError
+from nodecopy.inference.communities import spectral_communities
+from nodecopy.inference.diagnosis import find_problems
+from nodecopy.inference.donors import DegreeClasses, DirectedCopying
+from nodecopy.inference.resampling import collect_values, start_sampling
+from nodecopy.inference.results import Problem
+from nodecopy.inference.statistics import prepare_measure
+from nodecopy.io import GraphLike
+
+Floats = NDArray[np.float64]
+CIRCULAR = (
+    "samples are drawn from communities that were estimated from the graph, and have them whether they exist "
+    "or not. Test modularity by inference.test, or give model=."
+)
+
+
+@dataclass(frozen=True)
+class CommunityStability:
+    """How often pairs of nodes that share an observed community share one in the samples.
+
+    Examples
+    --------
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import community_stability
+    >>> result = community_stability(datasets.load("karate"), model=SameLabel(), n=20, rng=0)
+    >>> bool((result.together > result.all_pairs).all())
+    True
+    """
+
+    communities: NDArray[np.int64]
+    """The observed community of each node, numbered from 0."""
+    sizes: NDArray[np.int64]
+    together: Floats
+    """For each community, the mean share of its pairs that are together in a sample."""
+    nodes: Floats
+    """For each node, the mean share of the other nodes of its community that are with it in a sample."""
+    all_pairs: float
+    """The share of all pairs that are together in a sample. It is no null model."""
+    n: int
+    model: str
+    node_ids: NDArray[Any] = field(repr=False)
+    memberships: NDArray[np.int32] = field(repr=False)
+    """The community of each node in each sample, one row per sample."""
+    problems: tuple[Problem, ...] = ()
+    """Reasons not to trust the shares, which were also given as warnings."""
+
+    def pair_share(self, first: Any, second: Any) -> float:
+        """Return the share of samples in which two nodes, given by id, are together."""
+        i, j = find_positions(np.array([first, second], self.node_ids.dtype), self.node_ids, "pair_share")
+        return float((self.memberships[:, i] == self.memberships[:, j]).mean())
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per node."""
+        pandas = import_optional("pandas", "CommunityStability.to_pandas")
+        columns = {"community": self.communities, "stability": self.nodes}
+        return pandas.DataFrame(columns, index=pandas.Index(self.node_ids, name="node"))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the stability of each community beside that of all pairs, and return the axes."""
+        pyplot = import_optional("matplotlib.pyplot", "CommunityStability.plot")
+        if axes is None:
+            _, axes = pyplot.subplots(figsize=(0.5 * len(self.sizes) + 2.5, 2.6), layout="constrained")
+        axes.bar(np.arange(len(self.sizes)), self.together, color="#88c0d0")
+        axes.axhline(self.all_pairs, color="#bf616a", label="all pairs")
+        axes.set(xlabel="community", ylabel="pairs that stay together", ylim=(0, 1))
+        axes.legend(frameon=False)
+        return axes
+
+
+def community_stability(
+    graph: GraphLike,
+    communities: Callable[[Any], Any] | None = None,
+    *,
+    model: Any = None,
+    n: int = 200,
+    library: str | None = None,
+    workers: int = 1,
+    processes: bool = False,
+    rng: Rng = None,
+) -> CommunityStability:
+    """Return how stable communities are: they are found again in samples in which the nodes are given.
+
+    Donors of the default model are of the same estimated community, so that samples have these communities
+    whether the network has any or not: large shares are no evidence that communities exist, which
+    :func:`.test` of modularity gives. Small shares are evidence that they cannot be found.
+
+    Parameters
+    ----------
+    graph
+        The observed graph, or what :func:`.as_graph` converts.
+    communities
+        A function of a graph that returns the community of each node, as an array, as the sets of nodes of
+        NetworkX or as the clustering of igraph. By default :func:`.spectral_communities`.
+    model
+        How samples are drawn, as in :func:`.bootstrap`.
+    n
+        Number of samples, 200 by default.
+    library, workers, processes, rng
+        As in :func:`.bootstrap`.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from nodecopy import SameLabel
+    >>> from nodecopy.inference import community_stability
+    >>> cliques, law = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
+    >>> result = community_stability(cliques, nx.community.louvain_communities, model=law, n=20, rng=0)
+    >>> result.sizes.tolist()
+    [8, 8, 8]
+    """
+    check_integer(n, "n of community_stability", low=1)
+    check_integer(workers, "workers of community_stability", low=1)
+    find: Any = spectral_communities if communities is None else communities
+    if not callable(find):
+        raise InputError(
+            "communities must be a function that returns the community of each node; "
+            f"got {show(communities)}."
+        )
+    library = "nodecopy" if communities is None else library
+
+    def communities_of(network: Any) -> Floats:
+        return _memberships(find(network), network)
+
+    observed, measure = prepare_measure(communities_of, graph, library)
+    values = measure(observed)
+    (name, codes), *_ = values.items()
+    if np.shape(codes) != (observed.n_nodes,):
+        raise InputError(
+            f"communities must return one per node, {observed.n_nodes} in all; got {show(codes)}."
+        )
+    sampling = start_sampling(
+        observed,
+        measure,
+        values,
+        model,
+        call="community_stability",
+        n=n,
+        workers=workers,
+        processes=processes,
+        rng=rng,
+    )
+    sampler = sampling.sampler
+    problems = find_problems(sampler, [], {})
+    law = getattr(sampler, "law", sampler)
+    if isinstance(law, (DegreeClasses, DirectedCopying)) and law.communities is None:
+        problems.append(Problem(None, CIRCULAR))
+    for problem in problems:
+        warn_about_data(problem.text)
+    memberships = collect_values(sampling.samples, sampling.shapes, n)[name].astype(np.int32)
+    own = np.asarray(codes).astype(np.int64)
+    sizes = np.bincount(own)
+    nodes, all_pairs = np.zeros(len(own)), 0.0
+    for row in memberships:
+        joint = np.unique(own * (int(row.max()) + 1) + row, return_inverse=True, return_counts=True)
+        nodes += (joint[2][joint[1]] - 1) / n
+        all_pairs += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        nodes /= sizes[own] - 1  # undefined for a node alone
+        together = np.bincount(own, nodes) / sizes
+        all_pairs = float(np.divide(all_pairs, len(own) * (len(own) - 1)))
+    settings = (own, sizes, together, nodes, all_pairs, n, repr(sampler))
+    return CommunityStability(*settings, observed.node_ids, memberships, tuple(problems))
+
+
+def _memberships(partition: Any, network: Any) -> Floats:
+    """Return codes from an array of labels, sets of nodes, or a clustering of igraph."""
+    partition = getattr(partition, "membership", partition)
+    if not isinstance(partition, Iterable):
+        raise InputError(f"communities must return one per node; got {show(partition)}.")
+    groups = list(partition)
+    if groups and isinstance(groups[0], (set, frozenset)):
+        community_of = {node: number for number, group in enumerate(groups) for node in group}
+        groups = [community_of[node] for node in network]
+    return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.float64)

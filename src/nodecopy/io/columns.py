@@ -1,0 +1,778 @@
+"""Columns of tables: finding them by name or position, and checking their values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.checks import check_characters, is_missing, list_names
+from nodecopy._core.files import is_frame
+from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy.errors import InputError
+from nodecopy.io.tables import Column, Table, read_names, read_table
+
+# Whether the first row of a text table is a header, and what its names mean.
+
+
+Roles: TypeAlias = Mapping[str, Sequence[str]]
+"""The names that the column of each role may have, in lower case."""
+
+N_KEYS = 2
+"""The first two roles of every table in a file are required."""
+GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
+"""Numbers with a decimal comma or with signs between thousands."""
+COMPLEX = (complex, np.complexfloating)
+MAX_UNIQUE_SHARE = 0.02
+"""Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
+
+
+def find_header(
+    first: list[str],
+    below: list[list[str]],
+    roles: Roles,
+    *,
+    file: str,
+    header: bool | None = None,
+    given: Collection[str] = (),
+    nodes: Collection[str] | None = None,
+    others: Iterable[Roles] = (),
+) -> bool:
+    """Return whether the first row is a header, and log the decision unless it is obvious.
+
+    In this order, the first row is
+
+    1. a header if the caller names a column of the table, otherwise as ``header`` says;
+    2. a header if it has usual names of the first two roles, or names above a first column without a name;
+    3. data if its id is in ``nodes``, or if one of its ids or its label occurs again below or twice in it;
+    4. a header if some column holds numbers everywhere but there;
+    5. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
+    6. a header if its id is not in ``nodes`` while most ids below are;
+    7. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
+       while all below have one, or if at most 2 % of the rows below have ids that occur nowhere else either;
+       otherwise data, in edges and interactions with a warning if no row below shares an id with another.
+
+    An only row is data if it has a number; text is data with a warning, unless it has usual words or, where
+    ``nodes`` are known, its id is none of them.
+
+    Parameters
+    ----------
+    first, below
+        The first row, and the columns below it.
+    roles
+        The usual names of columns.
+    file
+        What the table is called in decisions.
+    header
+        What the caller says, if anything.
+    given
+        Names of columns that the caller gives for this table.
+    nodes
+        Ids of the nodes of the graph, for tables of labels or features.
+    others
+        The usual names of columns in other kinds of tables, which are a header too.
+    """
+    if given or header is not None:
+        return bool(given) or bool(header)
+    names = [name.strip().lower() for name in first]
+    names[0] = names[0].lstrip("# ")
+    if any(has_usual_names(names, kind) for kind in (roles, *others)):
+        return True
+    if len(first) < min(N_KEYS, len(roles)):
+        return False
+    if not below[0]:
+        return _judge_only_row(first, roles, file, nodes)
+    if not names[0] and len(first) > (1 if nodes is not None else N_KEYS) and not any(map(is_number, first)):
+        return True
+    keys = find_keys(first, roles)
+    cells, columns = [first[key] for key in keys], [below[key] for key in keys]
+    texts = [cell for cell in cells if cell and not is_number(cell)]
+    if nodes and cells[0] in nodes:
+        is_text = not is_number(cells[0])
+        return is_text and _decide(file, first, False, f"{cells[0]!r} is a node of the graph")
+    for text in texts:
+        if any(text in column for column in columns) or cells.count(text) > 1:
+            return _decide(file, first, False, f"{text!r} occurs again")
+    for name, column in zip(first, below, strict=True):
+        if name and not is_numeral(name) and all(map(is_numeral, column)):
+            return _decide(file, first, True, f"the column below {name!r} holds numbers")
+    if len(texts) < len(cells) or any(
+        is_numeral(cell) for cell in first if cell not in _column_numbers(first)
+    ):
+        return False
+    if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
+        return _decide(
+            file, first, True, f"{cells[0]!r} is not a node of the graph, while the ids below it are"
+        )
+    is_header, reason = _decide_by_uniqueness(cells, columns, roles)
+    return _decide(file, first, is_header if nodes is None else bool(is_header), reason)
+
+
+def _judge_only_row(first: list[str], roles: Roles, file: str, nodes: Collection[str] | None) -> bool:
+    """Return whether a row without others below it is a header."""
+    cells = [first[key] for key in find_keys(first, roles)]
+    is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(is_numeral, first))
+    if is_unlike or (nodes and cells[0] in nodes):
+        return False
+    if nodes:
+        return _decide(file, first, True, f"{cells[0]!r} is not a node of the graph")
+    if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
+        return _decide(file, first, True, "its names contain usual words")
+    return _decide(file, first, None, "there is no other row to compare it with")
+
+
+def has_usual_names(names: Collection[str], roles: Roles) -> bool:
+    """Return whether names in lower case contain usual ones of the first two roles."""
+    return all(any(name in names for name in usual) for usual in list(roles.values())[:N_KEYS])
+
+
+def find_keys(names: Sequence[str], roles: Roles) -> list[int]:
+    """Return the columns of the first two roles, by usual names or words, else by position."""
+    matches = match_names(names, roles)
+    keys: list[int] = []
+    for position, role in enumerate(list(roles)[:N_KEYS]):
+        key = matches.get(role, position)
+        keys.append(position if key in keys else key)
+    return keys if len(set(keys)) == len(keys) else list(range(len(keys)))
+
+
+def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
+    """Return the columns with a usual name of a role, or that alone have such a word in their name."""
+    lower = [name.strip().lower() for name in names]
+    matches = {
+        role: next(lower.index(word) for word in usual if word in lower)
+        for role, usual in roles.items()
+        if not set(usual).isdisjoint(lower)
+    }
+    words = [_words(name) for name in names]
+    for role, usual in roles.items():
+        alike = [
+            number
+            for number, parts in enumerate(words)
+            if number not in matches.values() and not parts.isdisjoint(usual)
+        ]
+        if role not in matches and len(alike) == 1:
+            matches[role] = alike[0]
+    return matches
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a cell can be read as a number; of a complex one, NumPy would drop a part."""
+    if isinstance(value, COMPLEX):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def is_grouped(cell: Any) -> bool:
+    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
+    return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
+
+
+def is_numeral(cell: Any) -> bool:
+    """Return whether a cell is a number in any notation."""
+    return is_number(cell) or is_grouped(cell)
+
+
+def _decide_by_uniqueness(
+    cells: list[str], columns: list[list[str]], roles: Roles
+) -> tuple[bool | None, str]:
+    """Return whether a row of text that never occurs again is a header, ``None`` for a guess, and why."""
+    if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
+        return True, "its names contain usual words"
+    has_digit = re.compile(r"\d").search
+    for cell, column in zip(cells, columns, strict=True):
+        if not has_digit(cell) and all(map(has_digit, column)):
+            return True, f"all values below {cell!r} have digits"
+    n_rows = len(columns[0])
+    counts = Counter(node for column in columns for node in column)
+    n_unique = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
+    if n_unique <= MAX_UNIQUE_SHARE * n_rows:
+        return True, "its values never occur again below"
+    reason = f"the values of {n_unique} other rows do not occur again either"
+    return None if n_unique == n_rows else False, reason
+
+
+def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
+    """Log whether the first row is a header; ``None`` is a guess, about which a warning is issued."""
+    row, kind = ",".join(first[:6]), "a header" if is_header else "data"
+    issue = warn_about_data if is_header is None else log_decision
+    issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", Hint(header=not is_header))
+    return bool(is_header)
+
+
+def _column_numbers(first: list[str]) -> set[str]:
+    """Return the numbers in a row if they count its columns, as names of features may do."""
+    numbers = [cell for cell in first if is_numeral(cell)]
+    starts = (list(map(str, range(low, low + len(numbers)))) for low in (0, 1))
+    return set(numbers) if len(numbers) > 1 and numbers in starts else set()
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name such as from_account, FromAccount or 'from account'."""
+    return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+# What a column holds: numbers, weights, times or missing values.
+
+
+EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
+"""Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
+N_INSPECTED = 100
+"""Rows by which a column is taken for numbers or times."""
+NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", "year", "month", "day", "hour")
+"""Words in the names of columns of numbers that are no weights."""
+TIMES = ("time", "timestamp", "ts", "date", "datetime")
+"""Usual names of columns of times."""
+DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
+"""Text that is a date: 2024-05-31 (and a time), 31.05.2024 or 5/31/24."""
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")
+"""Words in the names of columns of numbers that are no ratings."""
+MIN_SQUARE = 5
+"""Rows from which a square table of numbers is a matrix; smaller ones may list edges."""
+NO_IDS = (*TIMES, "year", "month", "day", "hour")
+"""Words in the names of columns that hold no ids."""
+MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
+"""What R, pandas, Python and databases write for a missing label or id."""
+
+
+def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
+    """Return the positions of the first two columns that can hold ids, fewer if there are fewer.
+
+    Dates, numbers with decimals and truth values are no ids. If ids are alike (``is_alike``) and the first
+    two columns are one of numbers and one of text, the first two columns of text are returned, if there are
+    two.
+    """
+    named = zip(columns, names or [""] * len(columns), strict=True)
+    ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
+    texts = [position for position in ids if not holds_numbers(columns[position])]
+    is_mixed = len({position in texts for position in ids[:2]}) > 1
+    return texts[:2] if is_alike and is_mixed and len(texts) > 1 else ids[:2]
+
+
+def is_square(columns: Sequence[Column]) -> bool:
+    """Return whether columns are those of a matrix with as many rows, perhaps with names of both."""
+    n_rows = len(columns[0])
+    return (
+        n_rows >= MIN_SQUARE
+        and len(columns) - n_rows in (0, 1)
+        and all(is_number(cell) for column in columns[1:] for cell in column[1:])
+    )
+
+
+def holds_ids(column: Column, name: str = "") -> bool:
+    """Return whether a column can hold ids, by its name and its first values."""
+    if match_names([name], {"other": NO_IDS}):
+        return False
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        return column.dtype.kind in "iuU"
+    cells = [cell for cell in column[:N_INSPECTED] if cell not in ("", None)]
+    is_numeric = all(NUMBER.fullmatch(str(cell)) for cell in cells)
+    has_decimals = is_numeric and not all(str(cell).lstrip("+-").isdecimal() for cell in cells)
+    is_boolean = all(str(cell).lower() in ("true", "false") for cell in cells)
+    return not cells or not (has_decimals or is_boolean or all(map(is_date, cells)))
+
+
+def is_date(cell: Any) -> bool:
+    """Return whether a cell is a date, perhaps with a time."""
+    return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
+
+
+def _is_iso_date(cell: Any) -> bool:
+    if not isinstance(cell, str) or is_number(cell):
+        return False
+    try:
+        datetime.fromisoformat(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def holds_numbers(column: Column) -> bool:
+    """Return whether a column is of numbers: of a number type, or with one as its first entry."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "iuf"
+    first = next((cell for cell in column[:N_INSPECTED] if cell), "")
+    return is_numeral(first)
+
+
+def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:
+    """Return whether a column is of numbers that are neither times nor, by its name, ``others``."""
+    is_named = match_names([name], {"other": others})
+    return holds_numbers(column) and not is_named and not holds_times(column, name)
+
+
+def holds_times(column: Column, name: str = "") -> bool:
+    """Return whether a column has the name of times, or starts with dates or Unix times from 1973 to 2039."""
+    if match_names([name], {"time": TIMES}):
+        return True
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
+        return column.dtype.kind == "M"
+    cells = [cell for cell in column[:N_INSPECTED] if cell != ""]
+    if cells and all(map(_is_iso_date, cells)):
+        return True
+    values = [float(cell) for cell in column[:N_INSPECTED] if is_number(cell)]
+    return (
+        bool(values)
+        and len(values) == len(column[:N_INSPECTED])
+        and any(
+            all(low <= value <= high for value in values) for low, high in (EPOCH_SECONDS, EPOCH_MILLISECONDS)
+        )
+    )
+
+
+# Kinds of tables: what a table holds, by the names of its columns.
+
+
+EDGE_COLUMNS: Roles = {
+    "source": (
+        *("source", "src", "from", "u", "source_id", "from_node", "fromnodeid", "node1", "node_1", "citing"),
+        *("payer", "sender", "caller", "follower"),
+    ),
+    "target": (
+        *("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
+        *("payee", "receiver", "recipient", "callee", "followee"),
+    ),
+    "weight": ("weight", "w", "value"),
+}
+NODE_COLUMNS: Roles = {"id": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
+INTERACTION_COLUMNS: Roles = {
+    "user": (
+        *("user", "user_id", "userid", "customer", "customer_id", "customerid"),
+        *("reviewer", "reviewerid", "listener", "client", "client_id", "visitor", "visitor_id", "visitorid"),
+    ),
+    "item": (
+        *("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id", "productid"),
+        *("asin", "artist", "stockcode", "sku", "article", "article_id", "book", "book_id", "bookid", "isbn"),
+        *("song", "song_id", "track", "track_id", "video", "video_id", "business_id", "venue", "venue_id"),
+    ),
+    "rating": (
+        *("rating", "stars", "score", "weight", "value", "count", "overall", "quantity", "qty", "plays"),
+    ),
+    "time": TIMES,
+}
+Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
+"""What a table holds."""
+KINDS: Mapping[Kind, Roles] = {
+    "edges": EDGE_COLUMNS,
+    "labels": NODE_COLUMNS,
+    "interactions": INTERACTION_COLUMNS,
+}
+"""The kinds of tables that are recognised by the names of their columns."""
+
+
+def guess_kind(path: Any, *, id: str | None = None) -> Kind:
+    """Return what a file or data frame holds by its header, ``"edges"`` if nothing speaks for another kind.
+
+    A table without names of one of ``KINDS`` holds features if its first column has no value twice, and is
+    named as ids (or ``id``) or followed by more columns than an edge has.
+    """
+    names = read_names(path)
+    if kind := match_kind(names):
+        return kind
+    is_named = names[0].lower() in NODE_COLUMNS["id"] or names[0] == id
+    if is_named or len(names) > len(EDGE_COLUMNS):
+        first = list(read_table(path, lambda *_: True).columns[0])
+        if len(set(first)) == len(first):
+            return "features"
+    return "edges"
+
+
+def match_kind(names: Sequence[str]) -> Kind | None:
+    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in their names.
+
+    Words do not count beside names with digits, since a row of data may have them: ``user 1,item 7``.
+    """
+    lower = {name.strip().lower() for name in names}
+    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
+    if not re.search(r"\d", "".join(names)):
+        kinds += [
+            kind
+            for kind, roles in KINDS.items()
+            if match_names(names, roles).keys() >= set(list(roles)[:N_KEYS])
+        ]
+    return kinds[0] if kinds else None
+
+
+def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
+    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
+    other = match_kind(names)
+    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
+        return
+    if (kind, other) == ("edges", "interactions"):
+        warn_about_data(
+            f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
+            "id are one node.",
+            Hint("Read it as interactions with {}.", read_interactions=...),
+            Hint("Name its columns with {source} and {target} if all are nodes.", source=str, target=str),
+        )
+        return
+    roles = list(KINDS[kind])[:N_KEYS]
+    raise InputError(
+        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file.",
+        Hint(f"Or name the columns with {{{roles[0]}}} and {{{roles[1]}}}.", **dict.fromkeys(roles, str)),
+    )
+
+
+ID_ROLES = ("source", "target", "id", "user", "item")
+ADJACENCY_ERROR = (
+    "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
+    "(scipy.sparse.save_npz), or use as_graph(scipy.sparse.csr_array(frame)) in Python."
+)
+
+
+def match_columns(
+    names: Sequence[str],
+    n_columns: int,
+    roles: Roles,
+    *,
+    n_required: int,
+    is_numeric: Callable[[int], bool],
+    column_names: Mapping[str, str | None] | None = None,
+    owner: str = "the table",
+    by_position: Collection[str] = (),
+    keys: Sequence[int] | None = None,
+) -> dict[str, int]:
+    """Return the position of the column of each role.
+
+    The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
+    one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
+    Optional roles are then matched with the columns behind those of the required ones, in their order, if
+    they are numeric, but not if all required roles have usual names, unless they are in ``by_position``.
+
+    Parameters
+    ----------
+    names
+        Names of the columns; empty if there is no header.
+    n_columns
+        Number of columns.
+    roles
+        Names of the columns of each role.
+    n_required
+        Number of roles, from the first on, that must have a column.
+    is_numeric
+        Whether the column at a position holds numbers.
+    column_names
+        Names of columns by role, as the caller gave them.
+    owner
+        What the table is called in errors.
+    by_position
+        Optional roles that are matched by position wherever the other columns are.
+    keys
+        Positions of the columns of required roles without a usual name; by default 0, 1, 2, ...
+    """
+    column_names = column_names or {}
+    lower = [name.lower() for name in names]
+    positions = {
+        role: position
+        for role, position in match_names(names, roles).items()
+        if column_names.get(role) is None
+    }
+    for role, name in column_names.items():
+        if name and name not in names:
+            raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
+        if name:
+            positions = {other: at for other, at in positions.items() if at != names.index(name)}
+            positions[role] = names.index(name)
+    required, keys = list(roles)[:n_required], keys or range(n_required)
+    by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
+    for number, role in enumerate(required):
+        if role not in positions and (keys[number] >= n_columns or keys[number] in positions.values()):
+            hints = (Hint("Name it with {}.", **{role: str}),) if column_names else ()
+            raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.", *hints)
+        positions.setdefault(role, keys[number])
+    last = max(positions[role] for role in required)
+    for position, role in enumerate(list(roles)[n_required:], last + 1):
+        if role in positions or column_names.get(role) == "" or (by_name and role not in by_position):
+            continue
+        if position < n_columns and position not in positions.values() and is_numeric(position):
+            positions[role] = position
+    return positions
+
+
+def read_columns(
+    path: Any,
+    kind: Kind,
+    column_names: Mapping[str, str | None],
+    *,
+    header: bool | None = None,
+    nodes: Collection[str] | None = None,
+    is_shared: bool = False,
+) -> tuple[Table, dict[str, Column]]:
+    """Return the table in a file or data frame, and its columns by role (:func:`match_columns`).
+
+    Parameters
+    ----------
+    path
+        A file or a data frame.
+    kind
+        What it should hold: a key of ``KINDS``.
+    column_names
+        Names of columns by role, as the caller gave them; an empty name leaves an optional role out.
+    header, nodes
+        See :func:`.find_header`.
+    is_shared
+        Whether other columns are read elsewhere, so that they are not logged.
+    """
+    roles, file = KINDS[kind], describe(path)
+    names_given = [name for name in column_names.values() if name]
+    table = read_table(
+        path,
+        lambda first, below: find_header(
+            first,
+            below,
+            roles,
+            file=file,
+            header=header,
+            given=names_given,
+            nodes=nodes,
+            others=KINDS.values(),
+        ),
+    )
+    if kind == "edges" and not names_given:
+        _check_no_adjacency(table)
+    if not names_given and table.names is not None:
+        check_kind(table.names, kind, file)
+    table = drop_row_names(
+        table, nodes, has_id=bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
+    )
+    names, columns = table.names or [], table.columns
+    if len(columns) < N_KEYS:
+        required = " and ".join(list(roles)[:N_KEYS])
+        raise InputError(f"the table must have a column for {required}; it has {len(columns)} in all.")
+    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
+    has_time = column_names.get("time") or "time" in match_names(names, roles)
+    positions = match_columns(
+        names,
+        len(columns),
+        roles if has_time else {role: usual for role, usual in roles.items() if role != "time"},
+        n_required=N_KEYS,
+        is_numeric=lambda position: holds_weights(
+            columns[position], *names[position : position + 1], others=no_values
+        ),
+        column_names=column_names,
+        by_position=("weight", "rating"),
+        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
+    )
+    if "time" in roles and "time" not in positions and column_names.get("time") != "":
+        free = (number for number in range(len(columns)) if number not in positions.values())
+        times = next((number for number in free if holds_times(columns[number])), None)
+        positions |= {} if times is None else {"time": times}
+    if not is_shared:
+        _log_columns(file, table, roles, column_names, positions)
+    by_role = {role: columns[position] for role, position in positions.items()}
+    _warn_about_words(file, [by_role[role] for role in roles if role in ID_ROLES])
+    return table, by_role
+
+
+def _check_no_adjacency(table: Table) -> None:
+    """Raise an error if the names of the columns are also the names of the rows."""
+    if table.names and len(table.names) > N_KEYS and table.names[1:] == list(map(str, table.columns[0])):
+        raise InputError(ADJACENCY_ERROR)
+
+
+def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
+    """Return the columns of ids (:func:`.find_id_columns`) if they have no usual names."""
+    required = list(KINDS[kind])[:N_KEYS]
+    usual = match_names(table.names or [], KINDS[kind])
+    if all(column_names.get(role) or role in usual for role in required):
+        return 0, 1
+    if kind == "edges" and is_square(table.columns):
+        raise InputError(ADJACENCY_ERROR)
+    keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
+    if len(keys) < N_KEYS:
+        raise InputError(
+            f"the table must have a column for {' and '.join(required)}, of integers or text; there are less "
+            "than two of them.",
+            Hint(
+                f"Name them with {{{required[0]}}} and {{{required[1]}}}.",
+                **dict.fromkeys(required, str),
+            ),
+        )
+    return keys
+
+
+def describe(path: Any) -> str:
+    """Return what a file or data frame is called in decisions."""
+    return "the data frame" if is_frame(path) else Path(path).name
+
+
+def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool) -> Table:
+    """Return the table without a first column that has no name, where pandas and R write row names.
+
+    In tables about ``nodes`` it stays if it holds their ids and no other column does (``has_id``).
+    """
+    names = table.names
+    if names is None or names[0] or len(names) < N_KEYS + (nodes is None):
+        return table
+    if nodes is not None and not has_id and any(str(value) in nodes for value in table.columns[0]):
+        return table
+    return table.select(range(1, len(names)))
+
+
+def _log_columns(
+    file: str,
+    table: Table,
+    roles: Roles,
+    column_names: Mapping[str, str | None],
+    positions: Mapping[str, int],
+) -> None:
+    """Log which columns are read by their position, and which are not read."""
+    names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
+    usual = match_names(table.names or [], roles)
+    required, optional = list(roles)[:N_KEYS], list(roles)[N_KEYS:]
+    unusual = [
+        role for role in required if role != "label" and not column_names.get(role) and role not in usual
+    ]
+    if "id" not in roles and unusual and (table.names or set(map(positions.get, required)) != {0, 1}):
+        parts = " and ".join(f"{names[positions[role]]} is the {role}" for role in unusual)
+        log_decision(
+            f"{file}: {parts} of each row.", Hint("{} reads another column.", **dict.fromkeys(unusual, str))
+        )
+    for role in optional:
+        if role in positions and not column_names.get(role) and role not in usual:
+            log_decision(
+                f"{file}: {names[positions[role]]} holds the {role} of each row.",
+                Hint("{} reads another column.", **{role: str}),
+                Hint("{} reads none.", **{role: ""}),
+            )
+    ignored = [
+        name
+        for number, (name, column) in enumerate(zip(names, table.columns, strict=True))
+        if number not in positions.values() and any(value not in ("", None) for value in column)
+    ]
+    if ignored:
+        missing = {role: str for role in optional if role not in positions and table.names}
+        hints = (Hint("{} reads one of them.", **missing),) if missing else ()
+        log_decision(f"{file}: not read: {list_names(ignored)}.", *hints)
+
+
+def _warn_about_words(file: str, columns: Sequence[Column]) -> None:
+    if words := set().union(*map(MISSING_IDS.intersection, columns)):
+        warn_about_data(
+            f"{file}: {', '.join(sorted(words))} is read as an id. Remove such rows if it stands for a "
+            "missing one."
+        )
+
+
+def check_identifiers(table: Table, column: Column, role: str) -> Column:
+    """Return a column of ids, integers or strings without missing values, or raise an error with the line."""
+    if isinstance(column, np.ndarray):
+        missing = [row for row, value in enumerate(column.tolist()) if is_missing(value)]
+        if not missing and column.dtype.kind not in "iu" and not all(isinstance(v, str) for v in column):
+            raise InputError(
+                f"column {role} must hold integers or strings; it holds {column.dtype}. Convert it first."
+            )
+    else:
+        missing = [] if all(column) else [row for row, value in enumerate(column) if not value]
+    if missing:
+        others = f", and {len(missing) - 1:,} more rows have none" if len(missing) > 1 else ""
+        raise InputError(f"{table.where(missing[0])} has no {role}{others}. Add it, or remove such rows.")
+    return column
+
+
+def check_notation(columns: Sequence[Column]) -> None:
+    """Raise an error if an id has decimals (1.0), or leading zeros in another column, and elsewhere not."""
+    texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
+    if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
+        raise InputError(f"ids must be written the same way; got {twin[:-2]!r} and {twin!r}. Write integers.")
+    numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
+    if 0 < len(numbers) < len(columns):
+        values = set().union(*(column.tolist() for column in numbers))
+        coded = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
+        for text in coded:
+            if text.isdecimal() and str(int(text)) != text and int(text) in values:
+                raise InputError(
+                    f"ids must be written the same way; got {int(text)} in one column and {text!r} in "
+                    "another. Read both as text (in pandas with dtype=str)."
+                )
+
+
+def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
+    """Return the ids of several columns as integers if all are integers in canonical form, else as strings.
+
+    7 is an integer in canonical form, 007 is not.
+    """
+    lists = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns]
+    typed = [column for column in columns if isinstance(column, np.ndarray) and len(column)]
+    if all(column.dtype.kind in "iu" for column in typed):
+        try:
+            integers = [list(map(int, values)) for values in lists]
+            limits = [limit for values in integers if values for limit in (min(values), max(values))]
+            np.array(limits, np.int64)
+        except (ValueError, OverflowError):
+            pass
+        else:
+            if [list(map(str, values)) for values in integers] == [list(map(str, ids)) for ids in lists]:
+                return integers
+    for values in lists:
+        check_characters(values, "ids")
+    return [list(map(str, values)) for values in lists]
+
+
+# Numbers and times in columns.
+
+
+OPTIONAL = ("weight", "rating", "time")
+GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
+
+
+def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
+    """Return a column of finite numbers of at least ``low``, or raise an error with the line."""
+    try:
+        if any(issubclass(kind, COMPLEX) for kind in set(map(type, column))):
+            raise TypeError
+        values = np.array(list(map(float, column)), np.float64)
+    except (TypeError, ValueError):
+        row = next(row for row, value in enumerate(column) if not is_number(value))
+        cell = column[row]
+        message = f"{table.where(row)} has {role} {cell!r}, which is not a number."
+        if is_grouped(cell):
+            raise InputError(f"{message} {GROUPED_HINT}") from None
+        raise InputError(message, *_leave_out(role)) from None
+    is_wrong = ~np.isfinite(values) | (values < low)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
+        raise InputError(
+            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.", *_leave_out(role)
+        )
+    return values
+
+
+def _leave_out(role: str) -> tuple[Hint, ...]:
+    return (
+        (Hint("Remove the row, or use {} to leave the column out.", **{role: ""}),)
+        if role in OPTIONAL
+        else ()
+    )
+
+
+def parse_times(table: Table, column: Column) -> NDArray[Any]:
+    """Return a column of numbers or of ISO 8601 dates; dates without a time zone are in UTC."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        return column
+    if not len(column) or is_number(column[0]):
+        return parse_numbers(table, column, "time")
+    seconds = np.empty(len(column))
+    for row, text in enumerate(column):
+        try:
+            moment = datetime.fromisoformat(text)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{table.where(row)} has time {text!r}; it must be a number or a date such as 2024-05-31.",
+                *_leave_out("time"),
+            ) from None
+        seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return seconds

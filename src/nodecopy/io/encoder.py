@@ -1,0 +1,333 @@
+"""Tables of features: columns of numbers, categories and missing cells as a matrix of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.checks import (
+    check_integer,
+    check_mapping,
+    check_real,
+    check_sequence,
+    check_text,
+    is_missing,
+    list_names,
+    show,
+    type_name,
+)
+from nodecopy._core.estimator import Saveable
+from nodecopy._core.files import is_frame
+from nodecopy._core.messages import Hint, log_decision
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.io.columns import GROUPED_HINT, is_date, is_grouped, is_number
+from nodecopy.io.tables import Column, Table
+
+MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])
+"""Cells that count as missing among numbers, in lower case. In text, only an empty cell is missing."""
+MAX_CATEGORIES = 50
+MIN_ROWS_OF_IDS = 10
+"""From this many rows on, a column of text in which no value occurs twice is refused as ids."""
+N_SHOWN = 3
+"""Values and columns that a message names."""
+
+
+@dataclass(eq=False, repr=False)
+class FeatureEncoder(Saveable):
+    """Turn the columns of a table into a matrix of numbers, for new rows as for those it was fitted to.
+
+    Numbers stay as they are; a missing one becomes the median of its column, and a further column marks the
+    missing cells. Text is one-hot encoded: each value of the column is a column of zeros and ones, and so are
+    missing cells; digits with leading zeros (0150) are text. Dates are refused. :func:`~nodecopy.read_graph`
+    encodes tables of features; the encoder stays with the graph, and classifiers keep and save it as
+    ``feature_encoder_``.
+
+    Parameters
+    ----------
+    ignore_columns
+        Names of columns to leave out, or one name.
+    max_categories
+        Largest number of different values in a column of text. Columns with more are refused, since they
+        are free text or ids.
+
+    Attributes
+    ----------
+    feature_names_
+        A name for each column of the matrix, such as ``age``, ``age is missing`` and ``city = Oslo``.
+    medians_
+        The medians of the columns of numbers, by name.
+    categories_
+        The values of the columns of text, by name.
+    incomplete_
+        Names of the columns of numbers with missing cells.
+
+    Examples
+    --------
+    >>> from nodecopy.io import FeatureEncoder
+    >>> encoder = FeatureEncoder().fit({"age": [31, 45, None], "city": ["Oslo", "Rome", "Oslo"]})
+    >>> encoder.feature_names_
+    ['age', 'age is missing', 'city = Oslo', 'city = Rome']
+    >>> encoder.transform({"age": [None], "city": ["Rome"]}).tolist()
+    [[38.0, 1.0, 0.0, 1.0]]
+    """
+
+    ignore_columns: Sequence[str] | str = ()
+    max_categories: int = MAX_CATEGORIES
+    feature_names_: list[str] = field(init=False)
+    medians_: dict[str, float] = field(init=False)
+    categories_: dict[str, list[str]] = field(init=False)
+    incomplete_: list[str] = field(init=False)
+
+    def fit(self, columns: Mapping[str, Column], *, row_name: Callable[[int], str] | None = None) -> Self:
+        """Learn medians and categories.
+
+        Parameters
+        ----------
+        columns
+            Columns by name, or a pandas data frame; all of the same length.
+        row_name
+            What errors call the row at a position; by default its number.
+        """
+        check_integer(self.max_categories, "max_categories of FeatureEncoder", low=1)
+        table = _columns_by_name(columns)
+        ignored = [self.ignore_columns] if isinstance(self.ignore_columns, str) else self.ignore_columns
+        ignored = check_sequence(ignored, "ignore_columns", "names of columns")
+        for name in ignored:
+            if not isinstance(name, str) or name not in table:
+                raise InputError(
+                    f"ignore_columns must name columns; got {name!r}, not in {', '.join(map(str, table))}."
+                )
+        parsed = {
+            name: _parse(name, column, row_name or _row_name)
+            for name, column in table.items()
+            if name not in ignored
+        }
+        numbers = {name: column for name, column in parsed.items() if column.dtype.kind == "f"}
+        empty = [name for name, column in numbers.items() if np.isnan(column).all()]
+        full = {name: column for name, column in numbers.items() if name not in empty}
+        # the sum of the two numbers in the middle must not overflow
+        self.medians_ = {name: 2 * float(np.nanmedian(column / 2)) for name, column in full.items()}
+        self.incomplete_ = [name for name, column in full.items() if np.isnan(column).any()]
+        texts = {name: column for name, column in parsed.items() if name not in numbers}
+        self.categories_ = {name: self._find_categories(name, column) for name, column in texts.items()}
+        if not self.medians_ and not self.categories_:
+            raise InputError("the table must have a column of ids and at least one of numbers or text.")
+        self.feature_names_ = self._name_features()
+        self._log_encoding(full, empty)
+        return self
+
+    def transform(
+        self, columns: Mapping[str, Column], *, row_name: Callable[[int], str] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the matrix of numbers of rows, one column for each of ``feature_names_``.
+
+        A value that no row had in :meth:`fit` belongs to none of the categories. Parameters are those of
+        :meth:`fit`; columns that were not there are left out.
+        """
+        if not hasattr(self, "feature_names_"):
+            raise NotFittedError("this FeatureEncoder is not fitted yet: call fit(columns) first.")
+        table = _columns_by_name(columns)
+        if missing := [name for name in (*self.medians_, *self.categories_) if name not in table]:
+            raise InputError(
+                f"the table must have the columns that the encoder was fitted to; there is no {missing[0]!r}."
+            )
+        numbers = [_parse(name, table[name], row_name or _row_name) for name in self.medians_]
+        for name, column in zip(self.medians_, numbers, strict=True):
+            if column.dtype.kind != "f":
+                raise InputError(f"column {name!r} must hold numbers, as where the encoder was fitted.")
+        is_nan = {name: np.isnan(column) for name, column in zip(self.medians_, numbers, strict=True)}
+        parts = [
+            np.where(is_nan[name], median, column)
+            for (name, median), column in zip(self.medians_.items(), numbers, strict=True)
+        ]
+        parts += [is_nan[name] for name in self.incomplete_]
+        for name, categories in self.categories_.items():
+            texts = _as_text(table[name])
+            parts += [texts == value for value in categories]
+            if unknown := sorted(set(texts.tolist()) - set(categories)):
+                log_decision(
+                    f"features: {list_names(list(map(repr, unknown)), N_SHOWN)} of column {name} did not "
+                    "occur where the encoder was fitted and belong to none of its categories."
+                )
+        return np.stack(parts, axis=1).astype(np.float64)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        super().set_state(state)
+        if not state:  # not fitted
+            return
+        medians = check_mapping(self.medians_, "medians_", "numbers by column")
+        for name, median in medians.items():
+            check_real(median, f"the median of {name}")
+        for name, values in check_mapping(self.categories_, "categories_", "values by column").items():
+            for value in check_sequence(values, f"the categories of {name}", "texts"):
+                check_text(value, f"a category of {name}")
+        if not set(check_sequence(self.incomplete_, "incomplete_", "names of columns")) <= medians.keys():
+            raise InputError(f"incomplete_ must name columns of numbers; got {show(self.incomplete_)}.")
+        if self.feature_names_ != self._name_features():
+            raise InputError(
+                f"feature_names_ must name medians, marks and categories; got {show(self.feature_names_)}."
+            )
+
+    def _name_features(self) -> list[str]:
+        marks = [f"{name} is missing" for name in self.incomplete_]
+        values = [
+            f"{name} = {value}" if value else f"{name} is missing"
+            for name, categories in self.categories_.items()
+            for value in categories
+        ]
+        return [*self.medians_, *marks, *values]
+
+    def has_same_columns(self, other: FeatureEncoder) -> bool:
+        """Return whether the matrices of both have the same columns."""
+        return self.feature_names_ == other.feature_names_ and self.medians_.keys() == other.medians_.keys()
+
+    def _find_categories(self, name: str, column: NDArray[Any]) -> list[str]:
+        values, counts = np.unique(column, return_counts=True)
+        shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
+        if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
+            raise InputError(
+                f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
+                "nothing about other nodes.",
+                _ignore("Leave it out with {}.", name),
+            )
+        if len(values) > self.max_categories:
+            raise InputError(
+                f"column {name!r} has {len(values)} different texts ({shown}, ...), more than "
+                f"{self.max_categories}. Merge its rare values, or turn free text into numbers (for "
+                "example by TfidfVectorizer of scikit-learn).",
+                _ignore("Or leave it out with {}.", name),
+            )
+        categories: list[str] = values.tolist()
+        return categories
+
+    def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
+        parts = []
+        if self.categories_:
+            counts = [f"{name} ({len(values)} values)" for name, values in self.categories_.items()]
+            parts.append(f"one-hot encoded text: {list_names(counts, N_SHOWN)}")
+        if self.incomplete_:
+            counts = [f"{name} ({np.isnan(numbers[name]).sum()})" for name in self.incomplete_]
+            parts.append(
+                f"replaced missing cells by the median and marked them: {list_names(counts, N_SHOWN)}"
+            )
+        if empty:
+            parts.append(f"left out columns without a value: {list_names(empty, N_SHOWN)}")
+        if parts:
+            log_decision(f"features: {'; '.join(parts)}.", _ignore("{} leaves a column out.", str))
+
+
+def encode_table(
+    table: Table, names: Sequence[str], id_column: int, encoder: FeatureEncoder | None
+) -> tuple[NDArray[np.float64], FeatureEncoder]:
+    """Return the columns of a table as numbers, without its ids, and the encoder, fitted to it if it was not.
+
+    Further columns of the same name get a number: ``x``, ``x (2)``.
+    """
+    columns: dict[str, Column] = {}
+    for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
+        if position != id_column:
+            same = sum(other == name for other in names[:position])
+            columns[f"{name} ({same + 1})" if same else name] = column
+    if encoder is None or not hasattr(encoder, "feature_names_"):
+        params = {} if encoder is None else encoder.get_params()
+        encoder = FeatureEncoder(**params).fit(columns, row_name=table.where)
+    elif unknown := [name for name in columns if name not in (*encoder.medians_, *encoder.categories_)]:
+        log_decision(
+            f"features: columns that were not used where the encoder was fitted are left out: "
+            f"{list_names(unknown, N_SHOWN)}."
+        )
+    return encoder.transform(columns, row_name=table.where), encoder
+
+
+def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray[Any]:
+    """Return a column as floats, NaN where a cell is missing, or as text, empty where it is missing."""
+    array = _as_typed_array(column)
+    if array.dtype.kind in "Mm":
+        raise _refuse_dates(name, array[0] if len(array) else "none")
+    if array.dtype.kind == "c":
+        raise InputError(f"column {name!r} must hold numbers or text; it holds complex numbers.")
+    if array.dtype.kind in "OU" and any(map(_is_code, array.tolist())):
+        return _as_text(column)
+    try:
+        values = np.array(list(map(float, array.tolist())), np.float64)
+    except (TypeError, ValueError):
+        cells = array.tolist()
+        present = [row for row, cell in enumerate(cells) if not _is_missing_number(cell)]
+        if present and all(is_date(cells[row]) for row in present):
+            raise _refuse_dates(name, cells[present[0]]) from None
+        wrong = [row for row in present if not is_number(cells[row])]
+        if wrong and all(is_grouped(cells[row]) for row in wrong):
+            row = wrong[0]
+            raise InputError(f"{row_name(row)} has {name} {cells[row]!r}. {GROUPED_HINT}") from None
+        if len(wrong) * 2 > len(present):
+            return _as_text(column)
+        if wrong:
+            cell = cells[wrong[0]]
+            raise InputError(
+                f"{row_name(wrong[0])} has {name} {cell!r}, which is not a number. Leave the cell empty if "
+                "the number is unknown."
+            ) from None
+        values = np.full(len(cells), np.nan)
+        values[present] = [float(cells[row]) for row in present]
+    if np.isinf(values).any():
+        row = int(np.isinf(values).argmax())
+        raise InputError(f"{row_name(row)} has {name} {values[row]:g}; it must be finite or empty.")
+    return values
+
+
+def _columns_by_name(columns: Any) -> dict[str, Column]:
+    """Return the columns of a dictionary or of a pandas data frame."""
+    if not isinstance(columns, Mapping) and not is_frame(columns):
+        raise InputError(
+            f"columns must be a dictionary of columns or a pandas data frame; got {type_name(columns)}."
+        )
+    return dict(columns.items())
+
+
+def _as_typed_array(column: Column) -> NDArray[Any]:
+    """Return a column as an array, of objects unless it has a type."""
+    if hasattr(column, "dtype"):
+        return np.asarray(column)
+    cells = check_sequence(column, "columns", "a dictionary of lists of cells")
+    array = np.empty(len(cells), object)  # NumPy would make a matrix of cells that are lists
+    array[:] = cells
+    return array
+
+
+def _as_text(column: Column) -> NDArray[Any]:
+    """Return the cells as text; missing ones are empty."""
+    cells = _as_typed_array(column).tolist()
+    return np.array(["" if is_missing(cell) else str(cell).strip() for cell in cells], object)
+
+
+def _is_missing_number(cell: Any) -> bool:
+    """Return whether a cell among numbers is missing."""
+    return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else is_missing(cell)
+
+
+def _is_code(cell: Any) -> bool:
+    """Return whether a cell has leading zeros, as postcodes have."""
+    return isinstance(cell, str) and cell[:1] == "0" and len(cell) > 1 and cell.isdecimal()
+
+
+def _refuse_dates(name: str, example: Any) -> InputError:
+    return InputError(
+        f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
+        "date, the month or the weekday instead.",
+        _ignore("Or leave the column out with {}.", name),
+    )
+
+
+def _row_name(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _ignore(text: str, column: Any) -> Hint:
+    """Return the hint to leave a column out."""
+    name = repr(column) if isinstance(column, str) else "NAME"
+    return Hint(text, f"encoder=nodecopy.io.FeatureEncoder(ignore_columns=[{name}])", ignore_columns=column)

@@ -1,0 +1,186 @@
+"""Reading and writing interactions."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.checks import as_array, type_name
+from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
+from nodecopy._core.messages import Hint, log_decision
+from nodecopy.errors import InputError
+from nodecopy.interactions import Interactions
+from nodecopy.io import npz
+from nodecopy.io.columns import (
+    check_identifiers,
+    describe,
+    parse_numbers,
+    parse_times,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.tables import ATOMIC, Column, open_text, write_table
+
+# Interactions as lines ``user item item ...``, one per user: the form in which public splits are shared.
+
+
+N_SNIFFED = 500
+"""Lines by which lists of items are distinguished from tables."""
+
+
+def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
+    """Return whether lines are lists of integers of different lengths, each of another user.
+
+    With ``any_length`` they may have equal lengths.
+    """
+    try:
+        with open_text(path, "r") as file:
+            rows = [line.split() for line in islice(file, N_SNIFFED) if line.strip()]
+    except UnicodeDecodeError:
+        return False
+    return (
+        (any_length or len({len(row) for row in rows}) > 1)
+        and len({row[0] for row in rows}) == len(rows)
+        and all(word.isdecimal() for row in rows for word in row)
+    )
+
+
+def read_item_lists(path: Path) -> Interactions:
+    """Return the interactions in a file of lists; a user without items is kept, an item counts once."""
+    with open_text(path, "r") as file:
+        rows = [line.split() for line in file if line.strip()]
+    if not rows:
+        raise InputError("the file holds no rows.")
+    user_ids, lines = encode_ids([row[0] for row in rows])
+    item_ids, columns = encode_ids(list(chain.from_iterable(row[1:] for row in rows)))
+    users = np.repeat(lines, [len(row) - 1 for row in rows])
+    shape = len(user_ids), len(item_ids)
+    matrix = sparse.csr_array((np.ones(len(users)), (users, columns)), shape=shape)
+    return Interactions(matrix, user_ids, item_ids).binary()
+
+
+def encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct ids in ascending order, and the position of each entry among them."""
+    (values,) = unify_ids([column])
+    ids = sorted(set(values))
+    position_of = {value: number for number, value in enumerate(ids)}
+    codes = np.array([position_of[value] for value in values], np.int64)
+    return as_array(ids or np.zeros(0, np.int64), "ids"), codes
+
+
+FORMATS = (*TABLES, ".npz")
+"""Formats that can be written; atomic files can be read."""
+
+
+def read_interactions(
+    path: TableLike,
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    time: str | None = None,
+    header: bool | None = None,
+    lists: bool | None = None,
+) -> Interactions:
+    """Return the interactions in a file or data frame.
+
+    Parameters
+    ----------
+    path
+        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) with one row per interaction, an atomic file of
+        RecBole (``.inter``), or an ``.npz`` file that :func:`write_interactions` or SciPy wrote; or a data
+        frame of pandas, polars or Arrow. A ``.txt`` file may also have one line per user, ``user item item``.
+    user, item, rating, time
+        Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
+        ``rating``, ``stars``, ``time``, ...); otherwise the first two that can hold ids (no dates, truth
+        values or numbers with decimals) are user and item. Rating and time are optional: the next column is
+        the rating if it holds numbers, but not times or, by its name, prices; the time is the first column of
+        Unix times or of dates such as 2024-05-31. An empty name leaves one of them out.
+    header
+        Whether the first row is a header. By default this is decided by what is in it
+        (:func:`~nodecopy.read_graph`). A table of which a column is named has a header in any case.
+    lists
+        Whether a ``.txt`` file has a line per user: the user, then the items, separated by white space. By
+        default it has if all ids are integers, no user has two lines and lines differ in length.
+
+    Notes
+    -----
+    Of repeated interactions of a user with an item the latest row counts, the last one if there are no times.
+    Ids are integers if all of them are integers in canonical form, otherwise strings. A rating of zero is no
+    interaction. A file with nothing but a header is an empty log, as :func:`write_interactions` writes it;
+    recommenders cannot be fitted to it. Columns that are not read are logged to the logger ``nodecopy``.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> read_interactions(pandas.DataFrame({"user": ["ann", "bob"], "item": ["tea", "jam"]}))
+    Interactions(2 users, 2 items, 2 interactions, binary)
+    """
+    column_names = {"user": user, "item": item, "rating": rating, "time": time}
+    suffix = format_of(path, (*FORMATS, ATOMIC))
+    with reading(path) as file:
+        if suffix == ".txt" and (lists if lists is not None else holds_item_lists(file)):
+            if lists is None:
+                decision = f"{describe(path)}: each line holds a user and that user's items."
+                log_decision(decision, Hint("{} reads a table.", lists=False))
+            return read_item_lists(file)
+        if lists:
+            raise InputError(
+                "lists of items can be read from .txt files only.", Hint("Leave {} out.", lists=True)
+            )
+        if suffix == ".npz":
+            if named := {role: name for role, name in column_names.items() if name}:
+                raise InputError("a .npz file has no columns to name.", Hint("Leave {} out.", **named))
+            return npz.read_interactions(file)
+        table, columns = read_columns(file, "interactions", column_names, header=header)
+        users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
+        user_ids, user_codes = encode_ids(users)
+        item_ids, item_codes = encode_ids(items)
+        ratings = parse_numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
+        when = parse_times(table, columns["time"]) if "time" in columns else None
+        n_repeated = 0
+        log = Interactions.from_table(user_codes, item_codes, ratings, when)
+        if log.n_interactions < len(user_codes):
+            n_repeated = len(user_codes) - len(np.unique(user_codes * len(item_ids) + item_codes))
+        if n_repeated:
+            log_decision(f"{describe(path)}: repeated user-item pairs: {n_repeated}; the latest row counts.")
+        return Interactions(log.matrix, user_ids, item_ids, log.times)
+
+
+def write_interactions(interactions: Interactions, path: PathLike, *, spreadsheet: bool = False) -> None:
+    """Write interactions as columns ``user``, ``item`` and, where there are some, ``rating`` and ``time``.
+
+    Only ``.npz`` keeps users and items without any interaction.
+
+    Parameters
+    ----------
+    interactions
+        The interactions.
+    path
+        The file; its suffix says the format.
+    spreadsheet
+        Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
+        start with =, +, - or @, get an apostrophe in front; no by default.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> log = Interactions.from_table(["ann", "bob"], ["tea", "jam"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_interactions(log, f"{folder}/log.csv")
+    ...     read_interactions(f"{folder}/log.csv") == log
+    True
+    """
+    if not isinstance(interactions, Interactions):
+        raise InputError(f"interactions must be Interactions; got {type_name(interactions)}.")
+    if format_of(path, FORMATS) == ".npz":
+        npz.write_interactions(interactions, path)
+    else:
+        users, items, ratings = interactions.table()
+        columns = {"user": users, "item": items, "rating": ratings, "time": interactions.times}
+        write_table(path, columns, spreadsheet=spreadsheet)

@@ -1,0 +1,149 @@
+"""Graphs as NetworkX graphs, and the files that NetworkX reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nodecopy._core.arrays import check_weights
+from nodecopy._core.checks import as_array, check_type, show
+from nodecopy._core.files import PathLike, atomic_write
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import Hint, log_decision
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.io.columns import is_number, unify_ids
+from nodecopy.io.edge_lists import Duplicates, build_graph
+from nodecopy.io.node_tables import label_array
+
+
+def build_network_graph(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
+    """Return the graph of a NetworkX graph, with its nodes in the same order and without labels.
+
+    Parameters
+    ----------
+    network
+        A NetworkX graph.
+    node_ids
+        Integers or strings, the ids of its nodes.
+    weight
+        Edge attribute with weights; an edge without it has weight one.
+    duplicates
+        Which weight parallel edges have (:func:`.build_graph`).
+    """
+    position_of = {node: number for number, node in enumerate(network)}
+    edges = list(network.edges(data=weight, default=1.0))
+    for source, target, value in edges:
+        if not is_number(value):
+            edge = f"({source!r}, {target!r})"
+            raise InputError(f"weight of edge {edge} must be a number; got {show(value)}.")
+    first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
+    weights = check_weights([float(edge[2]) for edge in edges], len(edges))
+    kind: dict[str, Any] = {"directed": network.is_directed(), "duplicates": duplicates}
+    return build_graph(first, second, weights, as_array(node_ids, "node_ids"), **kind, file="the network")
+
+
+def to_networkx(graph: Graph) -> Any:
+    """Return a graph as a NetworkX ``Graph`` or ``DiGraph``, without features.
+
+    Labels become the node attribute ``label`` of labelled nodes, weights the edge attribute ``weight``.
+
+    >>> network = to_networkx(Graph.from_edges(["ann", "bob"], ["bob", "cleo"], labels=[0, 1, 0]))
+    >>> network.nodes["bob"], list(network.edges)
+    ({'label': 1}, [('ann', 'bob'), ('bob', 'cleo')])
+    """
+    check_type(graph, Graph, "graph", "a Graph")
+    networkx = import_optional("networkx", "to_networkx")
+    network = networkx.DiGraph() if graph.directed else networkx.Graph()
+    network.add_nodes_from(graph.node_ids.tolist())
+    labels = graph.named_labels()
+    if labels is not None:
+        for node, label in zip(network.nodes, labels.tolist(), strict=True):
+            if label not in ("", -1):
+                network.nodes[node]["label"] = label
+    source, target, weights = graph.edges()
+    pairs = zip(source.tolist(), target.tolist(), strict=True)
+    if weights is None:
+        network.add_edges_from(pairs)
+    else:
+        network.add_weighted_edges_from((*pair, w) for pair, w in zip(pairs, weights.tolist(), strict=True))
+    return network
+
+
+def read_network(
+    path: Path,
+    suffix: str,
+    directed: bool | None,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    duplicates: Duplicates = "max",
+) -> Graph:
+    """Return the graph in a GraphML, GEXF or node-link JSON file.
+
+    Ids are integers if all are integers in canonical form. Without ``label``, classes are the attribute
+    ``label``, unless Gephi wrote the names of nodes there.
+    """
+    networkx = import_optional("networkx", f"reading {suffix}")
+    if suffix == ".json":
+        network = _read_json(path, networkx)
+    else:
+        network = getattr(networkx, f"read_{suffix[1:]}")(path, node_type=str)
+    names = {name for _, attributes in network.nodes(data=True) for name in attributes}
+    if label is not None and label not in names:
+        raise InputError(
+            f"there is no node attribute {label!r}; there are {', '.join(sorted(names)) or 'none'}."
+        )
+    if label is None and _has_display_names(network, suffix, names):
+        others = ", ".join(sorted(names - {"label", "viz"})) or "none"
+        log_decision(
+            f"{path.name}: the node attribute label holds names, not classes, and is not read; others are: "
+            f"{others}.",
+            Hint("{} reads one of them.", label=str),
+        )
+        label = ""
+    elif ignored := sorted(names - {label or "label", "viz"}):
+        hints = () if label else (Hint("{} reads one of them.", label=str),)
+        log_decision(f"{path.name}: node attributes that are not read: {', '.join(ignored)}.", *hints)
+    edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}
+    if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
+        weight = "value"  # as D3 writes it
+    (ids,) = unify_ids([list(network)])
+    node_ids = as_array(ids or np.zeros(0, np.int64), "ids")
+    graph = build_network_graph(network, node_ids, "weight" if weight is None else weight, duplicates)
+    label = "label" if label is None else label
+    labels = label_array([attributes.get(label) for _, attributes in network.nodes(data=True)])
+    return graph.replace(labels=labels, directed=graph.directed if directed is None else directed)
+
+
+def _read_json(path: Path, networkx: Any) -> Any:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edges = next((name for name in ("edges", "links") if name in content), "")
+    if not isinstance(content, dict) or "nodes" not in content or not edges:
+        raise InputError(
+            "the file must hold node-link data, an object with nodes and edges (or links); write it with "
+            "networkx.node_link_data."
+        )
+    return networkx.node_link_graph(content, edges=edges)
+
+
+def _has_display_names(network: Any, suffix: str, names: set[str]) -> bool:
+    """Return whether labels are names of nodes: in files of Gephi, if most of them are different."""
+    if "label" not in names or not (suffix == ".gexf" or names >= {"r", "g", "b"}):
+        return False
+    labels = [attributes.get("label") for _, attributes in network.nodes(data=True)]
+    return 2 * len(set(labels)) > len(labels)
+
+
+def write_graphml(graph: Graph, path: PathLike) -> None:
+    """Write ids, labels and weights, but no features."""
+    networkx = import_optional("networkx", "writing GraphML")
+    for value in [*graph.node_ids.tolist(), *(graph.label_names or ())]:
+        if any(ord(character) < 32 for character in str(value)):
+            raise InputError(f"a .graphml file cannot hold control characters; got {value!r}.")
+    with atomic_write(path) as temporary:
+        networkx.write_graphml_xml(to_networkx(graph), temporary)

@@ -1,0 +1,335 @@
+"""Two-layer networks in compiled code: one network on a CPU, its logits and its training steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from nodecopy._core.arrays import IntArray
+from nodecopy.nn import kernels as kernels
+from nodecopy.nn.kernels import LANES
+from nodecopy.nn.stack import HIDDEN, INPUT
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class CompiledSettings:
+    """How a network is computed and trained.
+
+    Parameters
+    ----------
+    propagation, n_steps, teleport
+        As in :class:`~nodecopy.nn.networks.Recipe`.
+    slope
+        Of the activation, below zero.
+    input_threshold, hidden_threshold
+        Random bytes below which features and hidden units are dropped in a training step; 0: none.
+    learning_rate, first_decay, decay
+        Of Adam; ``first_decay`` is on the weights of the first layer.
+    """
+
+    propagation: str
+    n_steps: int
+    teleport: float
+    slope: float
+    input_threshold: int
+    hidden_threshold: int
+    learning_rate: float
+    first_decay: float
+    decay: float
+
+
+class FourArrayCSR(NamedTuple):
+    """A sparse matrix whose rows say where their entries start and stop, so that a selection copies nothing.
+
+    CSR has one array for both; :class:`nodecopy._core.arrays.Rows` holds graphs in it, sorted and read-only.
+    """
+
+    starts: Any
+    stops: Any
+    columns: Any
+    values: Any
+
+    @classmethod
+    def from_csr(cls, matrix: Any) -> FourArrayCSR:
+        """Return all rows of a CSR matrix."""
+        index_type = np.int32 if matrix.nnz < 2**31 else np.int64
+        indptr, columns = (part.astype(index_type, copy=False) for part in (matrix.indptr, matrix.indices))
+        return cls(indptr[:-1], indptr[1:], columns, matrix.data.astype(np.float32, copy=False))
+
+    def select(self, chosen: IntArray) -> FourArrayCSR:
+        """Return some of the rows, without a copy of their entries."""
+        return self._replace(starts=self.starts[chosen], stops=self.stops[chosen])
+
+
+class PageRank:
+    """Steps of personalised PageRank over a graph.
+
+    A step is one product: the graph beside an identity, times the values beside those at the start.
+    """
+
+    def __init__(self, graph: sparse.csr_array, n_steps: int, teleport: float) -> None:
+        self.n_steps, self.n_nodes = n_steps, graph.shape[0]
+        keep, identity = np.float32(1 - teleport), sparse.eye_array(self.n_nodes, dtype=np.float32)
+        step = sparse.hstack([keep * graph, np.float32(teleport) * identity], format="csr")
+        self._step = FourArrayCSR.from_csr(step)
+        self._values = np.empty((2, 0, 0), np.float32)
+
+    def propagate(self, values: FloatArray) -> FloatArray:
+        """Propagate the rows of a matrix in place, and return it."""
+        n, width = values.shape
+        if self._values.shape[2] != width:
+            self._values = np.empty((2, 2 * n, width), np.float32)
+        self._values[:, n:] = values
+        self._values[0, :n] = values
+        latest, following = self._values
+        for _ in range(self.n_steps):
+            kernels.multiply(*self._step, latest, following)
+            latest, following = following, latest
+        values[:] = latest[:n]
+        return values
+
+
+class CompiledNetwork:
+    """One two-layer network.
+
+    Parameters
+    ----------
+    settings
+        How it is computed and trained.
+    weights
+        Both layers and, if there are any, biases; training changes them in place.
+    key
+        Of its dropout masks.
+    features
+        Rows of all nodes.
+    graph
+        The matrix to propagate by, unless the network is a perceptron.
+    chosen
+        The nodes whose logits are computed; all by default. Nothing but the nodes that they depend on is
+        computed, unless PageRank reaches all.
+
+    Attributes
+    ----------
+    graph, last
+        Rows of the first and the second convolution; ``None`` in other networks.
+    masked
+        The features after dropout of the latest call.
+    outer, hidden, gates, pooled
+        Activations of the latest call: features times weights, hidden units and their derivatives, and means
+        of hidden units over neighbours, which are one array where nothing is averaged. The backward pass
+        writes gradients into the same memory.
+    """
+
+    def __init__(
+        self,
+        settings: CompiledSettings,
+        weights: Sequence[FloatArray],
+        key: int,
+        features: FourArrayCSR,
+        graph: sparse.csr_array | None,
+        chosen: IntArray | None = None,
+    ) -> None:
+        self.settings, self.key = settings, key
+        self.first, self.second, *self.biases = weights
+        n_hidden, self.n_classes = self.second.shape
+        self.nodes: IntArray = np.arange(len(features.starts))
+        self.matrix, self.chosen = graph, chosen
+        self.graph: FourArrayCSR | None = None
+        self.last: FourArrayCSR | None = None
+        self.pagerank: PageRank | None = None
+        if settings.propagation == "pagerank":
+            self.pagerank = self.build_pagerank()
+        elif settings.propagation == "convolution":
+            features, self.graph, self.last = self._cut_out(features, FourArrayCSR.from_csr(graph))
+        elif chosen is not None:
+            self.nodes, features = chosen, features.select(chosen)
+        self.features = self.masked = features
+        self._masked = np.empty_like(features.values)
+        self._n_units = int(self.nodes.max(initial=-1) + 1) * n_hidden
+        self._words = np.empty(max(len(self._masked), self._n_units) // 4 + 1, np.uint32)
+        self.hidden, self.gates = (np.empty((len(self.nodes), n_hidden), np.float32) for _ in range(2))
+        self.outer = self.pooled = self.hidden
+        if self.last is not None:
+            self.outer, self.pooled = (
+                np.empty((len(rows.starts), n_hidden), np.float32) for rows in (features, self.last)
+            )
+        self._no_bias = np.zeros(n_hidden, np.float32)
+
+    def _cut_out(
+        self, features: FourArrayCSR, graph: FourArrayCSR
+    ) -> tuple[FourArrayCSR, FourArrayCSR, FourArrayCSR]:
+        """Return the features in use and the rows of both convolutions; set the nodes with hidden units."""
+        n_nodes = len(graph.starts)
+        if self.chosen is None:
+            self.nodes = np.arange(n_nodes)
+            return features, graph, graph
+        last = graph.select(self.chosen)
+        self.nodes = _find_columns(last, n_nodes)
+        graph = graph.select(self.nodes)
+        outer = _find_columns(graph, n_nodes)
+        return (
+            features.select(outer),
+            _renumber(graph, outer, n_nodes),
+            _renumber(last, self.nodes, n_nodes),
+        )
+
+    def build_pagerank(self, *, transposed: bool = False) -> PageRank:
+        """Return the propagation of logits, or that of their gradients."""
+        assert self.matrix is not None
+        matrix = self.matrix.T.tocsr() if transposed else self.matrix
+        return PageRank(matrix, self.settings.n_steps, self.settings.teleport)
+
+    def pool(self, step: int | None) -> FloatArray:
+        """Return the means of hidden units over neighbours; the second layer turns them into logits.
+
+        ``step`` numbers the masks; ``None`` switches them off. The array is overwritten by the next call.
+        """
+        settings, masked = self.settings, self.features
+        if step is not None and settings.input_threshold:
+            numbers = self._draw_bytes(len(self._masked), step, INPUT)
+            kernels.mask_values(masked.values, numbers, settings.input_threshold, self._masked)
+            masked = masked._replace(values=self._masked)
+        self.masked = masked
+        kernels.multiply(*masked, self.first, self.outer)
+        if self.graph is not None:
+            kernels.multiply(*self.graph, self.outer, self.hidden)
+        threshold, numbers = 0, self._words.view(np.uint8)
+        if step is not None and settings.hidden_threshold:
+            threshold = settings.hidden_threshold
+            numbers = self._draw_bytes(self._n_units, step, HIDDEN)
+        bias = self.biases[0][0] if self.biases else self._no_bias
+        kernels.activate(
+            self.hidden, self.nodes, numbers, threshold, np.float32(settings.slope), bias, self.gates
+        )
+        if self.last is not None:
+            kernels.multiply(*self.last, self.hidden, self.pooled)
+        return self.pooled
+
+    def logits(self, step: int | None) -> Tensor:
+        """Return the logits of all nodes, or of the chosen ones, with the masks of a step if there is one."""
+        out = torch.from_numpy(self.pool(step)) @ torch.from_numpy(self.second)
+        if self.pagerank is not None:
+            padded = self.pagerank.propagate(pad_columns(out.numpy()))
+            rows = slice(None) if self.chosen is None else self.chosen
+            out = torch.from_numpy(padded[rows, : self.n_classes])
+        return out + torch.from_numpy(self.biases[1]) if self.biases else out
+
+    def _draw_bytes(self, n: int, step: int, place: int) -> NDArray[np.uint8]:
+        words = self._words[: -(-n // 4)]
+        kernels.draw_words(self.key, step, place, words)
+        return words.view(np.uint8)
+
+
+class CompiledTrainer:
+    """Adam on the cross-entropy of one network.
+
+    Parameters
+    ----------
+    network
+        The network; its logits are those of labelled nodes.
+    targets
+        The probabilities of the classes of each labelled node.
+    weights
+        Of the labelled nodes in the loss.
+    """
+
+    def __init__(self, network: CompiledNetwork, targets: FloatArray, weights: FloatArray) -> None:
+        self.targets, self.weights = targets, weights
+        self.change_network(network)
+        self._moments = [(np.zeros(w.size, np.float32), np.zeros(w.size, np.float32)) for w in self._trained]
+
+    def change_network(self, network: CompiledNetwork) -> None:
+        """Continue with the same weights on another graph."""
+        self.network, n_hidden = network, len(network.second)
+        self._trained = [network.first, network.second, *network.biases]
+        self._padded = pad_columns(network.second)
+        n_rows, width = len(network.pooled), self._padded.shape[1]
+        self._local = self._logits = np.empty((n_rows, width), np.float32)
+        if network.pagerank is not None:
+            self._reverse = network.build_pagerank(transposed=True)
+            self._logits = np.empty((len(self.weights), width), np.float32)
+            numbers = np.arange(len(self.weights), dtype=np.int32)
+            ones = np.ones(len(numbers), np.float32)
+            self._chosen = FourArrayCSR(numbers, numbers + 1, network.chosen, ones)
+        self._pooled = _as_rows(network.pooled, n_hidden)
+        self._slopes = _as_rows(self._local, network.n_classes)
+        self._by_first = np.empty_like(network.first)
+        self._by_class = np.empty_like(network.second.T, order="C")
+
+    def step(self, epoch: int) -> None:
+        """Take the step of an epoch, with its masks."""
+        network, n_classes = self.network, self.network.n_classes
+        pooled = network.pool(epoch)
+        self._padded[:, :n_classes] = network.second
+        kernels.multiply(*self._pooled, self._padded, self._local)
+        if network.pagerank is not None:
+            kernels.multiply(*self._chosen, network.pagerank.propagate(self._local), self._logits)
+        by_bias = self._differentiate()
+        if network.pagerank is not None:
+            kernels.multiply_transpose(*self._chosen, self._logits, self._local)
+            self._reverse.propagate(self._local)
+        kernels.multiply_transpose(*self._slopes, pooled, self._by_class)
+        kernels.multiply(*self._slopes, np.ascontiguousarray(network.second.T), pooled)
+        if network.last is not None:
+            kernels.multiply_transpose(*network.last, pooled, network.hidden)
+        np.multiply(network.hidden, network.gates, out=network.hidden)
+        gradients = [self._by_first, np.ascontiguousarray(self._by_class.T)]
+        if network.biases:
+            gradients += [network.hidden.sum(axis=0), by_bias]
+        if network.graph is not None:
+            kernels.multiply_transpose(*network.graph, network.hidden, network.outer)
+        kernels.multiply_transpose(*network.masked, network.outer, self._by_first)
+        decay, rate = network.settings.first_decay, network.settings.learning_rate
+        for weight, gradient, moments in zip(self._trained, gradients, self._moments, strict=True):
+            flat = weight.reshape(-1), gradient.reshape(-1)
+            kernels.step_adam(*flat, *moments, rate, np.float32(decay), epoch + 1)
+            decay = network.settings.decay
+
+    def _differentiate(self) -> FloatArray:
+        """Replace logits without bias by the gradient of the loss; return that of the bias."""
+        logits, n_classes = self._logits, self.network.n_classes
+        if self.network.biases:
+            logits[:, :n_classes] += self.network.biases[1]
+        kernels.shift_logits(logits, n_classes)
+        np.exp(logits, out=logits)
+        kernels.differentiate(logits, self.targets, self.weights)
+        by_bias: FloatArray = logits[:, :n_classes].sum(axis=0)
+        return by_bias
+
+
+def pad_columns(matrix: FloatArray) -> FloatArray:
+    """Return a matrix with columns of zeros up to whole vectors."""
+    return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % LANES)))
+
+
+def _find_columns(rows: FourArrayCSR, n: int) -> IntArray:
+    """Return the columns in which some rows have entries, of n."""
+    lengths = rows.stops - rows.starts
+    first = np.repeat(rows.starts - np.cumsum(lengths) + lengths, lengths)
+    is_used = np.zeros(n, bool)
+    is_used[rows.columns[first + np.arange(len(first))]] = True
+    return np.flatnonzero(is_used)
+
+
+def _renumber(rows: FourArrayCSR, chosen: Any, n: int) -> FourArrayCSR:
+    """Return rows whose columns are positions among the chosen columns."""
+    place = np.zeros(n, np.int32)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return rows._replace(columns=place[rows.columns])
+
+
+def _as_rows(dense: FloatArray, n_columns: int) -> FourArrayCSR:
+    """Return the first columns of a dense matrix as sparse rows that share its memory."""
+    n_rows, width = dense.shape
+    starts = np.arange(n_rows, dtype=np.int32) * width
+    columns = np.tile(np.arange(width, dtype=np.int32), n_rows)
+    return FourArrayCSR(starts, starts + n_columns, columns, dense.reshape(-1))

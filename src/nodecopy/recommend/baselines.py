@@ -1,0 +1,162 @@
+"""The most popular items, the same for every user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.arrays import IntArray, keep_entries, largest_entries
+from nodecopy._core.checks import check_integer, check_real
+from nodecopy.interactions import Interactions
+from nodecopy.recommend.base import Recommender
+
+
+@dataclass(eq=False)
+class Popularity(Recommender):
+    """Score an item by the number of users who have it, the same for every user.
+
+    Attributes
+    ----------
+    counts_
+        Number of users of each item.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions
+    >>> from nodecopy.recommend import Popularity
+    >>> log = Interactions.from_table(["ann", "ann", "bob"], ["tea", "jam", "tea"])
+    >>> items, scores = Popularity().fit(log).recommend(["bob"], 1)
+    >>> items.tolist(), scores.tolist()
+    ([['jam']], [[1.0]])
+    """
+
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        self.counts_ = np.bincount(interactions.rows.indices, minlength=interactions.n_items)
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        return np.tile(self.counts_.astype(np.float32), (rows.shape[0], 1))
+
+
+def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
+    """Return the number of users of each item, at least 1, divided by its mean."""
+    counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
+    return np.asarray(counts / counts.mean())
+
+
+# Cosine similarity of the rows of a binary matrix, computed in blocks to bound the memory.
+
+
+MAX_BLOCK_PAIRS = 2**22
+
+
+def nearest_rows(pattern: sparse.csr_array, n_neighbours: int, shrinkage: float = 0.0) -> sparse.csr_array:
+    """Return the similarities of each row to its nearest rows, in its own row; ties go to the lower row."""
+    blocks = [largest_entries(block, n_neighbours) for block in _similarity_blocks(pattern, shrinkage)]
+    return sparse.csr_array(sparse.vstack(blocks, format="csr"), dtype=np.float32)
+
+
+def above_threshold(pattern: sparse.csr_array, mean_degree: float) -> sparse.csr_array:
+    """Return the similarities of the most similar pairs, ``mean_degree`` per row on average.
+
+    Pairs that tie with the last one are included, so the mean degree can be a little larger.
+    """
+    n_rows = pattern.shape[0]
+    n_entries = int(mean_degree * n_rows)
+    best = np.zeros(0)
+    for block in _similarity_blocks(pattern, 0.0):
+        best = np.concatenate([best, block.data])
+        if len(best) > n_entries:
+            best = np.partition(best, len(best) - n_entries)[len(best) - n_entries :]
+    threshold = best.min(initial=np.inf) if n_entries else np.inf
+    blocks = [keep_entries(block, block.data >= threshold) for block in _similarity_blocks(pattern, 0.0)]
+    return sparse.csr_array(sparse.vstack(blocks, format="csr"), dtype=np.float32)
+
+
+def _similarity_blocks(pattern: sparse.csr_array, shrinkage: float) -> Iterator[sparse.csr_array]:
+    """Yield the similarities of some rows to all others that share a column, block by block."""
+    n_rows = pattern.shape[0]
+    degrees = np.diff(pattern.indptr).astype(np.float64)
+    transpose = sparse.csr_array(pattern.T)
+    # The number of entries of a row is at most the sum of the degrees of its columns.
+    n_pairs = np.append(0, np.cumsum(pattern @ np.diff(transpose.indptr)))
+    stop = 0
+    while stop < n_rows:
+        start = stop
+        stop = max(start + 1, int(np.searchsorted(n_pairs, n_pairs[start] + MAX_BLOCK_PAIRS, "right")) - 1)
+        shared = sparse.csr_array(pattern[start:stop] @ transpose)
+        row = start + np.repeat(np.arange(shared.shape[0]), np.diff(shared.indptr))
+        # Integers and a single division: equal similarities have equal bits.
+        value = shared.data / (np.sqrt(degrees[row] * degrees[shared.indices]) + shrinkage)
+        block = sparse.csr_array((value, shared.indices, shared.indptr), shape=shared.shape)
+        yield keep_entries(block, row != block.indices)
+
+
+# Items similar to those that a user has.
+
+
+@dataclass(eq=False)
+class ItemKNN(Recommender):
+    """Score an item by the sum of its cosine similarities to those of its nearest items that the user has.
+
+    Parameters
+    ----------
+    n_neighbours
+        Number of nearest items of each item, 100 by default; ties go to the items that come first.
+    shrinkage
+        Number that is added to the cosine's denominator, 0 by default. Increase it where rare items that
+        share one user get too similar.
+
+    Attributes
+    ----------
+    similarity_
+        Sparse items x items matrix; column i holds the similarities of item i to its nearest items.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import ItemKNN
+    >>> model = ItemKNN().fit(datasets.load("library"))
+    >>> model.similar_items(["Dracula"], 2)[0].tolist()
+    [['Frankenstein', 'The Turn of the Screw']]
+    """
+
+    n_neighbours: int = 100
+    shrinkage: float = 0.0
+
+    is_linear: ClassVar[bool] = True
+
+    def check_params(self) -> None:
+        check_integer(self.n_neighbours, "n_neighbours of ItemKNN", low=1)
+        check_real(self.shrinkage, "shrinkage of ItemKNN", low=0.0)
+
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        nearest = nearest_rows(sparse.csr_array(interactions.matrix.T), self.n_neighbours, self.shrinkage)
+        self.similarity_ = sparse.csr_array(nearest.T)
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        return np.asarray((rows @ self.similarity_).toarray())
+
+    def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return the similarities of each item to its nearest items, 0 to all others."""
+        return np.asarray((rows @ self.similarity_.T).toarray())
+
+    def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the part of each user in the cosines, which are sums over the users of both items."""
+        matrix = self.interactions_.matrix
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.float64)
+        nearest = self.similarity_[history][:, [column]].nonzero()[0]
+        own = np.zeros(matrix.shape[1])
+        items = history[nearest]
+        own[items] = 1 / (np.sqrt(counts[items] * counts[column]) + self.shrinkage)
+        has_item = matrix[:, [column]].toarray()[:, 0]
+        return has_item * (matrix @ own), np.zeros(matrix.shape[1])

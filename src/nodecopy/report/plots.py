@@ -1,0 +1,535 @@
+"""Figures of graphs side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy._core.checks import (
+    check_choice,
+    check_indices,
+    check_integer,
+    check_mapping,
+    check_numbers,
+    check_sequence,
+    check_type,
+    check_vector,
+    show,
+    type_name,
+)
+from nodecopy._core.imports import import_optional
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.io import GraphLike, convert_graph, to_networkx
+from nodecopy.metrics.classification import selective_accuracy
+
+OBSERVED_EDGE, NEW_EDGE = "#3b4252", "#d08770"
+MAX_KAMADA_KAWAI_NODES = 300
+"""Larger graphs get a spring layout: the time of the Kamada-Kawai layout grows with the cube of the nodes."""
+
+
+def draw_graphs(
+    graphs: Mapping[str, GraphLike] | Sequence[GraphLike] | GraphLike, *, seed: int = 0, axes: Any = None
+) -> Any:
+    """Draw graphs on the same nodes side by side, with the layout of the first.
+
+    Nodes are coloured by label. Edges that the first graph does not have are orange.
+
+    Parameters
+    ----------
+    graphs
+        Graphs, or what :func:`.as_graph` converts, by title; the first is the observed graph. A single graph
+        and a list of graphs get the titles "observed", "sample 1", "sample 2" and so on.
+    seed
+        Seed of the layout, which is random for more than 300 nodes.
+    axes
+        Matplotlib axes to draw on, one for each graph. By default those of a new figure.
+
+    Returns
+    -------
+    array of matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from nodecopy import NodeCopying, SameLabel, datasets
+    >>> karate = datasets.load("karate")
+    >>> sample = NodeCopying(SameLabel()).fit(karate).sample(rng=0)
+    >>> len(draw_graphs({"observed": karate, "sample": sample}))
+    2
+    """
+    if not isinstance(graphs, Mapping) or sparse.issparse(graphs):  # a DOK matrix is a mapping
+        given = graphs if isinstance(graphs, list | tuple) else [graphs]
+        graphs = {f"sample {number}" if number else "observed": graph for number, graph in enumerate(given)}
+    if not graphs:
+        raise InputError("graphs must hold at least one graph to be drawn; got none.")
+    graphs = {title: convert_graph(graph, f"graph {title!r}") for title, graph in graphs.items()}
+    observed, *others = graphs.values()
+    if any(other.n_nodes != observed.n_nodes for other in others):
+        raise InputError(
+            "graphs must have the same nodes to be drawn side by side; got graphs of "
+            f"{', '.join(str(graph.n_nodes) for graph in graphs.values())} nodes."
+        )
+    check_integer(seed, "seed", low=0)
+    if axes is None:
+        axes = create_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
+    panels = check_axes(axes, (len(graphs),))
+    positions = _compute_positions(observed, seed)
+    for panel, (title, graph) in zip(panels, graphs.items(), strict=True):
+        _draw_graph(panel, graph, positions, observed)
+        panel.set_title(f"{title}\n{graph.n_edges} edges")
+    panels[0].figure.supxlabel(
+        "orange: edges that the observed graph does not have", fontsize="small", color=NEW_EDGE
+    )
+    return panels
+
+
+def create_axes(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
+    """Create axes, or a grid of them, on a new figure that is not registered with pyplot."""
+    figure = import_optional("matplotlib.figure", purpose).Figure(figsize=size, layout="constrained")
+    return figure.subplots(**grid)
+
+
+def check_axes(axes: Any, shape: tuple[int, ...]) -> Any:
+    """Return Matplotlib axes as an array of the given shape, or raise an error."""
+    array = np.asarray(axes, object)
+    if array.size != math.prod(shape) or not all(hasattr(panel, "set_xlim") for panel in array.flat):
+        wanted = " x ".join(map(str, shape))
+        raise InputError(f"axes must be Matplotlib axes, {wanted} of them; got {type_name(axes)}.")
+    return array.reshape(shape)
+
+
+def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> None:
+    collections = import_optional("matplotlib.collections", "drawing graphs")
+    pairs = [g.rows.row_numbers.astype(np.int64) * g.n_nodes + g.rows.indices for g in (graph, observed)]
+    is_observed = np.isin(pairs[0], pairs[1])
+    lines = np.stack([positions[graph.rows.row_numbers], positions[graph.rows.indices]], axis=1)
+    for mask, colour, width in ((is_observed, OBSERVED_EDGE, 0.8), (~is_observed, NEW_EDGE, 0.9)):
+        axes.add_collection(
+            collections.LineCollection(lines[mask], colors=colour, linewidths=width, zorder=1)
+        )
+    size = 40 + 15 * np.sqrt(observed.degrees)
+    colours = np.zeros(graph.n_nodes) if observed.labels is None else observed.labels
+    axes.scatter(*positions.T, s=size, c=colours, cmap="tab10", edgecolors="white", linewidths=0.8, zorder=2)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+
+
+def _compute_positions(graph: Graph, seed: int) -> Any:
+    """Return node positions by Kamada-Kawai for small graphs, which shows distances best."""
+    networkx = import_optional("networkx", "drawing graphs")
+    network = to_networkx(graph)
+    if graph.n_nodes <= MAX_KAMADA_KAWAI_NODES:
+        positions = networkx.kamada_kawai_layout(network)
+    else:
+        positions = networkx.spring_layout(network, seed=seed)
+    return np.array([positions[node] for node in graph.node_ids.tolist()]).reshape(-1, 2)
+
+
+# Figures of graph models: the statistics of their samples beside those of the observed graph.
+
+
+OBSERVED, HIGHLIGHTED, OTHER = "#a3be8c", "#d08770", "#3b4252"
+LOGARITHMIC_RATIO = 30
+"""Largest value over smallest from which an axis is logarithmic."""
+POWERS_OF_TEN_RATIO = 100
+"""Largest value over smallest from which a logarithmic axis has ticks at powers of ten only."""
+
+
+class StatisticSamples(NamedTuple):
+    """One statistic of one graph: its observed value, and its values in the samples of every model."""
+
+    observed: float
+    samples: Mapping[str, Sequence[float]]
+
+
+def draw_sample_statistics(
+    graphs: Mapping[str, Mapping[str, StatisticSamples]], *, highlight: Collection[str] = ()
+) -> Any:
+    """Draw the range and the mean of each model's samples, for each graph (row) and statistic (column).
+
+    Parameters
+    ----------
+    graphs
+        Statistics by graph and by name; all graphs have the same statistics.
+    highlight
+        Models that are drawn in another colour.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from nodecopy.report import StatisticSamples, draw_sample_statistics
+    >>> degrees = StatisticSamples(observed=4.6, samples={"copying": [4.4, 4.7], "SBM": [4.1, 5.0]})
+    >>> figure = draw_sample_statistics({"karate": {"mean degree": degrees}}, highlight=["copying"])
+    >>> len(figure.axes)
+    1
+    """
+    for statistics in check_mapping(graphs, "graphs", "a dictionary of statistics by graph").values():
+        check_mapping(statistics, "graphs", "a dictionary of statistics by graph")
+        for panel in statistics.values():
+            check_type(panel, StatisticSamples, "graphs", "a dictionary of StatisticSamples")
+    highlight = check_sequence(highlight, "highlight", "a list of names of models")
+    names = list(next(iter(graphs.values()), {}))
+    if not names or any(list(statistics) != names for statistics in graphs.values()):
+        raise InputError("graphs must hold at least one graph, and the same statistics of every graph.")
+    panels = [panel for statistics in graphs.values() for panel in statistics.values()]
+    models = list(dict.fromkeys(model for panel in panels for model in panel.samples))
+    size = (2.6 + 2.1 * len(names), len(graphs) * (0.9 + 0.17 * len(models)))
+    shape = {"nrows": len(graphs), "ncols": len(names), "squeeze": False, "sharey": True}
+    grid = create_axes(size, "drawing samples", **shape)
+    for row, (graph, statistics) in zip(grid, graphs.items(), strict=True):
+        for axes, (name, panel) in zip(row, statistics.items(), strict=True):
+            _draw_panel(axes, panel, models, highlight)
+            axes.set_title(name, fontsize="small")
+        row[0].set_ylabel(graph)
+    figure = grid[0, 0].figure
+    figure.supxlabel("line: range of the samples; point: their mean; green: observed", fontsize="small")
+    return figure
+
+
+def _draw_panel(axes: Any, panel: StatisticSamples, models: list[str], highlight: Collection[str]) -> None:
+    axes.axvline(panel.observed, color=OBSERVED, linewidth=2, zorder=1)
+    for row, model in enumerate(models):
+        values = panel.samples.get(model, ())
+        if len(values):
+            colour = HIGHLIGHTED if model in highlight else OTHER
+            axes.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.2, zorder=2)
+            axes.plot([float(np.mean(values))], [row], "o", color=colour, markersize=3, zorder=3)
+    everything = [panel.observed, *(value for values in panel.samples.values() for value in values)]
+    low, high = min(everything), max(everything)
+    if low > 0 and high > LOGARITHMIC_RATIO * low:
+        axes.set_xscale("log")
+        subs = [1.0, 3.0] if high < POWERS_OF_TEN_RATIO * low else [1.0]
+        axes.locator_params(axis="x", subs=subs, numticks=4)
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+    axes.set_yticks(range(len(models)), models, fontsize="x-small")
+    axes.set_ylim(len(models) - 0.5, -0.5)
+    axes.tick_params(axis="x", labelsize="x-small")
+    axes.grid(axis="x", alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+# Figures of predictions and their uncertainty.
+
+
+COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
+MIN_PERCENT = 5
+"""Where certainty curves start: the accuracy of fewer nodes varies too much to be read."""
+
+
+def draw_accuracy_by_certainty(
+    predictions: Mapping[str, tuple[ArrayLike, ArrayLike]], *, axes: Any = None
+) -> Any:
+    """Draw the accuracy among the most certain nodes against their share of all nodes.
+
+    The curve of a classifier whose uncertainty points at its errors falls to the right.
+
+    Parameters
+    ----------
+    predictions
+        For each classifier: whether each prediction is correct, and its uncertainty.
+    axes
+        Matplotlib axes to draw on. By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> axes = draw_accuracy_by_certainty({"a coin": ([True, False], [0.1, 0.2])})
+    >>> axes.get_ylabel()
+    'accuracy among them (%)'
+    """
+    check_mapping(predictions, "predictions", "a dictionary of pairs of arrays")
+    for pair in predictions.values():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputError(f"predictions must hold pairs of arrays; got {type_name(pair)}.")
+    if axes is None:
+        axes = create_axes((6, 4.5), "drawing accuracy")
+    (axes,) = check_axes(axes, (1,))
+    for number, (name, (correct, uncertainty)) in enumerate(predictions.items()):
+        share, accuracy = certainty_curve(correct, uncertainty)
+        axes.plot(100 * share, 100 * accuracy, label=name, color=COLOURS[number % len(COLOURS)])
+    axes.set_xlabel("most certain nodes (%)")
+    axes.set_ylabel("accuracy among them (%)")
+    axes.set_xlim(0, 100)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return axes
+
+
+def certainty_curve(
+    correct: ArrayLike, uncertainty: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
+
+    The accuracies are those of :func:`~nodecopy.metrics.classification.selective_accuracy`.
+
+    Parameters
+    ----------
+    correct
+        Whether each prediction is correct.
+    uncertainty
+        Uncertainty of each prediction; of nodes that tie, the expected accuracy counts.
+
+    Examples
+    --------
+    >>> _, accuracy = certainty_curve([True, False, True, True], [0.1, 0.9, 0.2, 0.3])
+    >>> float(accuracy[50]), float(accuracy[-1])
+    (1.0, 0.75)
+    """
+    share = np.arange(MIN_PERCENT, 101) / 100
+    return share, selective_accuracy(correct, uncertainty, 1 - share)
+
+
+# Figures of an attacked node and its correction.
+
+
+EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
+TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
+MAX_NEIGHBOURS = 16
+"""Neighbours drawn in a panel, so that their images or class names do not overlap."""
+
+
+def draw_attacked_node(
+    node: int,
+    neighbours: Mapping[str, Sequence[tuple[int, str]]],
+    probabilities: Mapping[str, ArrayLike],
+    labels: ArrayLike,
+    class_names: Sequence[str],
+    *,
+    images: NDArray[Any] | None = None,
+    axes: Any = None,
+) -> Any:
+    """Draw a node's neighbourhood and its prediction, with one column for each stage.
+
+    Parameters
+    ----------
+    node
+        Position of the attacked node.
+    neighbours
+        For each stage, such as "before", the positions of the neighbours and the origin of each edge:
+        ``"own"``, ``"added"`` by the attack or ``"copied"``.
+    probabilities
+        For the same stages, the probability of every class.
+    labels
+        The class number of every node.
+    class_names
+        Names of all classes, in the order of their numbers.
+    images
+        An image ``[height, width]`` of every node, drawn in its place. By default the name of its class.
+    axes
+        Matplotlib axes to draw on: two rows, one column for each stage. By default those of a new figure.
+
+    Returns
+    -------
+    array of matplotlib.axes.Axes, two rows
+
+    Examples
+    --------
+    >>> neighbours = {"before": [(1, "own")], "attacked": [(1, "own"), (2, "added")]}
+    >>> probabilities = {"before": [0.9, 0.1], "attacked": [0.4, 0.6]}
+    >>> draw_attacked_node(0, neighbours, probabilities, [0, 0, 1], ["cat", "dog"]).shape
+    (2, 2)
+    """
+    check_mapping(neighbours, "neighbours", "a dictionary of stages")
+    check_mapping(probabilities, "probabilities", "a dictionary of stages")
+    names = check_sequence(class_names, "class_names", "a list of names")
+    codes = check_indices(labels, "labels", size=len(names))
+    check_integer(node, "node", low=0, high=len(codes) - 1)
+    for title, edges in neighbours.items():
+        _check_edges(edges, f"neighbours[{title!r}]", len(codes))
+    for title, part in probabilities.items():
+        check_vector(check_numbers(part, title), f"probabilities[{title!r}]", length=len(names), per="class")
+    if images is not None:
+        images = check_numbers(images, "images")
+        if images.ndim != 3 or len(images) != len(codes):
+            raise InputError(
+                f"images must have the shape (n_nodes, height, width) of {len(codes)} nodes; "
+                f"got {images.shape}."
+            )
+    if list(neighbours) != list(probabilities):
+        raise InputError(
+            "neighbours and probabilities must have the same stages in the same order; got "
+            f"{list(neighbours)} and {list(probabilities)}."
+        )
+    if axes is None:
+        grid = {"nrows": 2, "ncols": len(neighbours), "squeeze": False, "height_ratios": [3, 2]}
+        axes = create_axes((3.6 * len(neighbours), 6), "drawing an attacked node", **grid)
+    axes = check_axes(axes, (2, len(neighbours)))
+    for (title, edges), (above, below) in zip(neighbours.items(), axes.T, strict=True):
+        above.set_title(title)
+        _draw_neighbourhood(above, node, edges[:MAX_NEIGHBOURS], codes, names, images)
+        if len(edges) > MAX_NEIGHBOURS:
+            above.text(0, -1.45, f"and {len(edges) - MAX_NEIGHBOURS} more", ha="center", fontsize="small")
+        _draw_probabilities(below, np.asarray(probabilities[title]), int(codes[node]), names)
+    axes[0][0].figure.supxlabel(
+        f"green: the true class, {names[int(codes[node])]}; "
+        "edges: own (dark), added by the attack (orange), copied (blue)",
+        fontsize="small",
+    )
+    return axes
+
+
+def _check_edges(edges: Any, name: str, n_nodes: int) -> None:
+    for edge in check_sequence(edges, name, "a list of pairs of a node and an origin"):
+        if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+            raise InputError(f"{name} must hold pairs of a node and an origin; got {show(edge)}.")
+        check_integer(edge[0], name, low=0, high=n_nodes - 1)
+        check_choice(edge[1], f"origin of {name}", EDGE_COLOURS)
+
+
+def _draw_neighbourhood(
+    axes: Any,
+    node: int,
+    edges: Sequence[tuple[int, str]],
+    codes: NDArray[Any],
+    class_names: Sequence[str],
+    images: NDArray[Any] | None,
+) -> None:
+    """Draw the node in the centre and its neighbours on a circle."""
+    angles = np.pi / 2 + 2 * np.pi * np.arange(len(edges)) / max(1, len(edges))
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    for (_, origin), (x, y) in zip(edges, circle, strict=True):
+        axes.plot([0, x], [0, y], color=EDGE_COLOURS[origin], linewidth=1.6, zorder=1)
+    nodes = [node, *(neighbour for neighbour, _ in edges)]
+    for number, (x, y) in zip(nodes, [(0.0, 0.0), *circle], strict=True):
+        if images is None:
+            name = class_names[int(codes[number])]
+            axes.text(x, y, name, ha="center", va="center", zorder=3, bbox={"fc": "white", "pad": 2})
+        else:
+            extent = (x - 0.2, x + 0.2, y - 0.2, y + 0.2)
+            axes.imshow(images[number], extent=extent, cmap="Greys", zorder=3)
+    axes.set_xlim(-1.5, 1.5)
+    axes.set_ylim(-1.5, 1.5)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+
+
+def _draw_probabilities(
+    axes: Any, probabilities: NDArray[Any], true_class: int, class_names: Sequence[str]
+) -> None:
+    classes = np.arange(len(probabilities))
+    colours = [TRUE_CLASS if code == true_class else OTHER_CLASS for code in classes]
+    axes.bar(classes, probabilities, color=colours, edgecolor=OBSERVED_EDGE, linewidth=0.6)
+    axes.set_xticks(classes, list(class_names))
+    axes.set_ylim(0, 1)
+    axes.set_ylabel("probability")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+# A figure of the coverage of intervals and of their width beside the correct one.
+
+
+MARKERS, COVERAGE_COLOURS = "osD^vPX*<>", ("#d08770", "#5e81ac", "#b48ead", "#a3be8c", "#4c566a")
+INTENDED_RATIO, INTENDED_COVERAGE = (0.9, 1.25), (90.0, 98.0)
+
+
+class IntervalQuality(NamedTuple):
+    """Coverage in percent, and the ratio of the standard error to the true standard deviation.
+
+    Examples
+    --------
+    >>> from nodecopy.report import IntervalQuality
+    >>> IntervalQuality(coverage=95.2, ratio=1.02).ratio
+    1.02
+    """
+
+    coverage: float
+    ratio: float
+
+
+Panel = Mapping[str, Mapping[str, IntervalQuality]]
+"""By method and statistic."""
+
+
+SHOWN_RATIOS = (0.2, 5.0)
+"""Ratios outside are drawn at the border."""
+
+
+def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
+    """Draw the ratio of standard errors of every statistic and method; filled if coverage is as intended.
+
+    Ratios below 0.2 and above 5 are drawn at the border.
+
+    Parameters
+    ----------
+    rows
+        Panels by row and column, such as size and kind of networks.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from nodecopy.report import IntervalQuality, draw_coverage
+    >>> panel = {"copying": {"density": IntervalQuality(95, 1.0), "triangles": IntervalQuality(85, 0.8)}}
+    >>> len(draw_coverage({"200 nodes": {"sbm": panel}}).axes)
+    1
+    """
+    form = "a dictionary of rows of panels, which hold IntervalQuality by method and statistic"
+    for row in check_mapping(rows, "rows", form).values():
+        for panel in check_mapping(row, "rows", form).values():
+            for values in check_mapping(panel, "rows", form).values():
+                for value in check_mapping(values, "rows", form).values():
+                    check_type(value, IntervalQuality, "rows", form)
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    panels = [panel for row in rows.values() for panel in row.values()]
+    methods = list(dict.fromkeys(method for panel in panels for method in panel))
+    names = list(dict.fromkeys(name for panel in panels for values in panel.values() for name in values))
+    if not names:
+        raise InputError("rows must hold at least one panel with a method and a statistic.")
+    size = (2.2 + 2.2 * len(columns), 1.2 + len(rows) * (0.6 + 0.19 * len(names)))
+    shape = {"nrows": len(rows), "ncols": len(columns), "squeeze": False, "sharey": True, "sharex": True}
+    grid = create_axes(size, "drawing coverage", **shape)
+    for axes_row, (heading, row) in zip(grid, rows.items(), strict=True):
+        for axes, column in zip(axes_row, columns, strict=True):
+            _draw_coverage(axes, row.get(column, {}), methods, names)
+        axes_row[0].set_ylabel(heading)
+    for axes, column in zip(grid[0], columns, strict=True):
+        axes.set_title(column, fontsize="small")
+    grid[0, 0].invert_yaxis()  # shared: the first statistic is at the top
+    figure = grid[0, 0].figure
+    handles = [
+        grid[0, 0].plot([], [], linestyle="", label=method, **_style(number, is_filled=True))[0]
+        for number, method in enumerate(methods)
+    ]
+    text = "standard error over true standard deviation; filled: coverage of 90 to 98 %"
+    settings = {"fontsize": "small", "title_fontsize": "small", "frameon": False}
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, title=text, **settings)
+    return figure
+
+
+def _draw_coverage(axes: Any, panel: Panel, methods: list[str], names: list[str]) -> None:
+    axes.axvspan(*INTENDED_RATIO, color="#d8dee9", alpha=0.6, zorder=0)
+    axes.axvline(1.0, color="#4c566a", linewidth=0.8, zorder=1)
+    for number, method in enumerate(methods):
+        for name, (coverage, ratio) in panel.get(method, {}).items():
+            is_filled = INTENDED_COVERAGE[0] <= coverage <= INTENDED_COVERAGE[1]
+            position = min(max(ratio, SHOWN_RATIOS[0]), SHOWN_RATIOS[1])
+            axes.plot([position], [names.index(name)], zorder=3, clip_on=False, **_style(number, is_filled))
+    axes.set_xscale("log")
+    axes.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
+    axes.set_xlim(*SHOWN_RATIOS)
+    axes.minorticks_off()
+    axes.set_yticks(range(len(names)), names, fontsize="x-small")
+
+
+def _style(number: int, is_filled: bool) -> dict[str, Any]:
+    colour = COVERAGE_COLOURS[number % len(COVERAGE_COLOURS)]
+    return {
+        "marker": MARKERS[number % len(MARKERS)],
+        "color": colour,
+        "markerfacecolor": colour if is_filled else "none",
+        "markersize": 4,
+    }

@@ -1,0 +1,241 @@
+"""The section of predictions, with calibration and accuracy on held-out nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
+
+from nodecopy.graph import UNLABELLED
+from nodecopy.interactions import Interactions
+from nodecopy.metrics.ranking import Evaluation
+from nodecopy.recommend.base import Contributions
+from nodecopy.report.evaluations import MIN_CURVE_NODES, TAIL, PageEvaluation, summarise_evaluations
+from nodecopy.report.headlines import (
+    classification_headline,
+    recommendations_headline,
+    round_all,
+    round_number,
+    to_texts,
+)
+from nodecopy.report.page import Section
+
+MAX_ROWS = 1000
+"""Nodes in the table of predictions."""
+
+
+def classification_section(
+    ids: ArrayLike,
+    classes: ArrayLike,
+    prediction: Any,
+    nodes: ArrayLike,
+    *,
+    truth: ArrayLike | None = None,
+    evaluations: Mapping[str, PageEvaluation] | None = None,
+    graph: str | None = None,
+    text: str = "",
+) -> Section:
+    """Return the section of predictions, the most uncertain first, with calibration and accuracy.
+
+    Parameters
+    ----------
+    ids, classes
+        Ids of all nodes and names of all classes.
+    prediction
+        The prediction of a classifier, with ``probabilities`` and ``uncertainty()``.
+    nodes
+        Positions of the nodes in the table.
+    truth
+        The class number of every node, -1 where it is unknown.
+    evaluations
+        Predictions on held-out nodes by classifier; the headline is about the last one.
+    graph
+        Title of the section in which the nodes are drawn.
+    text
+        The introduction of the section.
+    """
+    uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
+    order = np.asarray(nodes)
+    order = order[np.argsort(-uncertainty.total[order], kind="stable")]
+    codes = np.full(len(p), UNLABELLED) if truth is None else np.asarray(truth)
+    n_nodes, order = len(order), order[:MAX_ROWS]
+    summaries = summarise_evaluations(evaluations)
+    kinds = ("total", "aleatoric", "epistemic")
+    return {
+        "kind": "classification",
+        "title": "Classification",
+        "headline": classification_headline(summaries),
+        "text": text,
+        "graph": graph,
+        "classes": to_texts(classes),
+        "n_nodes": n_nodes,
+        "ids": to_texts(np.asarray(ids)[order]),
+        "predicted": p[order].argmax(axis=1).tolist(),
+        "truth": codes[order].tolist(),
+        "probability": round_all(p[order].max(axis=1), 4),
+        **{kind: round_all(getattr(uncertainty, kind)[order], 4) for kind in kinds},
+        "min_curve_nodes": MIN_CURVE_NODES,
+        "evaluations": summaries,
+    }
+
+
+# The section of recommendations: the lists of users, and the items and donors that explain them.
+
+
+MAX_HISTORY = 60
+"""Items shown of a user's history."""
+N_SIMILAR_USERS, N_REASONS = 5, 3
+"""Donors shown for each user, and items and donors that explain each recommendation."""
+EVALUATED_LENGTH = 10
+"""Length of the lists that are evaluated on held-out items."""
+MAX_ITEMS = 2000
+"""Number of items up to which donors explain recommendations; with more they would take seconds each."""
+
+
+def recommendations_section(
+    interactions: Interactions,
+    recommender: Any,
+    donors: Any,
+    users: ArrayLike,
+    *,
+    k: int = 10,
+    evaluations: Mapping[str, Sequence[Evaluation]] | None = None,
+    text: str = "",
+) -> Section:
+    """Return the section of recommendations for some users, with the users whose rows may be copied.
+
+    Recommendations of linear models are explained by the items of the history and the donors that add most
+    to their scores.
+
+    Parameters
+    ----------
+    interactions, recommender
+        The interactions, and a recommender fitted to them.
+    donors
+        Sparse ``[n_users, n_users]``: the probability of each donor for each user.
+    users
+        Positions of the users.
+    k
+        Recommended items for each user.
+    evaluations
+        For each recommender its evaluations on one or more splits, with recall and NDCG at 10. The headline
+        is about the last one.
+    text
+        The introduction of the section.
+    """
+    positions = np.asarray(users)
+    items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
+    names = _Names({}, {})
+    summaries = [
+        summarise_lists(name, splits)
+        for name, splits in (evaluations or {}).items()
+        if len(splits[0].users) >= MIN_CURVE_NODES
+    ]
+    return {
+        "kind": "recommendations",
+        "title": "Recommendations",
+        "headline": recommendations_headline(summaries),
+        "text": text,
+        "evaluations": summaries,
+        "n_users": interactions.n_users,
+        "users": [
+            _user_data(interactions, int(user), donors[[user]], names)
+            | {"items": _item_data(interactions, recommender, int(user), items[row], item_scores[row], names)}
+            for row, user in enumerate(positions.tolist())
+        ],
+        "user_names": list(names.users),
+        "item_names": list(names.items),
+    }
+
+
+def summarise_lists(name: str, splits: Sequence[Evaluation]) -> dict[str, Any]:
+    """Return the mean recall and NDCG of the first 10 items, each with its interval of 95 %.
+
+    The interval is normal over the users of a split or, if that is wider, Student's over the splits.
+    """
+    summary: dict[str, Any] = {"name": name, "k": EVALUATED_LENGTH, "n_users": len(splits[0].users)}
+    for metric, interval in (("recall", "interval"), ("ndcg", "ndcg_interval")):
+        key = f"{metric}@{EVALUATED_LENGTH}"
+        means, users = np.array([split[key] for split in splits]), splits[0].per_user[key]
+        width = float(ndtri(1 - TAIL)) * users.std(ddof=1) / math.sqrt(len(users))
+        if len(means) > 1:
+            quantile = float(stdtrit(len(means) - 1, 1 - TAIL))
+            width = max(width, quantile * means.std(ddof=1) / math.sqrt(len(means)))
+        low, high = max(means.mean() - width, 0.0), min(means.mean() + width, 1.0)
+        summary |= {metric: round_number(means.mean(), 4), interval: round_all([low, high], 4)}
+    return summary | {"n_splits": len(splits)}
+
+
+class _Names(NamedTuple):
+    """The numbers of the users and items of the section, by which the page refers to them."""
+
+    users: dict[str, int]
+    items: dict[str, int]
+
+
+def _numbers(ids: ArrayLike, names: dict[str, int]) -> list[int]:
+    """Return the numbers of ids, after the addition of new ones."""
+    return [names.setdefault(name, len(names)) for name in to_texts(ids)]
+
+
+def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names) -> dict[str, Any]:
+    matrix = interactions.matrix
+    own = matrix[[user]].indices
+    order = np.argsort(-donors.data, kind="stable")[:N_SIMILAR_USERS]
+    likeliest = [(int(donors.indices[i]), float(donors.data[i])) for i in order if donors.indices[i] != user]
+    histories = [matrix[[donor]].indices for donor, _ in likeliest]
+    return {
+        "id": str(interactions.user_ids[user]),
+        "n_items": len(own),
+        "history": _numbers(interactions.item_ids[own[:MAX_HISTORY]], names.items),
+        "donors": [
+            [
+                _numbers(interactions.user_ids[[donor]], names.users)[0],
+                round_number(probability, 3),
+                len(history),
+                len(np.intersect1d(own, history)),
+            ]
+            for (donor, probability), history in zip(likeliest, histories, strict=True)
+        ],
+    }
+
+
+def _item_data(
+    interactions: Interactions,
+    recommender: Any,
+    user: int,
+    items: NDArray[Any],
+    scores: NDArray[Any],
+    names: _Names,
+) -> list[list[Any]]:
+    """Return the number and the score of each recommended item, and the items and donors that add most to it.
+
+    Without an explanation there is only the former; donors may be missing.
+    """
+    is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
+    has_donors = interactions.n_items <= MAX_ITEMS
+    entries = []
+    for item, score in zip(items.tolist(), scores.tolist(), strict=True):
+        if not math.isfinite(score):
+            continue
+        entry: list[Any] = [_numbers([item], names.items)[0], round_number(score, 3)]
+        if is_explained and score > 0:
+            user_id = interactions.user_ids[user]
+            explanation = recommender.explain(user_id, item, N_REASONS, donors=has_donors)
+            entry.append(_shares(explanation.items, explanation.score, names.items))
+            if has_donors and explanation.donors is not None:
+                entry.append(_shares(explanation.donors, explanation.score, names.users))
+        entries.append(entry)
+    return entries
+
+
+def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[int]:
+    """Return the number of each positive contribution, followed by its share of the score in thousandths."""
+    is_positive = part.values > 0
+    numbers = _numbers(part.ids[is_positive], names)
+    shares = np.rint(1000 * part.values[is_positive] / score).astype(int).tolist()
+    return [value for pair in zip(numbers, shares, strict=True) for value in pair]
