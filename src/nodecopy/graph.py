@@ -93,8 +93,9 @@ class Graph(RowData):
         rows = Rows.from_matrix(adjacency, "adjacency")
         if rows.n_rows != rows.n_columns:
             raise InputError(
-                f"adjacency must be square, one row and one column per node; "
-                f"got shape {(rows.n_rows, rows.n_columns)}."
+                "adjacency",
+                f"must be square, one row and one column per node; "
+                f"got shape {(rows.n_rows, rows.n_columns)}.",
             )
         if not directed:
             rows = _undirected(rows)
@@ -200,7 +201,7 @@ class Graph(RowData):
         if n_nodes != self.n_nodes and any(
             state[key] is not None for name, key in unchanged.items() if name not in changes
         ):
-            raise InputError(f"adjacency must have {self.n_nodes} rows, one per node; got {n_nodes}.")
+            raise InputError("adjacency", f"must have {self.n_nodes} rows, one per node; got {n_nodes}.")
         return self._with(**state)
 
     def named_labels(self) -> NDArray[Any] | None:
@@ -227,7 +228,7 @@ class Graph(RowData):
         given = check_vector(names, "names")
         texts = check_ids([str(name) for name in given.tolist()], "names", len(given)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
-            raise InputError(f"names must hold a non-empty name for every label; got {len(texts)}.")
+            raise InputError("names", f"must hold a non-empty name for every label; got {len(texts)}.")
         return self._with(label_names=tuple(texts))
 
     def with_feature_encoder(self, encoder: Any) -> Graph:
@@ -277,7 +278,7 @@ class Graph(RowData):
         array = as_array(nodes, name)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "biuUO"):
             got = repr(nodes) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
-            raise InputError(f"{name} must be positions, a boolean mask or node ids; got {got}.")
+            raise InputError(name, f"must be positions, a boolean mask or node ids; got {got}.")
         if array.dtype.kind == "b":
             return np.flatnonzero(check_vector(array, name, length=self.n_nodes))
         if array.dtype.kind in "UO" and array.size:
@@ -326,10 +327,10 @@ def _features(values: Any, n_nodes: int) -> Any:
     is_sparse = bool(sparse.issparse(matrix))
     if matrix.ndim != 2 or matrix.shape[0] != n_nodes:
         raise InputError(
-            f"features must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}."
+            "features", f"must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}."
         )
     if matrix.dtype.kind not in "biuf":
-        raise InputError(f"features must hold numbers; got {matrix.dtype}.")
+        raise InputError("features", f"must hold numbers; got {matrix.dtype}.")
     dtype = matrix.dtype if matrix.dtype.kind == "f" else np.float32
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float64 if dtype == np.longdouble else dtype)
@@ -349,17 +350,19 @@ def _labels(
     if array.dtype.kind == "f":
         whole = np.where(np.isnan(array), UNLABELLED, array)
         if not np.array_equal(whole, np.floor(whole)) or np.isinf(whole).any():
-            raise InputError("labels must be whole numbers or strings; got fractions or infinities.")
+            raise InputError("labels", "must be whole numbers or strings; got fractions or infinities.")
         if whole.size and abs(whole).max() >= 2.0**63:
-            raise InputError(f"labels must be whole numbers of at most 64 bits; got {abs(whole).max():g}.")
+            raise InputError("labels", f"must be whole numbers of at most 64 bits; got {abs(whole).max():g}.")
         array = whole.astype(np.int64)
     if array.dtype.kind in "biu":
         if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):
             wrong = array.min() if array.min() < UNLABELLED else array.max()
-            raise InputError(f"labels must be -1 (unlabelled) or larger and fit into 64 bits; got {wrong}.")
+            raise InputError(
+                "labels", f"must be -1 (unlabelled) or larger and fit into 64 bits; got {wrong}."
+            )
         return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
-        raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
+        raise InputError("labels", f"must be whole numbers or strings; got {array.dtype}.")
     check_characters(array if isinstance(values, np.ndarray) else values, "labels")  # type: ignore[arg-type]
     texts = ["" if is_missing(value) else str(value) for value in array]
     names = sorted(set(texts) - {""})

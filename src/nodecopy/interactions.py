@@ -202,12 +202,13 @@ class Interactions(RowData):
     def check_same_ids(self, other: Interactions, name: str) -> None:
         """Raise an error that names ``other`` unless it has the same users and items in the same order."""
         if not isinstance(other, Interactions):
-            raise InputError(f"{name} must be Interactions; got {type_name(other)}.")
+            raise InputError(name, f"must be Interactions; got {type_name(other)}.")
         for what in ("user_ids", "item_ids"):
             if not np.array_equal(getattr(self, what), getattr(other, what)):
                 raise InputError(
-                    f"{name} must be of the same users and items as {self!r}, in the same order; got "
-                    f"{other!r}, which has other {what}. Interactions.from_table takes both."
+                    name,
+                    f"must be of the same users and items as {self!r}, in the same order; got "
+                    f"{other!r}, which has other {what}. Interactions.from_table takes both.",
                 )
 
     def to_parts(self) -> dict[str, Any]:
@@ -239,8 +240,8 @@ def check_times(times: ArrayLike, length: int) -> NDArray[Any]:
     """Return times, numbers or dates without missing ones, as an array."""
     when = check_vector(times, "times", length=length, per="interaction")
     if when.dtype.kind not in "iufM":
-        raise InputError(f"times must be numbers or dates; got {when.dtype}.")
+        raise InputError("times", f"must be numbers or dates; got {when.dtype}.")
     if when.dtype.kind == "M" and np.isnat(when).any():
-        raise InputError("times must not be missing; got NaT.")
+        raise InputError("times", "must not be missing; got NaT.")
     check_finite(when, "times")
     return when

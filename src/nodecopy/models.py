@@ -101,7 +101,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         else:
             return sample
         verb = "return" if not isinstance(sample, kind) else "return a sample with"
-        raise InputError(f"draw of {type(self).__name__} must {verb} {allowed}; got {got}.")
+        raise InputError(f"draw of {type(self).__name__}", f"must {verb} {allowed}; got {got}.")
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
@@ -143,7 +143,7 @@ def _same_ids(sample: Any, observed: Any) -> bool:
 def check_graph_model(model: Any, name: str) -> GraphModel[Any]:
     """Return ``model`` if it is a graph model, otherwise raise an error that names the parameter."""
     if not isinstance(model, GraphModel):
-        raise InputError(f"{name} must be a graph model such as NodeCopying(SameLabel()); got {show(model)}.")
+        raise InputError(name, f"must be a graph model such as NodeCopying(SameLabel()); got {show(model)}.")
     return model
 
 

@@ -49,7 +49,7 @@ def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
     except InputError:
         raise
     except MemoryError as error:
-        raise InputError(f"{name} must fit into memory; got a matrix of shape {matrix.shape}.") from error
+        raise InputError(name, f"must fit into memory; got a matrix of shape {matrix.shape}.") from error
     except Exception as error:  # attributes that no constructor of SciPy sets raise errors of many types
         raise _error(name, "arrays that fit together", str(error)) from error
 
@@ -156,7 +156,7 @@ def _check_shape(shape: Any, name: str) -> tuple[int, int]:
         isinstance(size, (int, np.integer)) and not isinstance(size, bool) and 0 <= size < 2**62
         for size in sizes
     ):
-        raise InputError(f"{name} must be a matrix with two dimensions; got shape {shape!r}.")
+        raise InputError(name, f"must be a matrix with two dimensions; got shape {shape!r}.")
     return int(sizes[0]), int(sizes[1])
 
 
@@ -164,7 +164,7 @@ def _check_integers(values: Any, name: str) -> NDArray[Any]:
     """Return a vector as int32 or int64; integers that are too large become negative."""
     array = as_array(values, name)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{name} must be a vector of integers; got {array.dtype} of shape {array.shape}.")
+        raise InputError(name, f"must be a vector of integers; got {array.dtype} of shape {array.shape}.")
     is_small = array.dtype.itemsize <= (4 if array.dtype.kind == "i" else 2)
     return array.astype(np.int32 if is_small else np.int64, copy=False)
 
@@ -183,7 +183,7 @@ def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
     """Return the values of a matrix, of a type that sparse matrices can have."""
     array = as_array(values, name)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold numbers; got {array.dtype}.")
+        raise InputError(name, f"must hold numbers; got {array.dtype}.")
     if array.shape != (length,):
         raise _error(name, f"one value for each of its {length} entries", f"values of shape {array.shape}")
     if array.dtype.kind not in "iu":
@@ -202,7 +202,7 @@ def native(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _error(name: str, allowed: str, got: str) -> InputError:
-    return InputError(f"{name} must be a valid sparse matrix with {allowed}; got {got}. {WAY_OUT}")
+    return InputError(name, f"must be a valid sparse matrix with {allowed}; got {got}. {WAY_OUT}")
 
 
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
@@ -264,13 +264,13 @@ class Rows:
         else:
             dense = check_numbers(matrix, name)
             if dense.ndim != 2:
-                raise InputError(f"{name} must be a matrix with two dimensions; got shape {dense.shape}.")
+                raise InputError(name, f"must be a matrix with two dimensions; got shape {dense.shape}.")
             csr = sparse.csr_array(native(dense))
         csr.sum_duplicates()
         check_finite(csr.data, name)
         smallest = csr.data.min(initial=1)
         if smallest < 0:
-            raise InputError(f"{name} must not hold negative weights; got {smallest}.")
+            raise InputError(name, f"must not hold negative weights; got {smallest}.")
         if not smallest:
             csr.eliminate_zeros()
         weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
@@ -462,11 +462,11 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
         raise InputError(
-            f"{name} must hold integers or strings; got {array.dtype}. Convert them, such as by astype(str)."
+            name, f"must hold integers or strings; got {array.dtype}. Convert them, such as by astype(str)."
         )
     if array.dtype.kind == "u":
         if array.size and array.max() > np.iinfo(np.int64).max:
-            raise InputError(f"{name} must fit into 64 bits with a sign; got {array.max()}.")
+            raise InputError(name, f"must fit into 64 bits with a sign; got {array.max()}.")
         array = array.astype(np.int64)  # NumPy would compare signed and unsigned ids as floats
     if length is not None:
         check_unique(array, name)
@@ -477,8 +477,9 @@ def _check_kinds(values: Iterable[Any], name: str) -> None:
     for value in values:
         if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
             raise InputError(
-                f"{name} must hold integers or strings without missing values; got {value!r}. Leave out "
-                f"what has no id, and convert other ids to text."
+                name,
+                f"must hold integers or strings without missing values; got {value!r}. Leave out "
+                f"what has no id, and convert other ids to text.",
             )
 
 
@@ -487,7 +488,7 @@ def number_ids(n: int, name: str) -> NDArray[np.int64]:
     try:
         return np.arange(n)
     except MemoryError as error:
-        raise InputError(f"{name} must fit into memory; got {n} of them.") from error
+        raise InputError(name, f"must fit into memory; got {n} of them.") from error
 
 
 def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
@@ -508,7 +509,8 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: A
         positions = order[ranks].astype(np.int64) if ids.size else ranks
     if is_missing.any():
         raise InputError(
-            f"{name} must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them.",
+            name,
+            f"must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them.",
             *hints,
         )
     return positions
@@ -518,12 +520,12 @@ def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArr
     """Return finite, non-negative weights, one per edge or row."""
     weights = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
     if weights.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold numbers; got {weights.dtype}.")
+        raise InputError(name, f"must hold numbers; got {weights.dtype}.")
     with np.errstate(over="ignore"):
         weights = weights.astype(np.float64)
     check_finite(weights, name)
     if weights.size and weights.min() < 0:
-        raise InputError(f"{name} must not be negative; got {weights.min():g}.")
+        raise InputError(name, f"must not be negative; got {weights.min():g}.")
     return weights
 
 

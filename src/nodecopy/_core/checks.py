@@ -101,9 +101,10 @@ def check_text_size(values: Iterable[Any], name: str) -> None:
     )
     if n_bytes > limit:
         raise InputError(
-            f"{name} must take at most {limit} bytes, where each takes as many as the longest; got "
+            name,
+            f"must take at most {limit} bytes, where each takes as many as the longest; got "
             f"{len(lengths)}, one of {longest} characters, which take {n_bytes}. Shorten it, or set the "
-            f"environment variable {LIMIT} to a larger number."
+            f"environment variable {LIMIT} to a larger number.",
         )
 
 
@@ -173,9 +174,9 @@ def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, h
             return int(value)
     is_too_large = isinstance(value, int) and value > high
     if high in (MAX_COUNT, math.inf) and not is_too_large:
-        raise InputError(f"{name} must be an integer of at least {low}; got {show(value)}.")
+        raise InputError(name, f"must be an integer of at least {low}; got {show(value)}.")
     limit = f"{high_name} = {high}" if high_name else str(high)
-    raise InputError(f"{name} must be an integer between {low} and {limit}; got {show(value)}.")
+    raise InputError(name, f"must be an integer between {low} and {limit}; got {show(value)}.")
 
 
 def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
@@ -186,7 +187,7 @@ def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = m
         return float(value)
     limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
     allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
-    raise InputError(f"{name} must be {allowed}; got {show(value)}.")
+    raise InputError(name, f"must be {allowed}; got {show(value)}.")
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
@@ -194,7 +195,7 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     if isinstance(value, str) and value in allowed:
         return str(value)
-    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
+    raise InputError(name, f"must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
 
 
 def show(value: Any) -> str:
@@ -215,7 +216,7 @@ def check_type(value: Any, kinds: Any, name: str, allowed: str) -> Any:
     """Return an object of one of the classes ``kinds``, which errors describe as ``allowed``."""
     if isinstance(value, kinds):
         return value
-    raise InputError(f"{name} must be {allowed}; got {type_name(value)}.")
+    raise InputError(name, f"must be {allowed}; got {type_name(value)}.")
 
 
 def check_text(value: Any, name: str) -> str:
@@ -227,23 +228,23 @@ def check_callable(value: Any, name: str) -> Any:
     """Return a function, or None."""
     if value is None or callable(value):
         return value
-    raise InputError(f"{name} must be a function or None; got {type_name(value)}.")
+    raise InputError(name, f"must be a function or None; got {type_name(value)}.")
 
 
 def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
     """Return what a collection other than a text holds, as a list; errors call it ``allowed``."""
     is_array = hasattr(type(values), "ndim")  # of which only rows of arrays are read: SciPy's are not checked
     if is_array and not (isinstance(values, np.ndarray) and values.ndim):
-        raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+        raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
         return list(values)
-    raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+    raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
 
 
 def check_mapping(values: Any, name: str, allowed: str) -> Mapping[Any, Any]:
     """Return a dictionary or another mapping; a sparse matrix of keys is none."""
     if hasattr(type(values), "tocsr"):
-        raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+        raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
     return check_type(values, Mapping, name, allowed)  # type: ignore[no-any-return]
 
 
@@ -269,13 +270,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         check_text_size(values, name)
     kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
     if any(hasattr(kind, "tocsr") for kind in kinds):  # sparse, not even printed: its arrays are not checked
-        raise InputError(f"{name} must be an array; got {type_name(values)}. Use its method toarray.")
+        raise InputError(name, f"must be an array; got {type_name(values)}. Use its method toarray.")
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise InputError(f"{name} must be a rectangular array; got rows of different lengths.") from error
+        raise InputError(name, "must be a rectangular array; got rows of different lengths.") from error
     except (TypeError, RuntimeError) as error:  # such as tensors with gradients or on a GPU
-        raise InputError(f"{name} must be an array; got {type_name(values)}: {error}") from error
+        raise InputError(name, f"must be an array; got {type_name(values)}: {error}") from error
 
 
 def check_vector(
@@ -284,9 +285,9 @@ def check_vector(
     """Return a one-dimensional array, with ``length`` entries if it is given."""
     array = as_array(values, name)
     if array.ndim != 1:
-        raise InputError(f"{name} must have one dimension; got shape {array.shape}.")
+        raise InputError(name, f"must have one dimension; got shape {array.shape}.")
     if length is not None and len(array) != length:
-        raise InputError(f"{name} must hold one entry per {per}, {length} in all; got {len(array)}.")
+        raise InputError(name, f"must hold one entry per {per}, {length} in all; got {len(array)}.")
     return array
 
 
@@ -294,7 +295,7 @@ def check_numbers(values: Any, name: str) -> NDArray[Any]:
     """Return an array of numbers."""
     array = as_array(values, name)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} must hold numbers; got {array.dtype}.")
+        raise InputError(name, f"must hold numbers; got {array.dtype}.")
     return array
 
 
@@ -304,18 +305,18 @@ def as_integers(values: Sequence[Any], name: str) -> NDArray[np.int64]:
         return np.array(values, np.int64)
     except OverflowError:
         wrong = next(value for value in values if not -(2**63) <= value < 2**63)
-        raise InputError(f"{name} must fit into 64 bits with a sign; got {show(wrong)}.") from None
+        raise InputError(name, f"must fit into 64 bits with a sign; got {show(wrong)}.") from None
 
 
 def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int64]:
     """Return integer positions between 0 and ``size - 1``."""
     array = check_vector(values, name)
     if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"{name} must hold integers; got {array.dtype}.")
+        raise InputError(name, f"must hold integers; got {array.dtype}.")
     array = array.astype(np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         wrong = array[(array < 0) | (array >= size)][0]
-        raise InputError(f"{name} must lie between 0 and {size - 1}; got {wrong}.")
+        raise InputError(name, f"must lie between 0 and {size - 1}; got {wrong}.")
     return array
 
 
@@ -323,14 +324,14 @@ def check_finite(values: NDArray[Any], name: str) -> None:
     """Raise an error if a value is NaN or infinite."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         wrong = values[~np.isfinite(values)][0]
-        raise InputError(f"{name} must hold finite numbers; got {wrong}.")
+        raise InputError(name, f"must hold finite numbers; got {wrong}.")
 
 
 def check_unique(values: NDArray[Any], name: str) -> None:
     """Raise an error if a value occurs twice."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) != len(values):
-        raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
+        raise InputError(name, f"must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
 
 
 def check_characters(values: Iterable[Any], name: str) -> None:
@@ -339,11 +340,12 @@ def check_characters(values: Iterable[Any], name: str) -> None:
         if not isinstance(value, str):
             continue
         if "\0" in value:
-            raise InputError(f"{name} must not hold the character NUL; got {str(value)!r}.")
+            raise InputError(name, f"must not hold the character NUL; got {str(value)!r}.")
         if not value.isascii() and SURROGATES.search(value):
             raise InputError(
-                f"{name} must be valid Unicode; got {str(value)!r}, which holds half of a character. Correct "
-                "it where the data come from."
+                name,
+                f"must be valid Unicode; got {str(value)!r}, which holds half of a character. Correct "
+                "it where the data come from.",
             )
 
 

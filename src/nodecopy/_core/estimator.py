@@ -55,7 +55,7 @@ class Configurable:
         except AttributeError as error:
             kind = type(self).__name__
             raise InputError(
-                f"{name} must be stored by the constructor of {kind} as self.{name}; got no such attribute."
+                name, f"must be stored by the constructor of {kind} as self.{name}; got no such attribute."
             ) from error
 
     def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
@@ -260,7 +260,7 @@ class _Given:
         is_class = isinstance(classes, type)
         given = check_sequence(None if is_class else classes, "classes", allowed)
         if not all(hasattr(value, "__name__") for value in given):
-            raise InputError(f"classes must be {allowed}; got {show(classes)}.")
+            raise InputError("classes", f"must be {allowed}; got {show(classes)}.")
         self._named = [(public_name(value), value) for value in given if isinstance(value, type)]
         self._named += [(_function_name(value), value) for value in given]
 
@@ -269,7 +269,7 @@ class _Given:
         matches = {id(value): value for own, value in self._named if own == name}
         if len(matches) > 1:
             raise InputError(
-                f"classes must hold one {name}, since the file names it; got {len(matches)} of that name."
+                "classes", f"must hold one {name}, since the file names it; got {len(matches)} of that name."
             )
         return next(iter(matches.values()), None)
 
@@ -355,13 +355,14 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str
     if "function" in tree:
         if (function := own.find(tree["function"])) is None:
             raise InputError(
-                f"classes must hold {tree['function']}, since the file names it and does not hold its code."
+                "classes",
+                f"must hold {tree['function']}, since the file names it and does not hold its code.",
             )
         return function
     name = tree["class"]
     kind = own.find(name)
     if kind is None and not str(name).startswith(f"{PACKAGE}."):
-        raise InputError(f"classes must name {name}, since the file holds one and it is not of {PACKAGE}.")
+        raise InputError("classes", f"must name {name}, since the file holds one and it is not of {PACKAGE}.")
     kind = kind or import_class(name, "the file")
     sections = {
         section: {key: decode(part) for key, part in tree[section].items()}

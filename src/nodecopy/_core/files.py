@@ -376,7 +376,7 @@ def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True)
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
     if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"path must be a string or a pathlib.Path; got {show(path)}.")
+        raise InputError("path", f"must be a string or a pathlib.Path; got {show(path)}.")
     name = Path(path).name.lower()
     plain = name.removesuffix(".gz")
     suffix = Path(plain).suffix
@@ -434,7 +434,7 @@ def reading(path: TableLike) -> Iterator[Any]:
     except MissingExtraError:
         raise
     except InputError as error:
-        raise InputError(f"{path}: {error.message}", *error.hints) from error
+        raise InputError(f"{path}: {error}") from error
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own

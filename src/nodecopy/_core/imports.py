@@ -123,9 +123,9 @@ def import_class(path: str, where: str) -> Any:
         names = [entry for entry in dir(sys.modules.get(module)) if entry[:1].isupper()]
         nearest = get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(error, AttributeError) else []
         hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-        raise InputError(f"class of {where} must be importable; got {path} ({error}).{hint}") from error
+        raise InputError(f"class of {where}", f"must be importable; got {path} ({error}).{hint}") from error
     if not isinstance(kind, type):
-        raise InputError(f"class of {where} must be a class; got {path}, a {type(kind).__name__}.")
+        raise InputError(f"class of {where}", f"must be a class; got {path}, a {type(kind).__name__}.")
     return kind
 
 

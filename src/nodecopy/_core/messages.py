@@ -99,14 +99,25 @@ PACKAGE = str(Path(__file__).parent.parent)
 _FILTERS: ContextVar[tuple[Callable[[str], bool], ...]] = ContextVar("filters of decisions", default=())
 
 
-def log_decision(message: str, *hints: Hint) -> None:
-    """Log what was decided for the user and why; ``hints`` name the parameters that change it.
+def log_decision(message: str, *parameters: Any) -> None:
+    """Log what was decided for the user and why; ``parameters`` are the names of those that change it.
 
-    The record has both as attributes, ``decision`` and ``hints``, beside its text.
+    The record has both as attributes beside its text, so that the command line can name options instead.
     """
-    text = " ".join(map(str, (message, *hints)))
+    text = add_parameters(message, parameters)
     if all(is_wanted(text) for is_wanted in _FILTERS.get()):
-        LOGGER.info(text, extra={"decision": message, "hints": hints})
+        LOGGER.info(text, extra={"decision": message, "parameters": parameters})
+
+
+def add_parameters(message: str, parameters: Sequence[Any]) -> str:
+    """Return a message with a sentence about the parameters that change what it is about, if there are any.
+
+    >>> add_parameters("The first row is a header.", ["header"])
+    'The first row is a header. Set header to change this.'
+    """
+    if parameters and all(isinstance(name, str) for name in parameters):
+        return f"{message} Set {list_alternatives(parameters)} to change this."
+    return " ".join(map(str, (message, *parameters)))
 
 
 @contextmanager
@@ -148,12 +159,12 @@ def mute_data_warnings() -> Iterator[None]:
         yield
 
 
-def warn_about_data(message: str, *hints: Hint) -> None:
-    """Issue a :class:`DataWarning` at the first caller outside the package."""
+def warn_about_data(message: str, *parameters: Any) -> None:
+    """Issue a :class:`DataWarning` at the first caller outside the package; see :func:`log_decision`."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(DataWarning(message, *hints), stacklevel=level)
+    warnings.warn(DataWarning(message, *parameters), stacklevel=level)
 
 
 # Text from outside in output: what means something to a terminal, a format or a spreadsheet is escaped.

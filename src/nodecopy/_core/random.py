@@ -51,8 +51,8 @@ def seed_sequence(rng: Rng) -> SeedSequence:
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return SeedSequence(int(rng))
     raise InputError(
-        "rng must be a non-negative integer, a numpy SeedSequence, a numpy Generator or None; got "
-        f"{show(rng)}."
+        "rng",
+        f"must be a non-negative integer, a numpy SeedSequence, a numpy Generator or None; got {show(rng)}.",
     )
 
 

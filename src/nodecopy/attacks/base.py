@@ -170,7 +170,7 @@ class TargetedAttack(Attack):
         name = type(self).__name__
         granted = check_budget(self.default_budget if budget is None else budget, name)
         if targets is None:
-            raise InputError(f"targets of {name} must hold nodes; got None.")
+            raise InputError(f"targets of {name}", "must hold nodes; got None.")
         check_callable(progress, f"progress of {name}")
         nodes = graph.positions(targets, "targets")
         check_unique(nodes, "targets")
@@ -190,8 +190,8 @@ class TargetedAttack(Attack):
             n_flips = len(edits.flips) + len(edits.feature_flips) - n_before
             if n_flips > budgets[-1]:
                 raise InputError(
-                    f"attack_target of {name} must make at most {budgets[-1]} flips, the budget of target "
-                    f"{target}; got {n_flips}."
+                    f"attack_target of {name}",
+                    f"must make at most {budgets[-1]} flips, the budget of target {target}; got {n_flips}.",
                 )
         described = f"{self!r} with budget {granted!r}"
         return Perturbation.from_edits(described, graph, nodes, budgets, records, together=self.together)
@@ -216,7 +216,7 @@ def check_budget(budget: Any, attack: str, *, allow_degree: bool = True) -> Budg
         return budget
     share = "a share between 0.0 and 1.0"
     forms = f", {share} or 'degree'" if allow_degree else f" or {share}"
-    raise InputError(f"budget of {attack} must be an integer of at least 0{forms}; got {show(budget)}.")
+    raise InputError(f"budget of {attack}", f"must be an integer of at least 0{forms}; got {show(budget)}.")
 
 
 def ceil_of_share(share: float, number: int) -> int:
@@ -228,12 +228,13 @@ def ceil_of_share(share: float, number: int) -> int:
 def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
     """Return the labels of a graph after a check that the targets have one."""
     if graph.labels is None:
-        raise InputError(f"graph must have labels for {attack}; this one has none.")
+        raise InputError("graph", f"must have labels for {attack}; this one has none.")
     unlabelled = targets[graph.labels[targets] == UNLABELLED]
     if len(unlabelled):
         node_id = graph.node_ids[unlabelled].tolist()[0]
         raise InputError(
-            f"targets must have labels for {attack}; got the node with id {node_id!r}, which has none. Add "
-            "its label, such as a predicted class, or choose another node."
+            "targets",
+            f"must have labels for {attack}; got the node with id {node_id!r}, which has none. Add "
+            "its label, such as a predicted class, or choose another node.",
         )
     return graph.labels

@@ -125,7 +125,7 @@ class GlobalDICE(Attack):
         granted = check_budget(granted, "GlobalDICE", allow_degree=False)
         if targets is not None:
             raise InputError(
-                "targets of GlobalDICE must be None, since it attacks the whole graph; use DICE."
+                "targets of GlobalDICE", "must be None, since it attacks the whole graph; use DICE."
             )
         labels = check_labels(graph, np.zeros(0, np.int64), "GlobalDICE")
         n_flips = ceil_of_share(granted, graph.n_edges) if isinstance(granted, float) else granted

@@ -423,8 +423,9 @@ def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[
     n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
     if shapes != [(shape[0], n_hidden), (n_hidden, shape[1])]:
         raise InputError(
-            f"{name} must be two matrices, {shape[0]} features by hidden and hidden by {shape[1]} classes; "
-            f"got shapes {shapes}."
+            name,
+            f"must be two matrices, {shape[0]} features by hidden and hidden by {shape[1]} classes; "
+            f"got shapes {shapes}.",
         )
     return layers
 
@@ -573,8 +574,9 @@ class AdaptiveCopyingAttack(GradientAttack):
             donors = as_array(self.donors, f"donors of {owner}")
             if donors.ndim != 2 or len(donors) != len(targets) or not donors.shape[1]:
                 raise InputError(
-                    f"donors of {owner} must have {len(targets)} rows, one per target, and at least one "
-                    f"column; got shape {donors.shape}."
+                    f"donors of {owner}",
+                    f"must have {len(targets)} rows, one per target, and at least one "
+                    f"column; got shape {donors.shape}.",
                 )
             positions = check_indices(donors.ravel(), f"donors of {owner}", size=graph.n_nodes)
             return positions.reshape(donors.shape)

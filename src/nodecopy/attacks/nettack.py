@@ -239,10 +239,12 @@ class SurrogateLabels:
         """Check a graph and the training nodes; errors name the ``attack``."""
         labels = check_labels(graph, targets, attack)
         if graph.features is None or not graph.features.shape[1]:
-            raise InputError(f"graph must have features for {attack}; this one has none.")
+            raise InputError("graph", f"must have features for {attack}; this one has none.")
         n_labels = len(class_codes(labels)[0])
         if n_labels < 2:
-            raise InputError(f"graph must have labels of at least two classes for {attack}; got {n_labels}.")
+            raise InputError(
+                "graph", f"must have labels of at least two classes for {attack}; got {n_labels}."
+            )
         labelled = np.flatnonzero(labels != UNLABELLED)
         if train is None:
             nodes = np.setdiff1d(labelled, targets)
@@ -253,15 +255,16 @@ class SurrogateLabels:
         if len(unlabelled):
             node_id = graph.node_ids[unlabelled].tolist()[0]
             raise InputError(
-                f"train must hold labelled nodes; got the node with id {node_id!r}, which has no label."
+                "train", f"must hold labelled nodes; got the node with id {node_id!r}, which has no label."
             )
         classes, codes = training_classes(graph, labelled if train is None else nodes)
         names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
         if len(left_out := targets[codes[targets] == UNLABELLED]):
             node_id = graph.node_ids[left_out].tolist()[0]
             raise InputError(
-                f"targets must be of classes that some training node has, for {attack}; got the node with id "
-                f"{node_id!r}. Add a node of its class to train."
+                "targets",
+                f"must be of classes that some training node has, for {attack}; got the node with id "
+                f"{node_id!r}. Add a node of its class to train.",
             )
         return cls(codes, tuple(map(str, names)), nodes)
 
@@ -310,7 +313,7 @@ def _train_weights(
     missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
     if len(missing):
         name = labels.names[missing[0]]
-        raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
+        raise InputError("train", f"must hold at least one node of every class; got none of class {name}.")
     torch_device = check_device(device)
     networks = Networks.initialise(recipe, SparseStack([features], torch_device), labels.n_classes, [seed])
     targets = Targets([rows], [labels.codes[labels.train]], torch_device)
@@ -389,13 +392,14 @@ class Nettack(TargetedAttack):
         else:
             if isinstance(self.surrogate, torch.nn.Module):
                 raise InputError(
-                    "surrogate of Nettack must be a matrix of weights; got a torch.nn.Module. "
-                    "FGA(surrogate=module) attacks a module."
+                    "surrogate of Nettack",
+                    "must be a matrix of weights; got a torch.nn.Module. "
+                    "FGA(surrogate=module) attacks a module.",
                 )
             weights = check_numbers(self.surrogate, "surrogate of Nettack").astype(np.float64)
             shape = (matrix.shape[1], labels.n_classes)
             if weights.shape != shape:
-                raise InputError(f"surrogate of Nettack must have the shape {shape}; got {weights.shape}.")
+                raise InputError("surrogate of Nettack", f"must have the shape {shape}; got {weights.shape}.")
         return lambda: NettackEdits(graph, matrix, weights, labels.codes, co_occurrence)
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:

@@ -129,14 +129,14 @@ def check_attackable(graph: Graph) -> None:
     """Raise an error unless a graph is undirected and binary."""
     if graph.directed:
         raise InputError(
-            "graph must be undirected to be attacked; got a directed one.",
-            Hint("{} makes it undirected.", **{"graph.undirected()": ...}),
+            "graph",
+            "must be undirected to be attacked; got a directed one. graph.undirected() makes it undirected.",
         )
     if graph.is_weighted:
         raise InputError(
-            "graph must be binary to be attacked, since a flip adds an edge or removes it; got a weighted "
-            "one.",
-            Hint("{} forgets the weights.", **{"graph.replace(adjacency=graph.adjacency > 0)": ...}),
+            "graph",
+            "must be binary to be attacked, since a flip adds an edge or removes it; got a weighted one."
+            " graph.replace(adjacency=graph.adjacency > 0) forgets the weights.",
             Hint("A file is read without weights by {}.", weight=""),
         )
 
@@ -220,7 +220,7 @@ def _changes(table: Table) -> list[str]:
 def _column(table: Table, name: str) -> Sequence[Any]:
     names = table.names or []
     if name not in names:
-        raise InputError(f"flips must have the columns first and second; got {', '.join(names)}.")
+        raise InputError("flips", f"must have the columns first and second; got {', '.join(names)}.")
     return list(table.columns[names.index(name)])
 
 
@@ -353,7 +353,9 @@ class Perturbation:
     def of(self, target: int) -> Perturbation:
         """Return the flips made for one target, given by position."""
         if target not in self.targets:
-            raise InputError(f"target must be one of the {len(self.targets)} attacked nodes; got {target!r}.")
+            raise InputError(
+                "target", f"must be one of the {len(self.targets)} attacked nodes; got {target!r}."
+            )
         keys = {"targets": self.targets, "budgets": self.targets}
         keys |= {"feature_flips": self.feature_owners, "feature_owners": self.feature_owners}
         keys |= dict.fromkeys(("flips", "is_added", "owners"), self.owners)
@@ -379,7 +381,7 @@ class Perturbation:
         check_attackable(graph)
         if not np.array_equal(graph.node_ids, self.node_ids):
             raise InputError(
-                "graph must have the nodes of the attacked graph, in its order; this one has others."
+                "graph", "must have the nodes of the attacked graph, in its order; this one has others."
             )
         flips, is_added, features = self.flips, self.is_added, self.feature_flips
         if not self.together:
@@ -425,7 +427,7 @@ class Perturbation:
         """
         if format_of(path, FORMATS) != ".npz":
             if graph is None:
-                raise InputError("graph must be given to read a table of flips; got None.")
+                raise InputError("graph", "must be given to read a table of flips; got None.")
             with reading(path) as name:
                 records, targets = read_flips(name, graph)
             budgets = [sum(edits.owners.count(target) for edits in records) for target in targets.tolist()]
@@ -501,8 +503,9 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
         state = "present" if is_added[wrong][0] else "absent"
         is_applied = 2 * int(wrong.sum()) > len(wrong)
         raise InputError(
-            f"graph must be the one before the attack; the edge {first!r}, {second!r} is to be {kind} but is "
-            f"{state}{', so that it seems to contain the flips already' * is_applied}."
+            "graph",
+            f"must be the one before the attack; the edge {first!r}, {second!r} is to be {kind} but is "
+            f"{state}{', so that it seems to contain the flips already' * is_applied}.",
         )
 
 
@@ -511,12 +514,12 @@ def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
     if not len(flips):
         return
     if graph.features is None:
-        raise InputError("graph must have the features that were attacked; this one has none.")
+        raise InputError("graph", "must have the features that were attacked; this one has none.")
     n_features, last = graph.features.shape[1], flips[:, 1].max()
     if last >= n_features:
         raise InputError(
-            f"graph must have the features that were attacked, {last + 1} at least; this one has "
-            f"{n_features}."
+            "graph",
+            f"must have the features that were attacked, {last + 1} at least; this one has {n_features}.",
         )
     matrix: Any = graph.features
     values = np.asarray(matrix[tuple(flips.T)]).ravel()

@@ -121,13 +121,14 @@ class Trial:
         if train is None and watched is not None:
             chosen = np.setdiff1d(chosen, watched)
         if not len(chosen):
-            raise InputError("train must hold at least one node; got none.")
+            raise InputError("train", "must hold at least one node; got none.")
         if watched is not None and len(both := np.intersect1d(chosen, watched)):
-            raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
+            raise InputError("validation", f"must hold other nodes than train; got node {both[0]} in both.")
         if len(np.unique(graph.labels[chosen])) < 2:
             name = np.asarray(graph.named_labels())[chosen[0]]
             raise InputError(
-                f"train must hold nodes of at least two classes; got only class {name}. Add nodes of another."
+                "train",
+                f"must hold nodes of at least two classes; got only class {name}. Add nodes of another.",
             )
         classes, codes = training_classes(graph, chosen)
         if watched is not None:
@@ -197,14 +198,15 @@ def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
     chosen = graph.positions(nodes, name)
     if len(chosen) == graph.n_nodes > 2 and chosen.max() <= 1:
         raise InputError(
-            f"{name} must be positions, a boolean mask or node ids; got a mask of integers. "
-            f"Pass np.asarray({name}, bool)."
+            name,
+            f"must be positions, a boolean mask or node ids; got a mask of integers. "
+            f"Pass np.asarray({name}, bool).",
         )
     check_unique(chosen, name)
     assert graph.labels is not None
     unlabelled = chosen[graph.labels[chosen] == UNLABELLED]
     if len(unlabelled):
-        raise InputError(f"{name} must hold labelled nodes; got node {unlabelled[0]}, which has no label.")
+        raise InputError(name, f"must hold labelled nodes; got node {unlabelled[0]}, which has no label.")
     return chosen
 
 
@@ -450,8 +452,9 @@ class Classifier(Saveable):
         if networks is None:
             name = type(self).__name__
             raise InputError(
-                f"graph must be left out: a {name} predicts on the graph given to fit only, unless the class "
-                f"defines predict_graph(graph)."
+                "graph",
+                f"must be left out: a {name} predicts on the graph given to fit only, unless the class "
+                f"defines predict_graph(graph).",
             )
         return networks.predict(graph, self.network_device())
 
@@ -531,22 +534,24 @@ class Classifier(Saveable):
         p = self.check_fitted().probabilities
         if not hasattr(self, "trial_"):
             raise InputError(
-                "calibrate must be called before a classifier is saved, since a file holds no labels; this "
-                "one was loaded or fitted elsewhere."
+                "calibrate",
+                "must be called before a classifier is saved, since a file holds no labels; this "
+                "one was loaded or fitted elsewhere.",
             )
         trial = self.trial_
         chosen = trial.validation if nodes is None else check_nodes(trial.graph, nodes, "nodes")
         if chosen is None or not len(chosen):
             raise InputError(
-                "nodes must hold labelled nodes that are not training nodes; got none. Pass them, or "
-                "fit(..., validation=nodes)."
+                "nodes",
+                "must hold labelled nodes that are not training nodes; got none. Pass them, or "
+                "fit(..., validation=nodes).",
             )
         if len(both := np.intersect1d(chosen, trial.train)):
-            raise InputError(f"nodes must hold other nodes than train; got node {both[0]}.")
+            raise InputError("nodes", f"must hold other nodes than train; got node {both[0]}.")
         is_class = np.asarray(trial.graph.named_labels())[chosen, None] == self.classes_
         is_known = is_class.any(axis=1)
         if not is_known.any():
-            raise InputError("nodes must hold nodes of the classes of train; got none of them.")
+            raise InputError("nodes", "must hold nodes of the classes of train; got none of them.")
         p, codes = p[chosen[is_known]], is_class[is_known].argmax(axis=1)
         scaling = TemperatureScaling.fit(p, codes)
         self.temperature_ = scaling.temperature
@@ -580,12 +585,13 @@ class Classifier(Saveable):
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
             raise InputError(
-                "graph must be given to score a classifier that was loaded or fitted elsewhere, since a file "
-                "holds no labels. Call score(graph=graph) with a labelled graph, or compare predict()."
+                "graph",
+                "must be given to score a classifier that was loaded or fitted elsewhere, since a file "
+                "holds no labels. Call score(graph=graph) with a labelled graph, or compare predict().",
             )
         labelled = self.trial_.graph if graph is None else graph
         if labelled.labels is None:
-            raise InputError("graph must have labels to compare predictions with; this one has none.")
+            raise InputError("graph", "must have labels to compare predictions with; this one has none.")
         if nodes is None:
             chosen = np.flatnonzero(labelled.labels != UNLABELLED)
             if graph is None:
@@ -596,8 +602,9 @@ class Classifier(Saveable):
             chosen = check_nodes(labelled, nodes, "nodes")
         if not len(chosen):
             raise InputError(
-                "nodes must hold at least one labelled node; got none. By default they are those not "
-                "used in fit: give the nodes to score."
+                "nodes",
+                "must hold at least one labelled node; got none. By default they are those not "
+                "used in fit: give the nodes to score.",
             )
         return float((predicted[chosen] == np.asarray(labelled.named_labels())[chosen]).mean())
 
@@ -652,7 +659,7 @@ class Classifier(Saveable):
             check_ids(array, name, len(array))
         check_real(self.temperature_, "temperature_", low=1e-9)
         if not isinstance(self.prediction_, Prediction):
-            raise InputError(f"prediction_ must be a prediction; got {type_name(self.prediction_)}.")
+            raise InputError("prediction_", f"must be a prediction; got {type_name(self.prediction_)}.")
         self.prediction_.check(len(ids), len(classes))
 
 

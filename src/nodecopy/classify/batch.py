@@ -16,7 +16,6 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.messages import Hint
 from nodecopy._core.random import child
 from nodecopy.classify.base import Trial, check_trials
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
@@ -81,7 +80,7 @@ class TrialBatch(ABC):
         self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
     ) -> None:
         if not trials:
-            raise InputError("trials must hold at least one trial; got none.")
+            raise InputError("trials", "must hold at least one trial; got none.")
         self.trials, self.recipe, self.keep_networks = trials, recipe, keep_networks
         self.device = check_device(device)
         first = trials[0]
@@ -139,8 +138,9 @@ class TrialBatch(ABC):
         nodes = [t.validation for t in trials if t.validation is not None and len(t.validation)]
         if len(nodes) < len(trials):
             raise InputError(
-                "validation must be given, since training stops by the loss on its nodes.",
-                Hint("{} trains for all epochs, without validation nodes.", patience=0),
+                "validation",
+                "must be given, since training stops by the loss on its nodes."
+                " patience=0 trains for all epochs, without validation nodes.",
             )
         codes = [trial.codes[chosen] for trial, chosen in zip(trials, nodes, strict=True)]
         return Targets(nodes, codes, self.device)

@@ -13,7 +13,6 @@ import torch
 from scipy import sparse
 
 from nodecopy._core.checks import check_choice, check_integer, show
-from nodecopy._core.messages import Hint
 from nodecopy._core.random import child
 from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Trial
 from nodecopy.classify.batch import TrainingBatch, TrialBatch, fit_by_classes
@@ -126,23 +125,25 @@ class BayesianGCN(Classifier):
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
         if self.schedule == "online" and not isinstance(self._build_base(), (GCN, APPNP)):
             raise InputError(
-                "schedule of BayesianGCN must be 'retrain' with SBMGCN or a network of your own; got "
-                "'online'."
+                "schedule of BayesianGCN",
+                "must be 'retrain' with SBMGCN or a network of your own; got 'online'.",
             )
         if self.schedule == "online" and self.n_rounds != 1:
             raise InputError(
-                f"n_rounds of BayesianGCN must be 1 in the online schedule; got {show(self.n_rounds)}."
+                "n_rounds of BayesianGCN", f"must be 1 in the online schedule; got {show(self.n_rounds)}."
             )
         if self.n_rounds != "validation":
             if isinstance(self.n_rounds, str):
                 raise InputError(
-                    f"n_rounds of BayesianGCN must be an integer or 'validation'; got {show(self.n_rounds)}."
+                    "n_rounds of BayesianGCN",
+                    f"must be an integer or 'validation'; got {show(self.n_rounds)}.",
                 )
             return check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
         if any(trial.validation is None or not len(trial.validation) for trial in trials):
             raise InputError(
-                "validation must be given, since it decides the number of rounds of BayesianGCN.",
-                Hint("{} needs no validation nodes.", n_rounds=int),
+                "validation",
+                "must be given, since it decides the number of rounds of BayesianGCN."
+                " n_rounds=NUMBER needs no validation nodes.",
             )
         return ROUNDS_TRIED
 
@@ -153,8 +154,9 @@ class BayesianGCN(Classifier):
         base = wrap_factory(self.base, self.device, "BayesianGCN")
         if not isinstance(base, (GCN, APPNP, SBMGCN, CustomNetwork)):
             raise InputError(
-                f"base of BayesianGCN must be GCN(), APPNP(), SBMGCN(), CustomNetwork(...) or a function "
-                f"that builds a network; got {show(base)}."
+                "base of BayesianGCN",
+                f"must be GCN(), APPNP(), SBMGCN(), CustomNetwork(...) or a function "
+                f"that builds a network; got {show(base)}.",
             )
         return base
 

@@ -105,7 +105,7 @@ class DFNet(Classifier):
         check_type(self.attention, bool, "attention of DFNet", "True or False")
         recipe = change_recipe(FilterRecipe() if self.attention else PLAIN_RECIPE, self)
         if not self.attention and recipe.n_heads:
-            raise InputError(f"n_heads of DFNet must be left out without attention; got {recipe.n_heads}.")
+            raise InputError("n_heads of DFNet", f"must be left out without attention; got {recipe.n_heads}.")
         check_integer(recipe.n_heads, "n_heads of DFNet", low=int(self.attention))
         batch = TrainingBatch(trials, recipe, self.device, keep_networks=keep_networks)
         return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))

@@ -91,9 +91,9 @@ class Prediction:
         given = probabilities.probabilities if isinstance(probabilities, Prediction) else probabilities
         array = _check_numbers(given, name)
         if array.ndim != 2 or len(array) != graph.n_nodes:
-            raise InputError(f"{name} must have {graph.n_nodes} rows, one per node; got shape {array.shape}.")
+            raise InputError(name, f"must have {graph.n_nodes} rows, one per node; got shape {array.shape}.")
         if n_classes is not None and array.shape[1] != n_classes:
-            raise InputError(f"{name} must have {n_classes} columns, one per class; got shape {array.shape}.")
+            raise InputError(name, f"must have {n_classes} columns, one per class; got shape {array.shape}.")
         array = _check_probabilities(array, name)
         if isinstance(probabilities, Prediction):
             return probabilities
@@ -121,8 +121,9 @@ class Prediction:
         array = _check_numbers(list(samples) if isinstance(samples, Iterator) else samples, name)
         if array.ndim != 3 or not len(array):
             raise InputError(
-                f"{name} must have the shape [n_samples, n_nodes, n_classes], with at least one sample; got "
-                f"shape {array.shape}."
+                name,
+                f"must have the shape [n_samples, n_nodes, n_classes], with at least one sample; got "
+                f"shape {array.shape}.",
             )
         array = _check_probabilities(array, name)
         return cls(array.mean(axis=0), entropy(array).mean(axis=0))
@@ -132,14 +133,16 @@ class Prediction:
         shape, name = (n_nodes, n_classes), "probabilities of the prediction"
         array = _check_numbers(self.probabilities, name)
         if array.shape != shape or array.dtype.kind != "f":
-            raise InputError(f"{name} must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
+            raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
         _check_probabilities(array, name)
         entropies = check_vector(self.mean_entropy, "mean_entropy", length=n_nodes)
         if entropies.dtype.kind != "f" or not isinstance(self.details, dict):
-            raise InputError(f"mean_entropy must be floats, and details a dictionary; got {entropies.dtype}.")
+            raise InputError(
+                "mean_entropy", f"must be floats, and details a dictionary; got {entropies.dtype}."
+            )
         check_finite(entropies, "mean_entropy")
         if not (self.networks is None or callable(getattr(self.networks, "predict", None))):
-            raise InputError(f"networks must predict; got {type_name(self.networks)}.")
+            raise InputError("networks", f"must predict; got {type_name(self.networks)}.")
         check: Callable[[int], None] | None = getattr(self.networks, "check", None)
         if check is not None:
             check(n_classes)
@@ -156,7 +159,7 @@ def _check_numbers(given: Any, name: str) -> NDArray[Any]:
     array = as_array(given, name)
     if array.dtype.kind not in "biuf":
         got = type_name(given) if array.ndim == 0 else array.dtype
-        raise InputError(f"{name} must be a dense array of class probabilities; got {got}.")
+        raise InputError(name, f"must be a dense array of class probabilities; got {got}.")
     return array
 
 
@@ -168,7 +171,7 @@ def _check_probabilities(array: NDArray[Any], name: str) -> NDArray[np.float32]:
     if is_wrong.any():
         row = np.array2string(array[is_wrong][0], precision=3, threshold=6, edgeitems=2)
         raise InputError(
-            f"{name} must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
+            name, f"must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
         )
     return array
 
@@ -236,7 +239,9 @@ class Ensemble:
         check_integer(self.recipe.n_steps, "n_steps", low=0, high=MAX_STEPS)
         keys, first = as_array(self.keys, "keys"), as_array(self.weights[0], "weights")
         if keys.dtype != np.int32 or keys.ndim != 1 or not len(keys) or first.ndim != 3:
-            raise InputError(f"networks must have keys and weights; got shapes {keys.shape}, {first.shape}.")
+            raise InputError(
+                "networks", f"must have keys and weights; got shapes {keys.shape}, {first.shape}."
+            )
         check_integer(
             self.recipe.n_hidden, "n_hidden", low=1, high=max(weight.size for weight in self.weights)
         )
@@ -246,10 +251,10 @@ class Ensemble:
         )
         shapes = [(len(keys), *weight.shape[1:]) for weight in fresh_weights]
         if shapes != [weight.shape for weight in self.weights]:
-            raise InputError(f"weights must have the shapes {shapes}; got others.")
+            raise InputError("weights", f"must have the shapes {shapes}; got others.")
         for weight in self.weights:
             if weight.dtype != np.float32:
-                raise InputError(f"weights must be in single precision; got {weight.dtype}.")
+                raise InputError("weights", f"must be in single precision; got {weight.dtype}.")
             check_finite(weight, "weights")
 
     def predict(self, graph: Graph, device: str) -> Prediction:

@@ -119,7 +119,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         validation.check_consistent_length(matrix, is_labelled)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(f"y must hold labels of at least two classes; got {len(self.classes_)} class.")
+            raise InputError(
+                "y", f"must hold labels of at least two classes; got {len(self.classes_)} class."
+            )
         every = np.full(len(is_labelled), UNLABELLED)
         every[is_labelled] = codes
         self.scaling_ = FeatureScaling.fit(matrix, self.scale, name="scale")
@@ -158,7 +160,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         """Return the accuracy on the rows that have a label; the others are left out."""
         labels, is_labelled = split_labels(y)
         if not len(labels):
-            raise InputError("y must hold the label of at least one row; got none.")
+            raise InputError("y", "must hold the label of at least one row; got none.")
         weights = None
         if sample_weight is not None:
             given = check_numbers(sample_weight, "sample_weight")
@@ -184,8 +186,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             return APPNP(n_epochs=100, features=self.scaling_.kind)
         if not isinstance(self.classifier, Classifier):
             raise InputError(
-                "classifier of GraphClassifier must be a classifier such as GCN(); "
-                f"got {show(self.classifier)}."
+                "classifier of GraphClassifier",
+                f"must be a classifier such as GCN(); got {show(self.classifier)}.",
             )
         copied: Classifier = base.clone(self.classifier)
         return copied
@@ -196,12 +198,13 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         if graph is not None:
             if not isinstance(graph, (Graph, np.ndarray)) and not sparse.issparse(graph):
                 raise InputError(
-                    f"graph must be a Graph or an adjacency matrix, in the order of the rows; got "
-                    f"{type(graph).__name__}. Use as_graph(graph).subgraph(ids) with the ids of the rows."
+                    "graph",
+                    f"must be a Graph or an adjacency matrix, in the order of the rows; got "
+                    f"{type(graph).__name__}. Use as_graph(graph).subgraph(ids) with the ids of the rows.",
                 )
             given = graph if isinstance(graph, Graph) else Graph(graph)
             if given.n_nodes != n:
-                raise InputError(f"graph must have {n} nodes, one per row of X; got {given.n_nodes}.")
+                raise InputError("graph", f"must have {n} nodes, one per row of X; got {given.n_nodes}.")
             return given.replace(features=matrix)
         if n_neighbours >= n:
             log_decision(f"n_neighbours: {n - 1} instead of {n_neighbours}, since there are {n} rows.")
@@ -252,12 +255,12 @@ def split_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if y is None:
         raise InputError("fit of GraphClassifier requires y to be passed, but the target y is None.")
     if sparse.issparse(y):  # whose arrays scikit-learn reads unchecked
-        raise InputError(f"y must be an array with a label per row; got {show(y)}.")
+        raise InputError("y", f"must be an array with a label per row; got {show(y)}.")
     array = validation.column_or_1d(y, warn=True)
     if array.dtype.kind == "O":
         is_unlabelled = np.array([_is_unlabelled(value) for value in array.tolist()], bool)
         if len({isinstance(value, str) for value in array[~is_unlabelled].tolist()}) > 1:
-            raise InputError("y must hold numbers or strings; got both.")
+            raise InputError("y", "must hold numbers or strings; got both.")
         labels = np.array(array[~is_unlabelled].tolist())
     else:
         is_unlabelled = np.zeros(len(array), bool)
@@ -267,7 +270,7 @@ def split_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             is_unlabelled = array == ""
         labels = array[~is_unlabelled]
     if labels.dtype.kind == "U" and "-1" in labels:
-        raise InputError("y must mark unlabelled rows by '' or None among strings; got '-1'.")
+        raise InputError("y", "must mark unlabelled rows by '' or None among strings; got '-1'.")
     if labels.dtype.kind == "f":
         validation.assert_all_finite(labels, input_name="y")
     if len(labels):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.checks import check_integer, check_real
-from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.ensemble import Prediction, entropy
 from nodecopy.errors import InputError
@@ -71,9 +71,7 @@ class LabelPropagation(Classifier):
             since = "the default without validation nodes"
             if nodes is not None and len(nodes):
                 since = f"the most accurate of {len(ALPHAS)} values on the validation nodes ({len(nodes)})"
-            log_decision(
-                f"label propagation: alpha is {details['alpha']}, {since}.", Hint("{} sets it.", alpha=...)
-            )
+            log_decision(f"label propagation: alpha is {details['alpha']}, {since}.", "alpha")
         if details["unreached"]:
             warn_about_data(
                 f"no label reaches {details['unreached']} of {len(self.node_ids_)} nodes in {self.n_steps} "
@@ -129,7 +127,7 @@ def _check_alpha(alpha: float) -> float:
     share = check_real(alpha, "alpha of LabelPropagation", low=0, high=1)
     if np.float32(share) == 1:
         raise InputError(
-            f"alpha of LabelPropagation must be below 1, for labels to count; got {alpha!r}. Use 0.99."
+            "alpha of LabelPropagation", f"must be below 1, for labels to count; got {alpha!r}. Use 0.99."
         )
     return share
 

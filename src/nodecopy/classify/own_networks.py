@@ -200,11 +200,11 @@ class ModuleEnsemble:
         seeds = check_vector(self.seeds, "seeds", length=len(states), per="module")
         sizes = check_sequence(self.sizes, "sizes", "the numbers of features and classes")
         if not states or seeds.dtype.kind not in "iu" or len(sizes) != 2 or sizes[1] != n_classes:
-            raise InputError("networks must have states, seeds and the numbers of features and classes.")
+            raise InputError("networks", "must have states, seeds and the numbers of features and classes.")
         check_integer(sizes[0], "sizes", low=0, high=max(sum(w.size for w in s.values()) for s in states))
         for name, array in (item for state in states for item in state.items()):
             if not check_numbers(array, name).dtype.isnative:
-                raise InputError(f"{name} must be in the byte order of this machine; got {array.dtype}.")
+                raise InputError(name, f"must be in the byte order of this machine; got {array.dtype}.")
             check_finite(array, name)
 
     def predict(self, graph: Graph, device: str) -> Prediction:
@@ -231,7 +231,7 @@ class ModuleEnsemble:
                 network.module.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
             except RuntimeError as error:
                 first = " ".join(str(error).split("\n\t")[:2])  # one difference is enough
-                raise InputError(f"{OWNER} must build the networks that were trained. {first}") from error
+                raise InputError(OWNER, f"must build the networks that were trained. {first}") from error
             modules.append(TrainedModule(network, seed))
         return modules
 
@@ -371,8 +371,9 @@ def check_factory(factory: Any, name: str) -> None:
     if is_classifier:
         got = f"the class {factory.__name__}: use {factory.__name__}()"
     raise InputError(
-        f"{name} must be a function of the numbers of features and classes that returns a new network, such "
-        f"as {EXAMPLE}; got {got}."
+        name,
+        f"must be a function of the numbers of features and classes that returns a new network, such "
+        f"as {EXAMPLE}; got {got}.",
     )
 
 
@@ -466,7 +467,7 @@ class ModuleClassifier(Classifier):
         classes = (trial.classes if names is None else np.array(names)[trial.classes]).tolist()
         if missing := [name for name in classes if name not in columns]:
             raise InputError(
-                f"classes of ModuleClassifier must hold every class of the graph; got no {missing[0]!r}."
+                "classes of ModuleClassifier", f"must hold every class of the graph; got no {missing[0]!r}."
             )
         chosen = probabilities[:, [columns.index(name) for name in classes]]
         total = np.maximum(chosen.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -487,8 +488,9 @@ class ModuleClassifier(Classifier):
         self.check_fitted()
         if graph is None and not hasattr(self, "trial_"):
             raise InputError(
-                "train must be given to fit, or graph to score: it is not known which nodes the module was "
-                "trained on."
+                "train",
+                "must be given to fit, or graph to score: it is not known which nodes the module was "
+                "trained on.",
             )
         return super().score(nodes, graph=graph)
 
@@ -511,7 +513,7 @@ class ModuleClassifier(Classifier):
         names = check_vector(self.classes, "classes of ModuleClassifier")
         if len(names) != n_columns or len(np.unique(names)) != n_columns:
             raise InputError(
-                f"classes of ModuleClassifier must be {n_columns} different names, one per output column; "
-                f"got {names.tolist()}."
+                "classes of ModuleClassifier",
+                f"must be {n_columns} different names, one per output column; got {names.tolist()}.",
             )
         return names

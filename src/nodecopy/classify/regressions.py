@@ -97,7 +97,7 @@ def check_floats(array: Any, name: str, shape: tuple[int | None, ...]) -> None:
         expected in (None, length) for expected, length in zip(shape, array.shape, strict=True)
     )
     if array.dtype.kind != "f" or not is_right:
-        raise InputError(f"{name} must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
+        raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
     check_finite(array, name)
 
 

@@ -95,11 +95,11 @@ class SBMGCN(Classifier):
         for name in ("within", "across"):
             chance = check_real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)
             if chance in (0.0, 1.0):
-                raise InputError(f"{name} of SBMGCN must lie strictly between 0 and 1; got {chance:g}.")
+                raise InputError(f"{name} of SBMGCN", f"must lie strictly between 0 and 1; got {chance:g}.")
         check_real(self.weight, "weight of SBMGCN", low=0.0)
         check_choice(self.objective, "objective of SBMGCN", ["paper", "authors"])
         if self.base is not None and not isinstance(self.base, GCN):
-            raise InputError(f"base of SBMGCN must be GCN(); got {show(self.base)}.")
+            raise InputError("base of SBMGCN", f"must be GCN(); got {show(self.base)}.")
         base = GCN(preset="g3nn", **ANY_DATA, device=self.device) if self.base is None else self.base
         return GenerativeBatch(self, base, trials, keep_networks)
 

@@ -86,7 +86,7 @@ class SoftVoting(Classifier):
         is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
         given: list[Classifier] = list(self.classifiers) if is_list else []
         if not given or not all(isinstance(classifier, Classifier) for classifier in given):
-            raise InputError(f"classifiers of SoftVoting must be {ALLOWED}; got {show(self.classifiers)}.")
+            raise InputError("classifiers of SoftVoting", f"must be {ALLOWED}; got {show(self.classifiers)}.")
         if self.weights is None:
             return given, np.full(len(given), 1 / len(given))
         name = "weights of SoftVoting"
@@ -94,7 +94,7 @@ class SoftVoting(Classifier):
         weights = check_numbers(vector, name).astype(np.float64)
         check_finite(weights, name)
         if (weights < 0).any() or not weights.any():
-            raise InputError(f"{name} must be at least 0, and one above 0; got {show(self.weights)}.")
+            raise InputError(name, f"must be at least 0, and one above 0; got {show(self.weights)}.")
         weights = weights / weights.max()  # whose sum does not overflow
         return given, weights / weights.sum()
 
@@ -102,8 +102,9 @@ class SoftVoting(Classifier):
         if self.check_fitted().networks is None:
             names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
             raise InputError(
-                "graph must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
-                f"of its classifiers do; got {names}."
+                "graph",
+                "must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
+                f"of its classifiers do; got {names}.",
             )
         return super().predict_graph(graph)
 
@@ -223,14 +224,14 @@ def check_voters(voters: Any) -> None:
     """Raise an error unless these are some of the voters, each once."""
     name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
     if not isinstance(voters, (list, tuple)):
-        raise InputError(f"{name} must be {allowed}; got {type_name(voters)}.")
+        raise InputError(name, f"must be {allowed}; got {type_name(voters)}.")
     given = list(voters)
     if not given:
-        raise InputError(f"{name} must be {allowed}; got none.")
+        raise InputError(name, f"must be {allowed}; got none.")
     for voter in given:
         check_choice(voter, name, VOTERS)
     if len(set(given)) < len(given):
-        raise InputError(f"{name} must be unique; got {show(voters)}. Name each once.")
+        raise InputError(name, f"must be unique; got {show(voters)}. Name each once.")
 
 
 def _choose_voters(graph: Graph) -> Sequence[str]:
@@ -240,7 +241,7 @@ def _choose_voters(graph: Graph) -> Sequence[str]:
     log_decision(
         f"voters: networks and SGC, without DGI, which takes long with more than {MAX_NODES_FOR_INFOMAX:,} "
         "nodes.",
-        Hint("{} includes it.", voters=VOTERS),
+        "voters",
     )
     return VOTERS[:2]
 
@@ -277,7 +278,7 @@ def _choose_network(graph: Graph) -> str:
             reason = f"features are not sparse word counts ({reason or f'{share:.0%} of them are zero'})"
     name = {"appnp": "APPNP", "gcn": "GCN"}[network]
     other = "gcn" if network == "appnp" else "appnp"
-    log_decision(f"networks: {name}, since {reason}.", Hint(network=other))
+    log_decision(f"networks: {name}, since {reason}.", "network")
     return network
 
 
@@ -469,22 +470,22 @@ class SelfTraining(Classifier):
             check_voters(self.voters)
             self._check_networks_vote(self.voters)
         if self.share == 0:
-            raise InputError("share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone.")
+            raise InputError("share of SelfTraining", "must be above 0; got 0. n_rounds=0 is the base alone.")
         if self.base is None:
             return None
         base = wrap_factory(self.base, self.device, "SelfTraining")
         if not isinstance(base, Classifier):
             raise InputError(
-                f"base of SelfTraining must be a classifier, or a function that builds a network; got "
-                f"{base!r}."
+                "base of SelfTraining",
+                f"must be a classifier, or a function that builds a network; got {base!r}.",
             )
         for name in ("network", "prior", "voters", "n_graphs", "features", "weights"):
             value = getattr(self, name)
             if value is not None and (name, value) != ("network", "auto"):
                 way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
                 raise InputError(
-                    f"{name} of SelfTraining must be left out if a base is given; got {show(value)}. "
-                    f"{way_out}"
+                    f"{name} of SelfTraining",
+                    f"must be left out if a base is given; got {show(value)}. {way_out}",
                 )
         return base
 
@@ -493,8 +494,9 @@ class SelfTraining(Classifier):
         for name, default in {"network": "auto", "prior": None, "n_graphs": None}.items():
             if "networks" not in voters and getattr(self, name) != default:
                 raise InputError(
-                    f"{name} of SelfTraining must be left out unless networks vote; got "
-                    f"{show(getattr(self, name))} and the voters {', '.join(voters)}. Add 'networks' to them."
+                    f"{name} of SelfTraining",
+                    f"must be left out unless networks vote; got "
+                    f"{show(getattr(self, name))} and the voters {', '.join(voters)}. Add 'networks' to them.",
                 )
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:

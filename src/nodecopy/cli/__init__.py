@@ -184,14 +184,14 @@ def _find_value(option: str) -> str:
 def name_options(error: InputError, arguments: list[str]) -> str:
     """Return the message of an error with options of the command that ran in place of parameters.
 
-    >>> name_options(InputError("exponent of Jaccard must be finite; got nan."), ["sample", "karate"])
+    >>> name_options(InputError("exponent of Jaccard", "must be finite; got nan."), ["sample", "karate"])
     '--exponent must be finite; got nan.'
     """
     command = next((word for word in arguments if word in COMMANDS), None)
     if command is None:
         return str(error)
     options = _option_names(import_command(command))
-    return options.translate(options.translate_subject(error.message), error.hints)
+    return options.describe_error(error)
 
 
 def _option_names(command: Any) -> OptionNames:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child
 from nodecopy.cli import files as node_splits
 from nodecopy.cli import files as sources
@@ -200,7 +200,7 @@ def _find_attacked(
             graph = perturbation.apply(graph)
         except InputError as error:
             way_out = "Give the graph before the attack as SOURCE, or --nodes instead of --flips."
-            raise InputError(f"{error.message} {way_out}", *error.hints) from error
+            raise InputError(f"{error} {way_out}") from error
         if nodes is None and not detects:
             attacked = perturbation.targets
             if not len(attacked):
@@ -258,7 +258,7 @@ def _note_share(n_corrected: int, n_nodes: int, share: float | None) -> None:
     log_decision(
         f"the {most} suspicious nodes, {n_corrected:,} of {n_nodes:,}, are corrected and listed, whether the "
         "graph was attacked or not: a listed node need not have been attacked.",
-        Hint("{} sets the share.", suspects=...),
+        "suspects",
     )
 
 

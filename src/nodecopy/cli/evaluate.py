@@ -14,7 +14,7 @@ import typer
 from nodecopy import datasets
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import check_name
-from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files as sources
 from nodecopy.cli import options
@@ -168,7 +168,7 @@ def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -
     if metric is None and k < DEFAULT_K:
         log_decision(
             f"metrics: at {k}, a quarter of the {n_items} items, since longer lists would hold most of them.",
-            Hint("{} chooses others.", metric="recall@5"),
+            "metric",
         )
     names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
     parsed = parse_metrics(names, n_items)
@@ -190,7 +190,7 @@ def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
         warn_about_data(
             f"metrics: lists of {k} items are long where {median:g} can be recommended to the median user: "
             f"items in a random order have a recall@{k} of {recall:.2f}, so that all models score high.",
-            Hint("Compare by shorter lists, such as {}.", metric=f"recall@{max(1, round(median / 10))}"),
+            "metric",
         )
 
 

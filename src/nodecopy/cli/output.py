@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
-import shlex
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,9 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
 from rich.text import Text
 
-from nodecopy._core.messages import LOGGER, PLACEHOLDERS, Hint, escape_controls, list_alternatives
+from nodecopy._core.messages import LOGGER, escape_controls, list_alternatives
 from nodecopy._core.parallel import report_progress
-from nodecopy.errors import DataWarning
+from nodecopy.errors import DataWarning, InputError
 
 # The options of a command in place of the parameters that messages of the package name.
 
@@ -47,45 +45,22 @@ class OptionNames:
     def __init__(self, parameters: Sequence[Any] = ()) -> None:
         self._options = {name: option for option in parameters for name in option.opts}
 
-    def translate(self, message: str, hints: Iterable[Hint]) -> str:
-        """Return a message with those hints for which the command has options."""
-        sentences = (hint.format(self.name_parameter) for hint in hints)
-        return " ".join([message, *filter(None, sentences)])
-
-    def name_parameter(self, parameter: str, value: Any) -> str | None:
-        """Return the option and value that stand for a parameter of a hint; ``None`` if there is none."""
+    def name(self, parameter: str) -> str | None:
+        """Return the option that sets a parameter; ``None`` if the command has none."""
         name = "--" + OPTIONS.get(parameter, parameter).replace("_", "-")
-        option = self._options.get(name)
-        if option is None:
-            return None
-        if value is False:
-            return next(iter(option.secondary_opts), None)
-        if value in (True, ...) or getattr(option, "is_flag", False):
-            return name
-        values = value if isinstance(value, tuple) else (value,)
-        return f"{name} {list_alternatives([_name_value(choice) for choice in values])}"
+        return name if name in self._options else None
 
-    def translate_subject(self, message: str) -> str:
-        """Return an error about a parameter ("x of Class must ...") with the option that sets it, if any."""
-        match = re.match(r"(.*: )?([a-z_]+)( of [\w.-]+)? must ", message)
-        if match is None:
-            return message
-        for word in (match[2], match[2].removesuffix("s")):
-            name = f"--{word.replace('_', '-')}"
-            option = self._options.get(name)
-            # Options with a panel name columns, which no such message is about.
-            if option is not None and getattr(option, "rich_help_panel", None) is None:
-                owner = match[3] or ""
-                kept = "" if owner[4:5].isupper() else owner  # the name of an experiment, not of a class
-                return f"{match[1] or ''}{name}{kept} must {message[match.end() :]}"
-        return message
+    def describe(self, message: str, parameters: Iterable[Any]) -> str:
+        """Return a message with a sentence about those parameters that the command has options for."""
+        options = [option for option in map(self.name, map(str, parameters)) if option]
+        return f"{message} Use {list_alternatives(options)} to change this." if options else message
 
-
-def _name_value(value: Any) -> str:
-    """Return a value as on the command line; names of classes are in kebab case there."""
-    if isinstance(value, type):
-        return PLACEHOLDERS.get(value) or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", value.__name__).lower()
-    return shlex.quote(str(value))
+    def describe_error(self, error: InputError) -> str:
+        """Return the message of an error about a parameter with the option that sets it, if there is one."""
+        if error.parameter is None:
+            return str(error)
+        option = self.name(error.parameter.split(" of ")[0])
+        return " ".join(map(str, (option, *error.args[1:]))) if option else str(error)
 
 
 console = Console(highlight=False)
@@ -143,7 +118,7 @@ def show_notices(options: OptionNames) -> Iterator[None]:
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
         if isinstance(message, DataWarning):
-            LOGGER.warning(options.translate(message.message, message.hints))
+            LOGGER.warning(options.describe(message.args[0], message.args[1:]))
         else:
             show_other(message, category, *place, **where)
 
@@ -169,7 +144,7 @@ class _NoticeHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         decision = getattr(record, "decision", record.getMessage())
-        message = self.options.translate(decision, getattr(record, "hints", ()))
+        message = self.options.describe(decision, getattr(record, "parameters", ()))
         if message not in notices:
             notices.append(message)
             (print_note if record.levelno < logging.WARNING else print_warning)(message)

@@ -14,7 +14,7 @@ from nodecopy import datasets
 from nodecopy._core.checks import check_real
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import Hint, escape_controls, log_decision
+from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files as sources
 from nodecopy.cli import options
@@ -99,7 +99,7 @@ def select_positive(seen: Interactions, min_rating: float | None) -> Interaction
             low, high = seen.matrix.data.min(), seen.matrix.data.max()
             log_decision(
                 f"all ratings, {low:g} to {high:g}, count as positive interactions.",
-                Hint("{} leaves lower ones out.", min_rating=int),
+                "min_rating",
             )
         return seen
     check_real(min_rating, "--min-rating")

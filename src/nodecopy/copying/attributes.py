@@ -30,7 +30,7 @@ def annotate(network: Any, attributes: Iterable[Attribute]) -> Any:
     """
     set_attribute = SETTERS.get(type_name(network).partition(".")[0])
     if set_attribute is None:
-        raise InputError(f"network must be a NetworkX or igraph graph; got {type_name(network)}.")
+        raise InputError("network", f"must be a NetworkX or igraph graph; got {type_name(network)}.")
     other = network.copy()
     for attribute in attributes:
         set_attribute(other, attribute)

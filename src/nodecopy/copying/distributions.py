@@ -72,11 +72,11 @@ class DonorLists(DonorDistribution):
         sizes = np.diff(offsets)
         bounds = offsets[[0, -1]].tolist() if len(offsets) and offsets.dtype.kind in "iu" else None
         if bounds != [0, n_members] or (offsets[1:] < offsets[:-1]).any():
-            raise InputError(f"offsets of DonorLists must ascend from 0 to len(members) = {n_members}.")
+            raise InputError("offsets of DonorLists", f"must ascend from 0 to len(members) = {n_members}.")
         check_indices(self.list_of, "list_of of DonorLists", size=len(sizes))
         check_indices(self.members, "members of DonorLists", size=self.n_nodes)
         if not sizes[self.list_of].all():
-            raise InputError("members of DonorLists must hold at least one donor for every node.")
+            raise InputError("members of DonorLists", "must hold at least one donor for every node.")
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
@@ -140,7 +140,7 @@ class DonorRows(DonorDistribution):
         name = "cumulative of DonorRows"
         cumulative = check_vector(self.cumulative, name, length=self.P.nnz, per="entry of P")
         if cumulative.dtype != np.float64:
-            raise InputError(f"{name} must be in double precision; got {cumulative.dtype}.")
+            raise InputError(name, f"must be in double precision; got {cumulative.dtype}.")
         check_finite(cumulative, name)
         if self.P.shape[0] != self.P.shape[1] or not np.diff(self.P.indptr).all():
             raise InputError("P of DonorRows must be square and hold at least one donor for every node.")
@@ -155,7 +155,7 @@ class DonorRows(DonorDistribution):
         similarity = as_csr(similarity, "similarity of DonorRows").astype(np.float64)  # a copy
         check_finite(similarity.data, "similarity of DonorRows")
         if similarity.nnz and similarity.data.min() < 0:
-            raise InputError(f"similarity of DonorRows must not be negative; got {similarity.data.min()}.")
+            raise InputError("similarity of DonorRows", f"must not be negative; got {similarity.data.min()}.")
         similarity.eliminate_zeros()
         similarity.sort_indices()
         is_empty = np.diff(similarity.indptr) == 0

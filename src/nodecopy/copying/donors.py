@@ -48,7 +48,7 @@ class DonorLaw(Protocol):
 def check_law(law: Any, name: str) -> None:
     """Raise an error that names the parameter unless an object has the method of a law."""
     if isinstance(law, type) or not hasattr(law, "fit"):
-        raise InputError(f"{name} must be a donor law such as SameLabel(); got {show(law)}.")
+        raise InputError(name, f"must be a donor law such as SameLabel(); got {show(law)}.")
 
 
 def fit_law(law: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
@@ -61,10 +61,10 @@ def check_distribution(distribution: Any, data: Graph | Interactions, name: str)
     """Return what a law returned if it is a distribution of the donors of every node."""
     n_rows = data.rows.n_rows
     if not isinstance(distribution, DonorDistribution):
-        raise InputError(f"{name} must return a DonorDistribution from fit; got {type_name(distribution)}.")
+        raise InputError(name, f"must return a DonorDistribution from fit; got {type_name(distribution)}.")
     if distribution.n_nodes != n_rows:
         raise InputError(
-            f"{name} must return the donors of {n_rows} nodes from fit; got those of {distribution.n_nodes}."
+            name, f"must return the donors of {n_rows} nodes from fit; got those of {distribution.n_nodes}."
         )
     return distribution
 
@@ -209,8 +209,8 @@ class NearestNeighbours(Configurable):
         embeddings = as_matrix(self._find_embeddings(data), "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             raise InputError(
-                f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
-                f"one per node; got shape {embeddings.shape}."
+                "embeddings of NearestNeighbours",
+                f"must be a matrix with {data.rows.n_rows} rows, one per node; got shape {embeddings.shape}.",
             )
         if self.groups is None and self.max_degree_ratio is None:
             search = NeighbourSearch(embeddings, owner="NearestNeighbours")
@@ -229,13 +229,13 @@ class NearestNeighbours(Configurable):
         if isinstance(self.embeddings, str):
             check_choice(self.embeddings, "embeddings of NearestNeighbours, if a name,", ["neighbourhoods"])
             if not isinstance(data, Graph):
-                raise InputError("embeddings of NearestNeighbours must be a matrix for interactions.")
+                raise InputError("embeddings of NearestNeighbours", "must be a matrix for interactions.")
             return shared_neighbourhoods(data)
         if self.embeddings is not None:
             return self.embeddings
         if not isinstance(data, Graph) or data.features is None:
             raise InputError(
-                "embeddings of NearestNeighbours must be given, since the graph has no features."
+                "embeddings of NearestNeighbours", "must be given, since the graph has no features."
             )
         return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
@@ -323,7 +323,7 @@ class Weighted(Configurable):
         similarity = Rows.from_matrix(self.similarity, "similarity of Weighted")
         shape, n_rows = (similarity.n_rows, similarity.n_columns), check_row_data(data).rows.n_rows
         if shape != (n_rows, n_rows):
-            raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
+            raise InputError("similarity of Weighted", f"must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)
 
     def restrict(self, nodes: slice, n_nodes: int) -> Weighted:
@@ -386,7 +386,9 @@ class Balanced(Configurable):
                 break
             scale /= np.sqrt(sums)
         else:
-            raise InputError("law of Balanced must let every node be its own donor; it cannot be balanced.")
+            raise InputError(
+                "law of Balanced", "must let every node be its own donor; it cannot be balanced."
+            )
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
 
@@ -406,10 +408,10 @@ def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str
     if labels is None:
         labels = getattr(data, "labels", None)
         if labels is None:
-            raise InputError(f"{name} must be given, since the graph has no labels.")
+            raise InputError(name, "must be given, since the graph has no labels.")
     codes = check_vector(labels, name, length=data.rows.n_rows)
     if codes.dtype.kind not in "biu":
-        raise InputError(f"{name} must be integers; got {codes.dtype}.")
+        raise InputError(name, f"must be integers; got {codes.dtype}.")
     codes = codes.astype(np.int64)
     is_unlabelled = codes <= UNLABELLED
     codes[is_unlabelled] = codes.max(initial=0) + 1 + np.arange(is_unlabelled.sum())

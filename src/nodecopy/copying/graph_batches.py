@@ -82,7 +82,9 @@ def split_graph(graph: Graph, sizes: ArrayLike) -> list[Graph]:
     counts = check_vector(sizes, "sizes", per="graph")
     bounds = np.append(0, np.cumsum(counts)).tolist()
     if counts.dtype.kind not in "iu" or (counts < 0).any() or bounds[-1] != graph.n_nodes:
-        raise InputError(f"sizes must be integers that add up to {graph.n_nodes} nodes; got {show(sizes)}.")
+        raise InputError(
+            "sizes", f"must be integers that add up to {graph.n_nodes} nodes; got {show(sizes)}."
+        )
     rows, part_of = graph.rows, np.repeat(np.arange(len(counts)), counts)
     crosses = part_of[rows.row_numbers] != part_of[rows.indices]
     if crosses.any():

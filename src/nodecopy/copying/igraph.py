@@ -111,7 +111,7 @@ def sample_many(
         raise InputError("label or law must be given, since donors depend on them; got neither.")
     graph = from_igraph(network, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:
-        raise InputError(f"label must be a vertex attribute; no vertex has {label!r}.")
+        raise InputError("label", f"must be a vertex attribute; no vertex has {label!r}.")
     model = NodeCopying(SameLabel() if law is None else law, keep, symmetrise).fit(graph)
     ends = np.array(network.get_edgelist(), np.int64).reshape(-1, 2)
     is_weighted = weight in network.es.attributes()

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate, keep_entries
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
-from nodecopy._core.messages import Hint, warn_about_data
+from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.distributions import DonorDistribution
@@ -90,7 +90,7 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
         f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
         "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
         "or choose a law by features or by shared neighbours.",
-        Hint("Use {}.", law=(NearestNeighbours, Jaccard)),
+        "law",
     )
     return True
 
@@ -254,7 +254,7 @@ class NodeCopying(GraphModel[Data]):
             )
         if type(sample) is not type(data) or _size_and_direction(sample) != _size_and_direction(data):
             raise InputError(
-                f"sample must have the nodes and the type of the observed data, {data!r}; got {sample!r}."
+                "sample", f"must have the nodes and the type of the observed data, {data!r}; got {sample!r}."
             )
         number_of: dict[bytes, int] = {}
         group_of = np.array([number_of.setdefault(row, len(number_of)) for row in _row_bytes(data.rows)], int)

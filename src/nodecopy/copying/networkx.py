@@ -124,7 +124,7 @@ def _fit(
     numbered = networkx.convert_node_labels_to_integers(network)
     graph = from_networkx(numbered, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:
-        raise InputError(f"label must be a node attribute; no node has {label!r}.")
+        raise InputError("label", f"must be a node attribute; no node has {label!r}.")
     return NodeCopying(SameLabel() if law is None else law, keep, symmetrise).fit(graph)
 
 

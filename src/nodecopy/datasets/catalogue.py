@@ -187,9 +187,9 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
     """
     dataset = _dataset(name)
     if largest_component and dataset.kind != "graph":
-        raise InputError(f"largest_component must be False for interactions such as {name}; got True.")
+        raise InputError("largest_component", f"must be False for interactions such as {name}; got True.")
     if raw and dataset.kind == "graph":
-        raise InputError(f"raw must be False for a graph such as {name}, which has no filters; got True.")
+        raise InputError("raw", f"must be False for a graph such as {name}, which has no filters; got True.")
     data = _read(dataset)
     if isinstance(data, Split):
         data = data.train.union(data.test)
@@ -222,8 +222,9 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
     if not dataset.has_split:
         allowed = ", ".join(other for other in DATASETS if DATASETS[other].has_split)
         raise InputError(
-            f"name must be that of a dataset with a published split, {allowed}; got {name!r}. "
-            f"interaction_split draws a random one."
+            "name",
+            f"must be that of a dataset with a published split, {allowed}; got {name!r}. "
+            f"interaction_split draws a random one.",
         )
     split = _read(dataset)
     assert isinstance(split, Split)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_integer, check_real, check_sequence, check_vector, show, type_name
 from nodecopy._core.files import TableLike, exists, is_frame
-from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, generator
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -75,19 +75,21 @@ def label_split(
     [4, 5, 20]
     """
     if labels is None:
-        raise InputError("labels must hold one integer per node; got None (the graph has no labels).")
+        raise InputError("labels", "must hold one integer per node; got None (the graph has no labels).")
     codes = check_vector(labels, "labels")
     if codes.dtype.kind not in "iu" or (codes < UNLABELLED).any():
-        raise InputError(f"labels must hold integers of at least -1 (unknown); got {codes.dtype} {codes!r}.")
+        raise InputError(
+            "labels", f"must hold integers of at least -1 (unknown); got {codes.dtype} {codes!r}."
+        )
     check_integer(per_class, "per_class", low=1)
     check_integer(validation, "validation", low=0)
     check_integer(test, "test", low=0)
     classes, sizes = np.unique(codes[codes != UNLABELLED], return_counts=True)
     if not len(classes):
-        raise InputError("labels must name a class for some nodes; got -1 (unknown) for all of them.")
+        raise InputError("labels", "must name a class for some nodes; got -1 (unknown) for all of them.")
     if sizes.min() < per_class:
         smallest = f"{sizes.min()}, the nodes of class {classes[sizes.argmin()]}"
-        raise InputError(f"per_class must be at most {smallest}; got {per_class}.")
+        raise InputError("per_class", f"must be at most {smallest}; got {per_class}.")
     n_rest = int(sizes.sum()) - per_class * len(classes)
     if validation + test > n_rest:
         raise InputError(
@@ -199,8 +201,9 @@ def time_split(
     if not parts.train.n_interactions:
         n_first = int((times == ascending[0]).sum())
         raise InputError(
-            f"times must leave a training part of {fractions[0]:g}; {n_first} of {len(times)} interactions "
-            f"have the first one, {ascending[0]}."
+            "times",
+            f"must leave a training part of {fractions[0]:g}; {n_first} of {len(times)} interactions "
+            f"have the first one, {ascending[0]}.",
         )
     return parts
 
@@ -305,7 +308,7 @@ def user_split(
     (210, 30, 60)
     """
     if not 0 < check_real(history_share, "history_share") < 1:
-        raise InputError(f"history_share must be above 0 and below 1; got {history_share!r}.")
+        raise InputError("history_share", f"must be above 0 and below 1; got {history_share!r}.")
     interactions = convert_interactions(interactions, "interactions")
     n_users, draws = interactions.n_users, generator(rng)
     order = draws.permutation(n_users)
@@ -345,12 +348,15 @@ def fixed_split(
     1
     """
     if not isinstance(train, Interactions):
-        raise InputError(f"train must be Interactions; got {type_name(train)}. read_split takes data frames.")
+        raise InputError(
+            "train", f"must be Interactions; got {type_name(train)}. read_split takes data frames."
+        )
     train.check_same_ids(test, "test")
     if n_shared := test.n_interactions - test.difference(train).n_interactions:
         raise InputError(
-            f"test must have no pair of user and item in common with train; got {n_shared}. Leave these out.",
-            Hint("{} does.", "test.difference(train)"),
+            "test",
+            f"must have no pair of user and item in common with train; got {n_shared}. Leave these out."
+            " test.difference(train) does.",
         )
     if validation is None:
         shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
@@ -358,9 +364,10 @@ def fixed_split(
     train.check_same_ids(validation, "validation")
     if n_outside := validation.difference(train).n_interactions:
         raise InputError(
-            f"validation must be inside train; {n_outside} of its {validation.n_interactions} interactions "
-            f"are not. Add these to train.",
-            Hint("{} does.", "train.union(validation)"),
+            "validation",
+            f"must be inside train; {n_outside} of its {validation.n_interactions} interactions "
+            f"are not. Add these to train."
+            " train.union(validation) does.",
         )
     return Split(train, validation, test)
 
@@ -370,7 +377,7 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError(
-            f"fractions must be three numbers of at least 0 that add up to 1; got {show(fractions)}."
+            "fractions", f"must be three numbers of at least 0 that add up to 1; got {show(fractions)}."
         )
     # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
@@ -435,7 +442,7 @@ def read_split(
     several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
     several = check_sequence(several, "train", "a file, a data frame or a list of them")
     if not several:
-        raise InputError("train must be a file, a data frame or a list of them; got an empty list.")
+        raise InputError("train", "must be a file, a data frame or a list of them; got an empty list.")
     files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
     has_lists = options.get("lists") is None and any(map(_holds_lists, chain(*files.values())))
 
@@ -454,8 +461,8 @@ def read_split(
         held_out = joined["validation"]
         if n_shared := held_out.n_interactions - held_out.difference(joined["test"]).n_interactions:
             raise InputError(
-                f"validation must have no pair of user and item in common with test; got {n_shared}. Leave "
-                f"these out."
+                "validation",
+                f"must have no pair of user and item in common with test; got {n_shared}. Leave these out.",
             )
         if held_out.difference(joined["train"]) == held_out:
             joined["train"] = joined["train"].union(held_out)

@@ -123,12 +123,13 @@ def evaluate(classifier: Any, networks: TrainedNetworks | None, graph: Graph) ->
     if isinstance(classifier, Classifier):
         if not predicts_graphs(classifier):
             raise InputError(
-                f"classifier must predict on other graphs than that of fit to be corrected; got "
-                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}."
+                "classifier",
+                f"must predict on other graphs than that of fit to be corrected; got "
+                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}.",
             )
         return classifier.prediction_on(graph)
     if not hasattr(classifier, "predict_proba"):
-        raise InputError(f"classifier must have predict_proba(graph); got {type_name(classifier)}.")
+        raise InputError("classifier", f"must have predict_proba(graph); got {type_name(classifier)}.")
     return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
 
 
@@ -215,12 +216,13 @@ class Defence(Classifier):
         if self.classifier is None:
             return GCN(device=self.device)
         if self.retrain and isinstance(self.classifier, ModuleClassifier):
-            raise InputError("retrain must be False for a module, which was trained elsewhere; got True.")
+            raise InputError("retrain", "must be False for a module, which was trained elsewhere; got True.")
         if isinstance(self.classifier, Classifier):
             return self.classifier
         raise InputError(
-            f"classifier must be a classifier such as GCN(); got {show(self.classifier)}. Use "
-            "from_classifier(classifier, graph) for one that was trained elsewhere."
+            "classifier",
+            f"must be a classifier such as GCN(); got {show(self.classifier)}. Use "
+            "from_classifier(classifier, graph) for one that was trained elsewhere.",
         )
 
     def training_parameters(self) -> dict[str, Any]:
@@ -274,7 +276,9 @@ class Defence(Classifier):
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self.check_parameters(graph)
         if self.retrain:
-            raise InputError("retrain must be False for a classifier that was trained elsewhere; got True.")
+            raise InputError(
+                "retrain", "must be False for a classifier that was trained elsewhere; got True."
+            )
         if isinstance(classifier, torch.nn.Module):
             classifier = ModuleClassifier(classifier).fit(graph)
         if isinstance(classifier, Classifier):
@@ -376,7 +380,7 @@ class Defence(Classifier):
         only after another ``fit``, or with ``retrain`` set to False.
         """
         if self.check_fitted().networks is None:
-            raise InputError("classifier must be one of nodecopy's own to be saved with its defence.")
+            raise InputError("classifier", "must be one of nodecopy's own to be saved with its defence.")
         super().save(path)
 
     def get_state(self) -> dict[str, Any]:
@@ -419,7 +423,7 @@ class Defence(Classifier):
         networks = self.check_fitted().networks
         if graph is None:
             if not hasattr(self, "state_"):
-                raise InputError("graph must be given to a defence that was loaded: its file holds none.")
+                raise InputError("graph", "must be given to a defence that was loaded: its file holds none.")
             self.check_parameters(self.state_.graph)
             return self.state_, self.correction_
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
@@ -457,10 +461,13 @@ class Defence(Classifier):
         if trial is not None:
             return trial
         if hasattr(self, "trial_"):
-            raise InputError("graph must have the nodes of the one given to fit, in its order, to retrain.")
+            raise InputError(
+                "graph", "must have the nodes of the one given to fit, in its order, to retrain."
+            )
         raise InputError(
-            "retrain must be False for a defence that was not fitted here: a file holds neither the training "
-            "nodes nor their labels. Call fit, or set retrain to False."
+            "retrain",
+            "must be False for a defence that was not fitted here: a file holds neither the training "
+            "nodes nor their labels. Call fit, or set retrain to False.",
         )
 
 
@@ -496,7 +503,7 @@ def _check_parts(trials: Sequence[Trial], nodes: Any) -> list[ArrayLike]:
     """Return the nodes of each trial."""
     parts = check_sequence(nodes, "nodes", "a list of nodes for each trial")
     if len(parts) != len(check_trials(trials)):
-        raise InputError(f"nodes must hold one list per trial, {len(trials)} in all; got {len(parts)}.")
+        raise InputError("nodes", f"must hold one list per trial, {len(trials)} in all; got {len(parts)}.")
     return parts
 
 

@@ -378,7 +378,7 @@ class GCNSVD(Defence):
         """Return the GCN with the rank of the approximation."""
         base = super().build_classifier()
         if not isinstance(base, GCN):
-            raise InputError(f"classifier of GCNSVD must be a GCN; got {base!r}.")
+            raise InputError("classifier of GCNSVD", f"must be a GCN; got {base!r}.")
         return GCN(**(base.get_params(deep=False) | {"rank": self.rank}))
 
     def from_classifier(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:

@@ -340,7 +340,8 @@ def build_donor_search(
     search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=caller)
     if search.matrix.shape[0] != graph.n_nodes:
         raise InputError(
-            f"donors of {caller} must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}."
+            f"donors of {caller}",
+            f"must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}.",
         )
     return search
 

@@ -319,7 +319,7 @@ def _is_labelled(labels: Any, engine: Engine) -> Any:
     wrong = labels.filter(is_labelled & (label < UNLABELLED))
     lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
     if lowest is not None:
-        raise InputError(f"labels of SameLabelTable must be -1 (unlabelled) or larger; got {lowest}.")
+        raise InputError("labels of SameLabelTable", f"must be -1 (unlabelled) or larger; got {lowest}.")
     return is_labelled & (label != UNLABELLED)
 
 
@@ -337,12 +337,12 @@ def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
     check_ids(table, ["node", "donor"], name, engine)
     if table.node.type().is_string() != nodes.id.type().is_string():
         raise InputError(
-            f"{name} must hold ids like those of the edges, {nodes.id.type()}; got {table.node.type()}."
+            name, f"must hold ids like those of the edges, {nodes.id.type()}; got {table.node.type()}."
         )
     pairs = table.left_join(nodes.rename(match="id", i="number"), [("node", "match")]).drop("match")
     pairs = pairs.left_join(nodes.rename(match="id", j="number"), [("donor", "match")]).drop("match")
     pairs = engine.materialise(pairs)
     n_unknown = engine.row(pairs.aggregate(n=(pairs.i.isnull() | pairs.j.isnull()).sum()))["n"]
     if n_unknown:
-        raise InputError(f"{name} must name nodes of the graph; {n_unknown} rows name others.")
+        raise InputError(name, f"must name nodes of the graph; {n_unknown} rows name others.")
     return pairs.cast({"node": nodes.id.type(), "donor": nodes.id.type()})

@@ -81,7 +81,7 @@ class Engine(ABC):
         try:
             self._scratch = ScratchFolder(None if folder is None else check_path(folder, "scratch"))
         except OSError as error:
-            raise InputError(f"scratch must be a folder; {folder!r} cannot be made: {error}.") from error
+            raise InputError("scratch", f"must be a folder; {folder!r} cannot be made: {error}.") from error
         return self._scratch.path
 
     def scan(self, source: Any) -> Any:
@@ -262,7 +262,7 @@ class DuckDB(Engine):
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
             if not isinstance(memory, str) or not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
-                raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {show(memory)}.")
+                raise InputError("memory", f"must be a size such as '1GB' or '512MiB'; got {show(memory)}.")
             settings |= {"memory_limit": memory, **EARLY_RELEASE}
         if threads is not None:
             settings["threads"] = check_integer(threads, "threads", low=1)
@@ -422,11 +422,11 @@ def check_ids(table: Any, roles: Sequence[str], name: str, engine: Engine) -> No
     for role in roles:
         kind = table[role].type()
         if not (kind.is_integer() or kind.is_string()):
-            raise InputError(f"{role} of {name} must hold integers or strings; it holds {kind}.")
+            raise InputError(f"{role} of {name}", f"must hold integers or strings; it holds {kind}.")
     n_missing = engine.row(table.aggregate([table[role].isnull().sum().name(role) for role in roles]))
     for role in roles:
         if n_missing[role]:
-            raise InputError(f"{role} of {name} must not be missing; it is in {n_missing[role]} rows.")
+            raise InputError(f"{role} of {name}", f"must not be missing; it is in {n_missing[role]} rows.")
 
 
 def check_unique_ids(table: Any, name: str, engine: Engine) -> None:
@@ -434,7 +434,7 @@ def check_unique_ids(table: Any, name: str, engine: Engine) -> None:
     counts = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
     if counts["rows"] != counts["ids"]:
         rows, ids = counts["rows"], counts["ids"]
-        raise InputError(f"{name} must list every id once; got {rows} rows for {ids} ids.")
+        raise InputError(name, f"must list every id once; got {rows} rows for {ids} ids.")
 
 
 def check_weights(table: Any, name: str, engine: Engine) -> None:
@@ -442,9 +442,9 @@ def check_weights(table: Any, name: str, engine: Engine) -> None:
     if "weight" not in table.columns:
         return
     if not table.weight.type().is_numeric():
-        raise InputError(f"weight of {name} must hold numbers; it holds {table.weight.type()}.")
+        raise InputError(f"weight of {name}", f"must hold numbers; it holds {table.weight.type()}.")
     value = table.weight.cast("float64")
     is_wrong = value.isnull() | value.isnan() | value.isinf() | (value < 0)
     n_wrong = engine.row(table.aggregate(n=is_wrong.sum()))["n"]
     if n_wrong:
-        raise InputError(f"weight of {name} must be finite and not negative; {n_wrong} rows are not.")
+        raise InputError(f"weight of {name}", f"must be finite and not negative; {n_wrong} rows are not.")

@@ -85,8 +85,8 @@ class EdgeTableCopying(Configurable):
         check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
         if not hasattr(self.law, "ids"):
             raise InputError(
-                "law of EdgeTableCopying must be a law on tables, such as SameLabelTable; "
-                f"got {type_name(self.law)}."
+                "law of EdgeTableCopying",
+                f"must be a law on tables, such as SameLabelTable; got {type_name(self.law)}.",
             )
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
@@ -154,7 +154,7 @@ class EdgeTableCopying(Configurable):
         """Return the smallest type that holds all ids: joins and unions of smaller numbers are faster."""
         kinds = {table.id.type().is_string() for table in tables}
         if len(kinds) > 1:
-            raise InputError("ids must be integers in all tables or strings in all tables; got both.")
+            raise InputError("ids", "must be integers in all tables or strings in all tables; got both.")
         self._id_type = tables[0].id.type()
         if kinds == {True}:
             return self._id_type

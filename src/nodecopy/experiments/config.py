@@ -18,7 +18,6 @@ from typing import Any
 
 from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.imports import check_name, import_by_name
-from nodecopy._core.messages import Hint
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
 from nodecopy.experiments.data import separate_file_datasets
@@ -127,8 +126,8 @@ def _check_classes(value: Any, file: str) -> None:
         path = value.get("class")
         if isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
             raise InputError(
-                f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run.",
-                Hint("If you trust the file, use {}.", trust=True),
+                f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run."
+                " If you trust the file, use trust=True.",
             )
     for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
         _check_classes(part, file)
@@ -175,8 +174,9 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
     if content.get("task", base["task"]) != base["task"]:
         raise InputError(
-            f"task must be {base['task']!r}, that of the base {content['base']}; got {content['task']!r}. "
-            "Leave it out, or choose another base."
+            "task",
+            f"must be {base['task']!r}, that of the base {content['base']}; got {content['task']!r}. "
+            "Leave it out, or choose another base.",
         )
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
@@ -237,7 +237,7 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
         where = f"[methods.{read_name(name, 'name of a method')}]"
         for key in task.unused_keys:
             if key in read_mapping(content, where):
-                raise InputError(f"{key} of {where} must be left out: this task has no use for it.")
+                raise InputError(f"{key} of {where}", "must be left out: this task has no use for it.")
         method = read_section(Method, content, where, name=name)
         for key in ("datasets", "on"):
             for dataset in getattr(method, key):
@@ -298,7 +298,7 @@ def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
     for key in conditions:
         allowed = list(dict.fromkeys(str(dict(column.conditions)[key]) for column in task.columns))
         if str(content[key]) not in allowed:
-            raise InputError(f"{key} of {where} must be one of {', '.join(allowed)}; got {content[key]}.")
+            raise InputError(f"{key} of {where}", f"must be one of {', '.join(allowed)}; got {content[key]}.")
         columns = tuple(column for column in columns if dict(column.conditions)[key] == content[key])
     return Timing(
         check_name(content["over"], methods, f"over of {where}"),

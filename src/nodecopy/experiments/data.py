@@ -136,7 +136,7 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     check_keys(section, where, ("name", *keys, *options), ("name", *REQUIRED[kind]))
     name = read_name(section["name"], f"name of {where}")
     if name in datasets.names():
-        raise InputError(f"name of {where} must not be that of a dataset of the package; got {name!r}.")
+        raise InputError(f"name of {where}", f"must not be that of a dataset of the package; got {name!r}.")
     files = tuple(
         (key, _find_file(section[key], folder, f"{key} of {name}")) for key in keys if key in section
     )

@@ -30,7 +30,6 @@ from numpy.random import SeedSequence
 import nodecopy
 from nodecopy._core.checks import check_integer
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import Hint
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.config import set_same_bits
@@ -290,8 +289,8 @@ def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
     if list_forms(records) - {cell.task.digest_data(cell)}:
         raise InputError(
             f"the dataset {cell.dataset} must be that of the trials in {store.folder}; it has other nodes, "
-            "edges, labels or features, or the same in another order.",
-            Hint("Use {} to compute all of them again, or another store.", fresh=True),
+            "edges, labels or features, or the same in another order."
+            " Use fresh=True to compute all of them again, or another store.",
         )
 
 
@@ -305,7 +304,9 @@ def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAl
     try:
         client = distributed.Client(scheduler)
     except (OSError, ValueError) as error:
-        raise InputError(f"scheduler must be the address of a Dask scheduler; got {scheduler!r}.") from error
+        raise InputError(
+            "scheduler", f"must be the address of a Dask scheduler; got {scheduler!r}."
+        ) from error
     with client:
 
         def count_threads() -> int:

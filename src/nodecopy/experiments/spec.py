@@ -73,7 +73,9 @@ def instantiate(
             import_optional(missing, where)
         raise
     except TypeError as error:
-        raise InputError(f"settings of {where} must be keywords of {path}; got {parts} ({error}).") from error
+        raise InputError(
+            f"settings of {where}", f"must be keywords of {path}; got {parts} ({error})."
+        ) from error
     if hasattr(instance, "device") and "device" not in settings:
         instance.device = device
     return instance
@@ -91,9 +93,9 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
         if isinstance(value, Mapping):
             inner = f"{name} in {where}"
             if not isinstance(value.get("class"), str):
-                raise InputError(f"{inner} must have a class; got {dict(value)}.")
+                raise InputError(inner, f"must have a class; got {dict(value)}.")
             if "use" in value and not uses:
-                raise InputError(f"{inner} must have no use; got {value['use']!r}.")
+                raise InputError(inner, f"must have no use; got {value['use']!r}.")
             if "use" in value:
                 check_name(value["use"], uses, f"use of {inner}")
             others = {key: entry for key, entry in value.items() if key not in ("class", "use")}
@@ -108,7 +110,7 @@ def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -
     cls = _import_available(path, where)
     missing = [name for name in methods if cls and not callable(getattr(cls, name, None))]
     if missing:
-        raise InputError(f"class of {where} must be {family}; got {path}, which has no {missing[0]}().")
+        raise InputError(f"class of {where}", f"must be {family}; got {path}, which has no {missing[0]}().")
 
 
 def _import_available(path: str, where: str) -> Any:
@@ -414,7 +416,7 @@ class Experiment:
         for name, wanted in filters.items():
             if name not in self.task.filters or not getattr(self.task, name):
                 given = ", ".join(map(str, wanted))
-                raise InputError(f"{name} must be left out: {self.name} has none; got {given}.")
+                raise InputError(name, f"must be left out: {self.name} has none; got {given}.")
             changes[name] = select_by_name(getattr(self.task, name), wanted, f"{name} of {self.name}")
         if trials is not None:
             changes["trials"] = check_integer(trials, "trials", low=1)
@@ -426,7 +428,7 @@ class Experiment:
             narrowed = replace(self, task=task, methods=rows)
             if not any(cell.method in names for cell in narrowed.cells(0)):
                 reasons = "; ".join(self._explain_no_cells(name, task) for name in names)
-                raise InputError(f"methods must run with what else was chosen: {reasons}.")
+                raise InputError("methods", f"must run with what else was chosen: {reasons}.")
         return replace(self, task=task, methods=rows)
 
     def _explain_no_cells(self, method: str, task: Task) -> str:

@@ -132,7 +132,7 @@ class NodeEmbeddings:
         if self.feature_counts is None:
             features = self.graph.features
             state = "this one has none" if features is None else "in this one no two nodes share any"
-            raise InputError(f"graph must have features to find similar nodes by them; {state}.")
+            raise InputError("graph", f"must have features to find similar nodes by them; {state}.")
         return weigh_by_rarity(scale_features(self.graph, purpose=PURPOSE))
 
     @cached_property

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from nodecopy._core.arrays import FloatArray, IntArray, unit_rows
 from nodecopy._core.checks import as_array, check_choice, check_integer
 from nodecopy._core.files import TableLike, reading
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch, as_float_matrix
 from nodecopy.features.scaling import FeatureScaling
@@ -299,7 +299,7 @@ def read_feature_graph(
     Graph(4 nodes, 2 undirected edges, binary, 1 features)
     """
     if features is None:
-        raise InputError("features must be a file or a table; got None.")
+        raise InputError("features", "must be a file or a table; got None.")
     check_integer(n_neighbours, "n_neighbours", low=1)
     labels = features if labels is None and label else labels
     *tables, rows = read_node_tables(labels, features, encoder=encoder, header=header, id=id, label=label)
@@ -315,7 +315,7 @@ def read_feature_graph(
     log_decision(
         f"{describe(features)}: there are no edges, so each node is connected to its {n_neighbours} "
         "nearest neighbours by features.",
-        Hint("{} changes their number.", n_neighbours=int),
+        "n_neighbours",
     )
     graph = graph.with_feature_encoder(rows.encoder)
     for table in tables:

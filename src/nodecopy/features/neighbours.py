@@ -63,7 +63,7 @@ class NeighbourSearch:
         parts = [matrix] if queries is None else [matrix, as_float_matrix(queries, f"queries of {owner}")]
         shape = matrix.shape if queries_are_nodes else (parts[-1].shape[0], matrix.shape[1])
         if parts[-1].shape != shape:
-            raise InputError(f"queries of {owner} must have shape {shape}; got {parts[-1].shape}.")
+            raise InputError(f"queries of {owner}", f"must have shape {shape}; got {parts[-1].shape}.")
         self.owner, self.queries_are_nodes = owner, queries_are_nodes
         values = [_values(part) for part in parts]
         largest = max(float(np.abs(part).max(initial=0.0)) for part in values)
@@ -164,8 +164,8 @@ def as_float_matrix(values: Any, name: str) -> Any:
     matrix = as_matrix(values, name)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise InputError(
-            f"{name} must be a matrix of numbers, one row per node; "
-            f"got shape {matrix.shape} of {matrix.dtype}."
+            name,
+            f"must be a matrix of numbers, one row per node; got shape {matrix.shape} of {matrix.dtype}.",
         )
     matrix = matrix.astype(np.float64)
     check_finite(_values(matrix), name)

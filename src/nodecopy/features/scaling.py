@@ -84,7 +84,7 @@ class FeatureScaling:
                 check_finite(numbers, name)
                 object.__setattr__(self, name, numbers)
         if (self.kind == "standardise") > (self.deviations is not None):
-            raise InputError("deviations of FeatureScaling must be given to standardise; got None.")
+            raise InputError("deviations of FeatureScaling", "must be given to standardise; got None.")
 
     @classmethod
     def fit(
@@ -153,7 +153,7 @@ class FeatureScaling:
         for numbers in (self.means, self.deviations):
             if numbers is not None and len(numbers) != features.shape[1]:
                 raise InputError(
-                    f"features must have {len(numbers)} columns, as in fit; got {features.shape[1]}."
+                    "features", f"must have {len(numbers)} columns, as in fit; got {features.shape[1]}."
                 )
         if self.kind == "standardise":
             with np.errstate(over="ignore"):
@@ -165,8 +165,8 @@ class FeatureScaling:
             total = np.asarray(abs(matrix).sum(axis=1), np.float32)
         if not np.isfinite(total).all():
             raise InputError(
-                "sums of features in single precision must hold finite numbers; got inf.",
-                Hint("Use {}, which divides by the deviation of each column.", features="standardise"),
+                "sums of features in single precision must hold finite numbers; got inf."
+                " Use features='standardise', which divides by the deviation of each column.",
             )
         if self.kind == "binary":
             matrix.data = (matrix.data != 0).astype(np.float32)
@@ -221,7 +221,7 @@ class WeightScaling:
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind of WeightScaling", WEIGHT_SCALINGS)
         if not check_real(self.unit, "unit of WeightScaling", low=0.0):
-            raise InputError(f"unit of WeightScaling must be above zero; got {show(self.unit)}.")
+            raise InputError("unit of WeightScaling", f"must be above zero; got {show(self.unit)}.")
 
     @classmethod
     def fit(cls, adjacency: sparse.csr_array, kind: str = "auto") -> WeightScaling:
@@ -244,8 +244,8 @@ class WeightScaling:
                 total = adjacency.data.sum(dtype=np.float64)
             if not total < np.finfo(np.float32).max:
                 raise InputError(
-                    "sums of edge weights in single precision must hold finite numbers; got inf.",
-                    Hint("Use {}, which takes logarithms.", weights="log"),
+                    "sums of edge weights in single precision must hold finite numbers; got inf."
+                    " Use weights='log', which takes logarithms.",
                 )
             return adjacency
         weights = np.ones(adjacency.nnz)
@@ -259,7 +259,9 @@ class WeightScaling:
 def _check_matrix(features: Any) -> Any:
     matrix = as_matrix(features, "features")
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise InputError(f"features must be a matrix of numbers; got {matrix.dtype} of shape {matrix.shape}.")
+        raise InputError(
+            "features", f"must be a matrix of numbers; got {matrix.dtype} of shape {matrix.shape}."
+        )
     return matrix if sparse.issparse(matrix) else native(matrix)
 
 
@@ -345,13 +347,13 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
         log_decision(
             "weights: log(1 + weight / smallest weight), since they are heavy-tailed: their standard "
             f"deviation is {ratio:.1f} times their mean.",
-            Hint(weights=("raw", "binary")),
+            "weights",
         )
         return "log"
     log_decision(
         f"weights: as they are, since their standard deviation is {ratio:.1f} times their mean, at most "
         f"{MAX_DEVIATION:g}.",
-        Hint(weights=("log", "binary")),
+        "weights",
     )
     return "raw"
 

@@ -283,7 +283,9 @@ class GraphAutoencoder(GraphModel[Graph]):
         adjacency = binary_adjacency(graph.undirected())
         if not adjacency.nnz:
             name = type(self).__name__
-            raise InputError(f"graph of {name} must have an edge between two different nodes; got {graph!r}.")
+            raise InputError(
+                f"graph of {name}", f"must have an edge between two different nodes; got {graph!r}."
+            )
         matrix: Any = add_identity_features(graph).features
         features = SparseStack([sparse.csr_array(matrix)], device)
         weights_seed = child(seed, AutoencoderSeeds.WEIGHTS)
@@ -392,7 +394,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         name = type(self).__name__
         check_choice(sampler, f"sampler of {name}", SAMPLERS)
         if not isinstance(balanced, bool):
-            raise InputError(f"balanced of {name} must be True or False; got {show(balanced)}.")
+            raise InputError(f"balanced of {name}", f"must be True or False; got {show(balanced)}.")
 
     def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
         if not bool(decoded.isfinite().all()):

@@ -87,7 +87,7 @@ def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float6
     """Return a matrix of a file, of finite numbers with one row per node, in one type."""
     array = check_numbers(values, name).astype(dtype, copy=False)
     if array.ndim != 2 or len(array) != n_nodes:
-        raise InputError(f"{name} must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
+        raise InputError(name, f"must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
     check_finite(array, name)
     return array
 

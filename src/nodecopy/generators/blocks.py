@@ -344,12 +344,12 @@ class MMSBM(EdgeListModel):
         for name in ("memberships_", "sampling_memberships_"):
             pi = check_node_rows(getattr(self, name), name, graph.n_nodes)
             if (pi < 0).any() or not np.allclose(pi.sum(axis=1), 1):
-                raise InputError(f"{name} must hold probabilities that add up to one for every node.")
+                raise InputError(name, "must hold probabilities that add up to one for every node.")
             setattr(self, name, pi)
         beta = check_vector(check_numbers(self.strengths_, "strengths_"), "strengths_", length=pi.shape[1])
         if not ((beta >= 0) & (beta <= MAX_PROBABILITY)).all():
             limits = f"{beta.min():.3g} to {beta.max():.3g}"
-            raise InputError(f"strengths_ must lie between 0 and {MAX_PROBABILITY}; got {limits}.")
+            raise InputError("strengths_", f"must lie between 0 and {MAX_PROBABILITY}; got {limits}.")
         self.strengths_ = beta.astype(np.float64, copy=False)
         self.delta_ = check_real(self.delta_, "delta_", low=0.0, high=MAX_PROBABILITY)
 
@@ -391,13 +391,14 @@ class MMSBM(EdgeListModel):
         memberships: Any = as_array(self.memberships, "memberships of MMSBM")
         if memberships.ndim != 2 or memberships.dtype.kind not in "biuf" or len(memberships) != graph.n_nodes:
             raise InputError(
-                f"memberships of MMSBM must be numbers, one row for each of {graph.n_nodes} nodes; "
-                f"got {memberships.dtype} of shape {memberships.shape}."
+                "memberships of MMSBM",
+                f"must be numbers, one row for each of {graph.n_nodes} nodes; "
+                f"got {memberships.dtype} of shape {memberships.shape}.",
             )
         memberships = memberships.astype(np.float64)
         check_finite(memberships, "memberships of MMSBM")
         if (memberships < 0).any() or not (memberships > 0).any(axis=1).all():
-            raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
+            raise InputError("memberships of MMSBM", "must not be negative, nor all zero in any row.")
         pi = memberships / memberships.max(axis=1, keepdims=True)  # otherwise the sum might overflow
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 

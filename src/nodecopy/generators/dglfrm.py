@@ -125,11 +125,13 @@ class DGLFRMB(GraphAutoencoder):
     def _check(self) -> torch.device:
         name, widths = type(self).__name__, self.decoder_widths
         if not isinstance(widths, tuple) or len(widths) != 2:
-            raise InputError(f"decoder_widths of {name} must be a tuple of two integers; got {show(widths)}.")
+            raise InputError(
+                f"decoder_widths of {name}", f"must be a tuple of two integers; got {show(widths)}."
+            )
         for width in widths:
             check_integer(width, f"decoder_widths of {name}", low=1)
         if check_real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:
-            raise InputError(f"alpha of {name} must be above 0; got {self.alpha!r}.")
+            raise InputError(f"alpha of {name}", f"must be above 0; got {self.alpha!r}.")
         check_real(self.dropout, f"dropout of {name}", low=0.0, high=MAX_DROPOUT)
         return super()._check()
 

@@ -171,7 +171,7 @@ def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Ca
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
     if not n_edges:
-        raise InputError("graph must have edges, by which scores are calibrated; got none.")
+        raise InputError("graph", "must have edges, by which scores are calibrated; got none.")
     if n_edges == n_pairs:
         return 0.0, math.inf
     weights = n_pairs / (2 * n_edges), n_pairs / (2 * (n_pairs - n_edges))
@@ -345,17 +345,20 @@ class EdgeScoreModel(GraphModel[Graph]):
     def check_finite(self, numbers: Iterable[Tensor]) -> None:
         if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
             raise InputError(
-                f"settings of {type(self).__name__} must not be so large that training overflows; "
-                f"got a learning_rate of {self.learning_rate:g}."
+                f"settings of {type(self).__name__}",
+                f"must not be so large that training overflows; "
+                f"got a learning_rate of {self.learning_rate:g}.",
             )
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
         """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
         name = type(self).__name__
         if graph.directed:
-            raise InputError(f"graph of {name} must be undirected, see graph.undirected(); got {graph!r}.")
+            raise InputError(
+                f"graph of {name}", f"must be undirected, see graph.undirected(); got {graph!r}."
+            )
         if not graph.n_edges:
-            raise InputError(f"graph of {name} must have an edge; got {graph!r}.")
+            raise InputError(f"graph of {name}", f"must have an edge; got {graph!r}.")
         nodes = np.flatnonzero(graph.degrees)
         return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 

@@ -133,8 +133,9 @@ def bootstrap(
     check_choice(target, "target of bootstrap", ["edges", "nodes"])
     if simultaneous and method != "basic":
         raise InputError(
-            f"method must be left out if intervals are simultaneous; got {show(method)}. Their width is a "
-            "quantile of the largest deviation over nodes."
+            "method",
+            f"must be left out if intervals are simultaneous; got {show(method)}. Their width is a "
+            "quantile of the largest deviation over nodes.",
         )
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
     observed_values = measure(observed)
@@ -190,9 +191,10 @@ def _check_has_no_nodes(values: Values, keys: Mapping[str, Any], n_nodes: int) -
     for name, value in values.items():
         if name in keys or np.shape(value) == (n_nodes,):
             raise InputError(
-                f"statistic must not have a value per node or edge where nodes are drawn again, as {name} "
+                "statistic",
+                f"must not have a value per node or edge where nodes are drawn again, as {name} "
                 "has: the nodes of a sample are others. Draw edges only, or choose a number such as the "
-                "largest value."
+                "largest value.",
             )
 
 

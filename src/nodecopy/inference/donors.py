@@ -60,7 +60,7 @@ class DegreeClasses(Configurable):
 
     def fit(self, data: Any) -> DonorLists:
         if not isinstance(data, Graph):
-            raise InputError(f"graph of DegreeClasses must be a graph; got {show(data)}.")
+            raise InputError("graph of DegreeClasses", f"must be a graph; got {show(data)}.")
         tolerance = check_real(self.tolerance, "tolerance of DegreeClasses", low=0.0)
         communities = self.find_communities(data)
         degrees, variances = data.degrees.astype(np.float64), _chance_variances(data, communities)
@@ -83,12 +83,12 @@ class DegreeClasses(Configurable):
         if isinstance(values, str):
             if values != "labels" or graph.labels is None:
                 raise InputError(
-                    f"{name} must be integers, 'labels' of a graph that has them, or None; got {values!r}."
+                    name, f"must be integers, 'labels' of a graph that has them, or None; got {values!r}."
                 )
             values = graph.labels
         codes = check_vector(values, name, length=graph.n_nodes)
         if codes.dtype.kind not in "biu":
-            raise InputError(f"{name} must be integers; got {codes.dtype}.")
+            raise InputError(name, f"must be integers; got {codes.dtype}.")
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
     def restrict(self, nodes: slice, n_nodes: int) -> DegreeClasses:
@@ -162,7 +162,8 @@ class DirectedCopying(GraphModel[Graph]):
         graph = convert_graph(graph, "graph of DirectedCopying")
         if not graph.directed:
             raise InputError(
-                f"graph of DirectedCopying must be directed; got {graph!r}. Use NodeCopying(DegreeClasses())."
+                "graph of DirectedCopying",
+                f"must be directed; got {graph!r}. Use NodeCopying(DegreeClasses()).",
             )
         law = DegreeClasses(self.communities, self.tolerance)
         codes = law.find_communities(graph)
@@ -175,7 +176,7 @@ class DirectedCopying(GraphModel[Graph]):
         check_type(self.graph_, Graph, "graph_", "a Graph")
         check_type(self.model_, NodeCopying, "model_", "node copying")
         if self.model_.check_fitted() != _bipartite_cover(self.graph_):
-            raise InputError("model_ must be fitted to the sources and targets of graph_.")
+            raise InputError("model_", "must be fitted to the sources and targets of graph_.")
 
     def draw(self, seed: SeedSequence) -> Graph:
         rows, n_nodes = self.model_.draw(seed).rows, self.graph_.n_nodes

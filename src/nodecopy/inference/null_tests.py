@@ -191,12 +191,13 @@ def test(
     for name, value in values.items():
         if np.ndim(value):
             raise InputError(
-                f"statistic must be a number to be tested; {name} has {np.size(value)} values. Give a "
-                "function that returns one of them, such as their maximum."
+                "statistic",
+                f"must be a number to be tested; {name} has {np.size(value)} values. Give a "
+                "function that returns one of them, such as their maximum.",
             )
         if not np.isfinite(value):
             raise InputError(
-                f"statistic must be finite to be tested; {name} of the graph is {value!r}. Test others."
+                "statistic", f"must be finite to be tested; {name} of the graph is {value!r}. Test others."
             )
     sampling = start_sampling(
         observed,
@@ -221,7 +222,7 @@ def test(
         for name, value in sample.items():
             if np.ndim(value):
                 raise InputError(
-                    f"statistic must be a number to be tested; {name} has {np.size(value)} in a sample."
+                    "statistic", f"must be a number to be tested; {name} has {np.size(value)} in a sample."
                 )
             rows[name].append(float(value))
             counts[name].add(float(value))

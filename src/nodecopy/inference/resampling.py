@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.checks import show
 from nodecopy._core.files import PathLike
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy._core.parallel import track
 from nodecopy._core.random import Rng, child
 from nodecopy.copying import NodeCopying
@@ -79,7 +79,7 @@ def estimate_blocks(graph: Graph) -> Graph:
     n_blocks = len(np.unique(communities))
     log_decision(
         f"blocks: {n_blocks} {'community' if n_blocks == 1 else 'communities'}, estimated from the graph.",
-        Hint("{} names them.", labels=...),
+        "labels",
     )
     return graph.replace(labels=communities)
 
@@ -200,9 +200,10 @@ def collect_values(
         for name, rows in values.items():
             if np.shape(sample[name]) != shapes[name]:
                 raise InputError(
-                    f"statistic must return as many numbers for every sample; {name} did not. Statistics of "
+                    "statistic",
+                    f"must return as many numbers for every sample; {name} did not. Statistics of "
                     "nodes need target='edges', with a model whose samples have the observed nodes; "
-                    "statistics of edges need a mapping from pairs of nodes to values."
+                    "statistics of edges need a mapping from pairs of nodes to values.",
                 )
             rows[number] = sample[name]
     return values

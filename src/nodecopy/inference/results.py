@@ -215,11 +215,12 @@ class BootstrapResult:
             name = names[0]
         if name in names and self._is_of_edges(name):
             raise InputError(
-                f"name must be a statistic of nodes; {name} is of edges, which have no rank in samples "
-                "without them."
+                "name",
+                f"must be a statistic of nodes; {name} is of edges, which have no rank in samples "
+                "without them.",
             )
         if name not in names or self.target != "edges":
-            raise InputError(f"name must be a statistic of given nodes, one of {names}; got {name!r}.")
+            raise InputError("name", f"must be a statistic of given nodes, one of {names}; got {name!r}.")
         return np.asarray(self.values[name] - self[name].bias)
 
     def annotate(self, network: Any) -> Any:

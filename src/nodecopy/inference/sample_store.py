@@ -47,7 +47,7 @@ class SampleStore:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InputError(
-                    f"store must be a folder that can be created; got {str(folder)!r}."
+                    "store", f"must be a folder that can be created; got {str(folder)!r}."
                 ) from error
             with atomic_write(self.folder / SETTINGS) as temporary:
                 temporary.write_text(json.dumps(self.settings, indent=1))
@@ -58,8 +58,9 @@ class SampleStore:
         changed = [name for name, value in self.settings.items() if stored and stored.get(name) != value]
         if changed:
             raise InputError(
-                f"store must be a new folder or one of the same run; the {changed[0]} of {self.folder} is "
-                f"{stored.get(changed[0])!r} instead of {self.settings[changed[0]]!r}. Choose another folder."
+                "store",
+                f"must be a new folder or one of the same run; the {changed[0]} of {self.folder} is "
+                f"{stored.get(changed[0])!r} instead of {self.settings[changed[0]]!r}. Choose another folder.",
             )
         return bool(stored)
 
@@ -70,8 +71,9 @@ class SampleStore:
         try:
             if is_locked:
                 raise InputError(
-                    f"store must be a folder that no other run uses; one uses {self.folder}. Wait for its "
-                    "end, or choose another folder."
+                    "store",
+                    f"must be a folder that no other run uses; one uses {self.folder}. Wait for its "
+                    "end, or choose another folder.",
                 )
             self._check_settings()  # another process may have written them since
             yield
@@ -87,7 +89,7 @@ class SampleStore:
                     row = np.asarray(sample[name], NUMBER)
                     if row.shape != shape:
                         raise InputError(
-                            f"statistic must return as many numbers for every sample; {name} did not."
+                            "statistic", f"must return as many numbers for every sample; {name} did not."
                         )
                     file.write(row.tobytes() + _checksum(row.tobytes()))
                     file.flush()
@@ -146,7 +148,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     path = folder / SETTINGS
     if not path.is_file():
         if folder.exists() and (not folder.is_dir() or not all(map(is_temporary, folder.iterdir()))):
-            raise InputError(f"store must be a new folder or one of an earlier run; got {str(folder)!r}.")
+            raise InputError("store", f"must be a new folder or one of an earlier run; got {str(folder)!r}.")
         return {}
     try:
         settings = json.loads(path.read_text())

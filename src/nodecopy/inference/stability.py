@@ -129,8 +129,8 @@ def community_stability(
     find: Any = spectral_communities if communities is None else communities
     if not callable(find):
         raise InputError(
-            "communities must be a function that returns the community of each node; "
-            f"got {show(communities)}."
+            "communities",
+            f"must be a function that returns the community of each node; got {show(communities)}.",
         )
     library = "nodecopy" if communities is None else library
 
@@ -142,7 +142,7 @@ def community_stability(
     (name, codes), *_ = values.items()
     if np.shape(codes) != (observed.n_nodes,):
         raise InputError(
-            f"communities must return one per node, {observed.n_nodes} in all; got {show(codes)}."
+            "communities", f"must return one per node, {observed.n_nodes} in all; got {show(codes)}."
         )
     sampling = start_sampling(
         observed,
@@ -182,7 +182,7 @@ def _memberships(partition: Any, network: Any) -> Floats:
     """Return codes from an array of labels, sets of nodes, or a clustering of igraph."""
     partition = getattr(partition, "membership", partition)
     if not isinstance(partition, Iterable):
-        raise InputError(f"communities must return one per node; got {show(partition)}.")
+        raise InputError("communities", f"must return one per node; got {show(partition)}.")
     groups = list(partition)
     if groups and isinstance(groups[0], (set, frozenset)):
         community_of = {node: number for number, group in enumerate(groups) for node in group}

@@ -218,7 +218,7 @@ class KeyedFunction:
             raise
         self._is_computed = True
         if value is None:
-            raise InputError(f"{self.name} must return a number, or one per node or edge; it returned none.")
+            raise InputError(self.name, "must return a number, or one per node or edge; it returned none.")
         if isinstance(value, Mapping):
             self.keys = list(value) if self.keys is None else self.keys
             value = [value.get(key, _reverse_value(value, key)) for key in self.keys]
@@ -226,15 +226,16 @@ class KeyedFunction:
             array = np.asarray(value, np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"{self.name} must return a number, or one per node or edge; got {value!r:.200}."
+                self.name, f"must return a number, or one per node or edge; got {value!r:.200}."
             ) from error
         if array.ndim > 1:
             raise InputError(
-                f"{self.name} must return a number, or one per node or edge; got an array of shape "
-                f"{array.shape}. Choose one of its columns."
+                self.name,
+                f"must return a number, or one per node or edge; got an array of shape "
+                f"{array.shape}. Choose one of its columns.",
             )
         if not array.size:
-            raise InputError(f"{self.name} must return at least one number; it returned none.")
+            raise InputError(self.name, "must return at least one number; it returned none.")
         array = np.where(np.isfinite(array), array, np.nan)  # infinite is undefined
         return array if array.ndim else float(array)
 
@@ -260,13 +261,13 @@ def prepare_measure(
     """
     own = convert_graph(graph, "graph")
     if not own.n_nodes:
-        raise InputError("graph must have nodes; got none.")
+        raise InputError("graph", "must have nodes; got none.")
     convert = CONVERT[check_choice(library or find_library(graph), "library", CONVERT)]
     is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
     allowed = "a name, a function, or several of them"
     chosen = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
     if not chosen:
-        raise InputError("statistic must be a name, a function, or several of them; got none.")
+        raise InputError("statistic", "must be a name, a function, or several of them; got none.")
     names: list[str] = []
     functions: list[KeyedFunction] = []
     for part in chosen:
@@ -275,10 +276,12 @@ def prepare_measure(
         elif callable(part):
             functions.append(KeyedFunction(_name_function(part, len(functions)), part))
         else:
-            raise InputError(f"statistic must be a name, a function, or several of them; got {show(part)}.")
+            raise InputError(
+                "statistic", f"must be a name, a function, or several of them; got {show(part)}."
+            )
     every = [*names, *(function.name for function in functions)]
     if twice := [name for name in every if every.count(name) > 1]:
-        raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")
+        raise InputError("statistic", f"must name each statistic once; got {twice[0]!r} more than once.")
     warn_about_missing_labels(own, names)
     modularity = _modularity_of(own, fixed_nodes, fixed_number) if "modularity" in names else None
     is_estimated = modularity is not None and own.labels is None

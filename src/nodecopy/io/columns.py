@@ -207,7 +207,7 @@ def _decide(file: str, first: list[str], is_header: bool | None, reason: str) ->
     """Log whether the first row is a header; ``None`` is a guess, about which a warning is issued."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
     issue = warn_about_data if is_header is None else log_decision
-    issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", Hint(header=not is_header))
+    issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
     return bool(is_header)
 
 
@@ -414,8 +414,9 @@ def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
         warn_about_data(
             f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
             "id are one node.",
-            Hint("Read it as interactions with {}.", read_interactions=...),
-            Hint("Name its columns with {source} and {target} if all are nodes.", source=str, target=str),
+            "read_interactions",
+            "source",
+            "target",
         )
         return
     roles = list(KINDS[kind])[:N_KEYS]
@@ -490,7 +491,7 @@ def match_columns(
     for number, role in enumerate(required):
         if role not in positions and (keys[number] >= n_columns or keys[number] in positions.values()):
             hints = (Hint("Name it with {}.", **{role: str}),) if column_names else ()
-            raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.", *hints)
+            raise InputError(owner, f"must have a column for {role}; it has {', '.join(names)}.", *hints)
         positions.setdefault(role, keys[number])
     last = max(positions[role] for role in required)
     for position, role in enumerate(list(roles)[n_required:], last + 1):
@@ -686,7 +687,9 @@ def check_notation(columns: Sequence[Column]) -> None:
     """Raise an error if an id has decimals (1.0), or leading zeros in another column, and elsewhere not."""
     texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
     if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
-        raise InputError(f"ids must be written the same way; got {twin[:-2]!r} and {twin!r}. Write integers.")
+        raise InputError(
+            "ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}. Write integers."
+        )
     numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
     if 0 < len(numbers) < len(columns):
         values = set().union(*(column.tolist() for column in numbers))
@@ -694,8 +697,9 @@ def check_notation(columns: Sequence[Column]) -> None:
         for text in coded:
             if text.isdecimal() and str(int(text)) != text and int(text) in values:
                 raise InputError(
-                    f"ids must be written the same way; got {int(text)} in one column and {text!r} in "
-                    "another. Read both as text (in pandas with dtype=str)."
+                    "ids",
+                    f"must be written the same way; got {int(text)} in one column and {text!r} in "
+                    "another. Read both as text (in pandas with dtype=str).",
                 )
 
 

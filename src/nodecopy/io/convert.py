@@ -73,7 +73,7 @@ def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gra
             rows = _read_frame(values, role, graph.node_ids.tolist(), n_rows=graph.n_nodes * is_numbered)
         return rows.attach(graph)
     except InputError as error:
-        raise InputError(f"{role}: {error.message}", *error.hints) from error
+        raise InputError(f"{role}: {error}") from error
 
 
 def _read_frame(values: Any, role: str, nodes: list[Any], *, n_rows: int) -> NodeRows:
@@ -147,7 +147,7 @@ def stack_features(attributes: Sequence[Any]) -> NDArray[np.float64]:
     try:
         parts = list(map(_as_floats, attributes))
     except (TypeError, ValueError):
-        raise InputError("features must name attributes with numbers for every node.") from None
+        raise InputError("features", "must name attributes with numbers for every node.") from None
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
@@ -299,9 +299,10 @@ def convert_interactions(
         interactions = read_interactions(data)
     else:
         raise InputError(
-            f"{name} must be Interactions, a data frame, a pandas Series by user and item or a SciPy sparse "
+            name,
+            f"must be Interactions, a data frame, a pandas Series by user and item or a SciPy sparse "
             f"matrix; got {type_name(data)}. read_interactions reads a file, Interactions takes a dense "
-            f"matrix, and Interactions.from_table takes columns."
+            f"matrix, and Interactions.from_table takes columns.",
         )
     if like is not None and not _is_sparse(data):
         users, items, ratings = interactions.table()
@@ -422,12 +423,13 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)
     else:
         raise InputError(
-            f"{name} must be a Graph, or a graph of NetworkX, igraph or PyTorch Geometric, a SciPy sparse "
-            f"matrix or a data frame of edges; got {type_name(data)}."
+            name,
+            f"must be a Graph, or a graph of NetworkX, igraph or PyTorch Geometric, a SciPy sparse "
+            f"matrix or a data frame of edges; got {type_name(data)}.",
         )
     if weight is not None and weight not in converted.edge_names:
         names = ", ".join(converted.edge_names) or "none"
-        raise InputError(f"weight must name an edge attribute; got {weight!r}, where there are {names}.")
+        raise InputError("weight", f"must name an edge attribute; got {weight!r}, where there are {names}.")
     return converted
 
 

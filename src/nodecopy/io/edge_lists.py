@@ -71,8 +71,7 @@ def build_graph(
         row = _find_repeated(first, second, n, directed=not n_reversed)
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
         raise InputError(
-            f"{row_name(row)} repeats the edge from {edge}.",
-            Hint("Merge them with {}.", duplicates=("max", "sum")),
+            f"{row_name(row)} repeats the edge from {edge}. Merge them with duplicates='max' or 'sum'.",
         )
     if duplicates == "sum" and n_reversed:
         graph = Graph(matrix + matrix.T, None, None, node_ids)

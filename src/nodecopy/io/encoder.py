@@ -99,7 +99,7 @@ class FeatureEncoder(Saveable):
         for name in ignored:
             if not isinstance(name, str) or name not in table:
                 raise InputError(
-                    f"ignore_columns must name columns; got {name!r}, not in {', '.join(map(str, table))}."
+                    "ignore_columns", f"must name columns; got {name!r}, not in {', '.join(map(str, table))}."
                 )
         parsed = {
             name: _parse(name, column, row_name or _row_name)
@@ -167,10 +167,10 @@ class FeatureEncoder(Saveable):
             for value in check_sequence(values, f"the categories of {name}", "texts"):
                 check_text(value, f"a category of {name}")
         if not set(check_sequence(self.incomplete_, "incomplete_", "names of columns")) <= medians.keys():
-            raise InputError(f"incomplete_ must name columns of numbers; got {show(self.incomplete_)}.")
+            raise InputError("incomplete_", f"must name columns of numbers; got {show(self.incomplete_)}.")
         if self.feature_names_ != self._name_features():
             raise InputError(
-                f"feature_names_ must name medians, marks and categories; got {show(self.feature_names_)}."
+                "feature_names_", f"must name medians, marks and categories; got {show(self.feature_names_)}."
             )
 
     def _name_features(self) -> list[str]:
@@ -284,7 +284,7 @@ def _columns_by_name(columns: Any) -> dict[str, Column]:
     """Return the columns of a dictionary or of a pandas data frame."""
     if not isinstance(columns, Mapping) and not is_frame(columns):
         raise InputError(
-            f"columns must be a dictionary of columns or a pandas data frame; got {type_name(columns)}."
+            "columns", f"must be a dictionary of columns or a pandas data frame; got {type_name(columns)}."
         )
     return dict(columns.items())
 

@@ -219,7 +219,7 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
     True
     """
     if not isinstance(graph, Graph):
-        raise InputError(f"graph must be a Graph; got {type_name(graph)}.")
+        raise InputError("graph", f"must be a Graph; got {type_name(graph)}.")
     suffix = format_of(path, FORMATS)
     if suffix == ".npz":
         npz.write_graph(graph, path)
@@ -258,8 +258,8 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError(
-            "the comment says that the graph is bipartite (bip), so the same number means two nodes.",
-            Hint("Read it as interactions with {}.", read_interactions=...),
+            "the comment says that the graph is bipartite (bip), so the same number means two nodes."
+            " Read it as interactions with read_interactions.",
         )
     for column in table.columns[2:]:
         if len(column) and re.match(r"\{.", str(column[0])) and column[0] != "{}":
@@ -273,7 +273,7 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     if directed is None and is_directed:
         log_decision(
             f"{file}: edges are read as undirected, although the file calls them directed.",
-            Hint(directed=True),
+            "directed",
         )
 
 

@@ -127,12 +127,10 @@ def read_interactions(
         if suffix == ".txt" and (lists if lists is not None else holds_item_lists(file)):
             if lists is None:
                 decision = f"{describe(path)}: each line holds a user and that user's items."
-                log_decision(decision, Hint("{} reads a table.", lists=False))
+                log_decision(decision, "lists")
             return read_item_lists(file)
         if lists:
-            raise InputError(
-                "lists of items can be read from .txt files only.", Hint("Leave {} out.", lists=True)
-            )
+            raise InputError("lists of items can be read from .txt files only. Leave lists=True out.")
         if suffix == ".npz":
             if named := {role: name for role, name in column_names.items() if name}:
                 raise InputError("a .npz file has no columns to name.", Hint("Leave {} out.", **named))
@@ -177,7 +175,7 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
     True
     """
     if not isinstance(interactions, Interactions):
-        raise InputError(f"interactions must be Interactions; got {type_name(interactions)}.")
+        raise InputError("interactions", f"must be Interactions; got {type_name(interactions)}.")
     if format_of(path, FORMATS) == ".npz":
         npz.write_interactions(interactions, path)
     else:

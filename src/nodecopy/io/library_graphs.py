@@ -44,7 +44,7 @@ class ConvertedGraph:
         """Return the values of a node attribute that the caller names."""
         if name not in self.attributes:
             names = ", ".join(self.attributes) or "none"
-            raise InputError(f"{role} must name node attributes; got {name!r}, where there are {names}.")
+            raise InputError(role, f"must name node attributes; got {name!r}, where there are {names}.")
         return self.attributes[name]
 
     def with_labels(self, name: str) -> Graph:
@@ -69,7 +69,7 @@ def find_library(data: Any) -> str | None:
 
 def _check_library(data: Any, library: str, name: str) -> None:
     if find_library(data) != library:
-        raise InputError(f"{name} must be a {library}.{LIBRARIES[library]}; got {type_name(data)}.")
+        raise InputError(name, f"must be a {library}.{LIBRARIES[library]}; got {type_name(data)}.")
 
 
 def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:
@@ -128,10 +128,10 @@ def _read_pyg_edges(data: Any, directed: bool | None, weight_name: str = "edge_w
     elif getattr(data, "adj_t", None) is not None:
         index, weight = _read_transpose(data.adj_t)
     else:
-        raise InputError("data must have an edge_index or an adj_t.")
+        raise InputError("data", "must have an edge_index or an adj_t.")
     n_nodes = check_integer(data.num_nodes, "num_nodes of data", low=0)
     if index.ndim != 2 or len(index) != 2:
-        raise InputError(f"edge_index must have shape (2, n_edges); got {index.shape}.")
+        raise InputError("edge_index", f"must have shape (2, n_edges); got {index.shape}.")
     first, second = (check_indices(row, "edge_index", size=n_nodes) for row in index)
     values = np.ones(len(first))
     if weight is not None:
@@ -180,7 +180,7 @@ def _ids(nodes: list[Any]) -> tuple[Any, list[str]]:
     texts = [str(node) for node in nodes]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InputError(f"nodes must have different texts, which are their ids; got {twice!r} twice.")
+        raise InputError("nodes", f"must have different texts, which are their ids; got {twice!r} twice.")
     if all(isinstance(node, str) for node in nodes):
         return np.array(texts), []
     return np.array(texts), [f"node ids are texts, such as {texts[0]!r}"]

@@ -103,7 +103,7 @@ def read_network(
         log_decision(
             f"{path.name}: the node attribute label holds names, not classes, and is not read; others are: "
             f"{others}.",
-            Hint("{} reads one of them.", label=str),
+            "label",
         )
         label = ""
     elif ignored := sorted(names - {label or "label", "viz"}):

@@ -133,8 +133,8 @@ def read_labels(
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
             listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
             raise InputError(
-                f"the table must have a column label or class, or one beside the ids; {listed}.",
-                Hint("Name the labels with {}.", label=str),
+                f"the table must have a column label or class, or one beside the ids; {listed}."
+                " Name the labels with label=NAME.",
             )
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
@@ -171,15 +171,17 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
     fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
     if fractions:
         raise InputError(
-            f"labels must be classes, integers or text; got {fractions[0]}, a measurement. Write ranges of "
-            "it as text.",
-            Hint("Or name another column with {}.", label=str),
+            "labels",
+            f"must be classes, integers or text; got {fractions[0]}, a measurement. Write ranges of "
+            "it as text."
+            " Or name another column with label=NAME.",
         )
     n_classes = len(set(values))
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
         raise InputError(
-            f"labels must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows.",
-            Hint("{} reads them anyway.", label=str),
+            "labels",
+            f"must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows."
+            " label=NAME reads them anyway.",
         )
 
 
@@ -321,7 +323,8 @@ def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
     present = [value for value in values if value is not None]
     if wrong := [value for value in present if isinstance(value, NO_LABELS)]:
         raise InputError(
-            f"labels must hold one class for every node; got {show(wrong[0])}. Choose one of several labels."
+            "labels",
+            f"must hold one class for every node; got {show(wrong[0])}. Choose one of several labels.",
         )
     if not present:
         return None

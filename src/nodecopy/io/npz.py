@@ -111,7 +111,7 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
             raise _wrong_content(loaded, "one matrix")
         if ids is not None and len(ids) != matrix.shape[0]:
             raise InputError(
-                f"ids must name every row, {matrix.shape[0]} in all; the file holds {len(ids)} ids."
+                "ids", f"must name every row, {matrix.shape[0]} in all; the file holds {len(ids)} ids."
             )
         return ids, matrix
 
@@ -121,7 +121,7 @@ def _read_ids(archive: Any) -> list[Any]:
         ids = archive["ids"]
     except ValueError:  # an array of Python objects, which is a pickle
         raise InputError(
-            "ids must hold integers or strings; they are Python objects. Write ids=np.array(ids, str)."
+            "ids", "must hold integers or strings; they are Python objects. Write ids=np.array(ids, str)."
         ) from None
     return list(check_ids(ids, "ids").tolist())
 

@@ -92,11 +92,11 @@ def selective_accuracy(
     values = check_vector(check_numbers(uncertainty, "uncertainty"), "uncertainty", length=len(is_correct))
     shares = check_vector(check_numbers(left_out, "left_out"), "left_out", per="share").astype(np.float64)
     if not len(is_correct):
-        raise InputError("correct must hold at least one node; got none.")
+        raise InputError("correct", "must hold at least one node; got none.")
     check_finite(values, "uncertainty")
     if not ((shares >= 0) & (shares < 1)).all():
         wrong = shares[~((shares >= 0) & (shares < 1))][0]
-        raise InputError(f"left_out must hold shares from 0 to less than 1; got {wrong:g}.")
+        raise InputError("left_out", f"must hold shares from 0 to less than 1; got {wrong:g}.")
     levels, sizes = np.unique(values, return_inverse=True, return_counts=True)[1:]
     level_accuracy = np.bincount(levels, is_correct) / sizes
     n_correct = np.cumsum(np.repeat(level_accuracy, sizes))
@@ -132,7 +132,7 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
         raise InputError(
-            f"positive must hold positives and negatives; got {n_positive} positives of {len(values)}."
+            "positive", f"must hold positives and negatives; got {n_positive} positives of {len(values)}."
         )
     ranks = rankdata(values)[is_positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
@@ -145,7 +145,7 @@ def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) 
         array = np.array(array.tolist())
     if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
         others = [value for value in array.tolist() if not isinstance(value, bool) and value not in (0, 1)]
-        raise InputError(f"{name} must hold booleans, or 0 and 1; got {(others or array.tolist())[0]!r}.")
+        raise InputError(name, f"must hold booleans, or 0 and 1; got {(others or array.tolist())[0]!r}.")
     return array.astype(bool)
 
 
@@ -227,24 +227,27 @@ def select_nodes(
     p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
         raise InputError(
-            f"probabilities must hold numbers, one row per node and one column per class; "
-            f"got {p.dtype} of shape {p.shape}."
+            "probabilities",
+            f"must hold numbers, one row per node and one column per class; "
+            f"got {p.dtype} of shape {p.shape}.",
         )
     codes: NDArray[Any] = check_vector(labels, "labels", length=len(p))
     if nodes is not None:
         chosen = check_indices(nodes, "nodes", size=len(p))
         p, codes = p[chosen], codes[chosen]
     if not len(p):
-        raise InputError("nodes must hold at least one node to evaluate; got none.")
+        raise InputError("nodes", "must hold at least one node to evaluate; got none.")
     codes = check_indices(codes, "labels of the nodes", size=p.shape[1])
     p = p.astype(np.float64)
     check_finite(p, "probabilities")
     if p.min() < -SUM_TOLERANCE:
-        raise InputError(f"probabilities must not be negative; got {p.min():g}.")
+        raise InputError("probabilities", f"must not be negative; got {p.min():g}.")
     sums = p.sum(axis=1)
     worst = sums[np.abs(sums - 1).argmax()]
     if abs(worst - 1) > SUM_TOLERANCE:
-        raise InputError(f"probabilities must add up to 1 in every row; got a row that adds up to {worst:g}.")
+        raise InputError(
+            "probabilities", f"must add up to 1 in every row; got a row that adds up to {worst:g}."
+        )
     return p, codes
 
 
@@ -318,7 +321,7 @@ class TemperatureScaling:
         p = check_numbers(probabilities, "probabilities")
         if p.ndim != 2 or not p.shape[1]:
             raise InputError(
-                f"probabilities must have one row per node and one column per class; got shape {p.shape}."
+                "probabilities", f"must have one row per node and one column per class; got shape {p.shape}."
             )
         scaled = _logits(p) / check_real(self.temperature, "temperature", low=1 / MAX_TEMPERATURE)
         scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))

@@ -141,14 +141,14 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
     values = as_array(scores, "scores")
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         raise InputError(
-            f"scores must hold numbers, one row per user; got {values.dtype} of shape {values.shape}."
+            "scores", f"must hold numbers, one row per user; got {values.dtype} of shape {values.shape}."
         )
     n_users, n_items = values.shape
     check_integer(k, "k", low=1, high=n_items, high_name="n_items")
     if values.dtype.kind != "f":
         values = values.astype(np.float64)
     if n_users and np.isnan(values.max()):
-        raise InputError("scores must be numbers; got nan.")
+        raise InputError("scores", "must be numbers; got nan.")
     bounds = _lower_bound(values, k)
     is_candidate = values >= bounds
     has_ties = np.count_nonzero(is_candidate, axis=1) > MAX_SORTED_RATIO * k
@@ -294,10 +294,10 @@ def evaluate(
     seen = train if history is None else history
     for name, other in (("validation", validation), ("test", test), ("history", history)):
         if other is not None and (other.n_users, other.n_items) != (seen.n_users, train.n_items):
-            raise InputError(f"{name} must be of the users and items of {seen!r}; got {other!r}.")
+            raise InputError(name, f"must be of the users and items of {seen!r}; got {other!r}.")
     users = np.flatnonzero(test.rows.degrees)
     if not len(users):
-        raise InputError("test must hold at least one interaction; got none.")
+        raise InputError("test", "must hold at least one interaction; got none.")
     is_printed = convention == "printed"
     hidden = [seen.rows] if validation is None or is_printed else [seen.rows, validation.rows]
     _warn_about_hidden_tests(test.rows, hidden)
@@ -322,7 +322,7 @@ def parse_metrics(
     """Split names such as ``"recall@10"`` into the metric and the length of the list."""
     form = "a list of names such as 'recall@10'"
     if isinstance(names, str) or not (names := check_sequence(names, "metrics", form)):
-        raise InputError(f"metrics must be {form}; got {show(names)}.")
+        raise InputError("metrics", f"must be {form}; got {show(names)}.")
     parsed = {}
     for name in names:
         metric, at, length = str(name).partition("@")
@@ -330,7 +330,7 @@ def parse_metrics(
             forms = ", ".join(f"'{metric}@k'" for metric in allowed)
             nearest = get_close_matches(metric, allowed, n=1)
             hint = f" Did you mean {nearest[0]}@{length if length.isdecimal() else 10}?" if nearest else ""
-            raise InputError(f"metrics must be of the form {forms} with an integer k; got {name!r}.{hint}")
+            raise InputError("metrics", f"must be of the form {forms} with an integer k; got {name!r}.{hint}")
         k = check_integer(
             int(length), f"k of the metric {name!r}", low=1, high=n_items, high_name="the number of items"
         )
@@ -376,10 +376,11 @@ def _rank_candidates(scores: Any, users: IntArray, hidden: Sequence[Rows], depth
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)  # a copy
     if values.shape != (len(users), hidden[0].n_columns):
         raise InputError(
-            f"scores must have shape {(len(users), hidden[0].n_columns)}, users x items; got {values.shape}."
+            "scores",
+            f"must have shape {(len(users), hidden[0].n_columns)}, users x items; got {values.shape}.",
         )
     if not np.isfinite(values).all():
-        raise InputError(f"scores must be finite; got {values[~np.isfinite(values)][0]}.")
+        raise InputError("scores", f"must be finite; got {values[~np.isfinite(values)][0]}.")
     for rows in hidden:
         values[rows.csr[users].nonzero()] = -np.inf
     ranked = top_items(values, depth)

@@ -56,10 +56,10 @@ def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     a = check_vector(first, "first")
     b = check_vector(second, "second", length=len(a), per="trial")
     if not len(a):
-        raise InputError("first must hold the result of at least one trial; got none.")
+        raise InputError("first", "must hold the result of at least one trial; got none.")
     for values, name in ((a, "first"), (b, "second")):
         if values.dtype.kind not in "biuf":
-            raise InputError(f"{name} must hold numbers; got {values.dtype}.")
+            raise InputError(name, f"must hold numbers; got {values.dtype}.")
         check_finite(values, name)
     return np.round(a.astype(np.float64) - b.astype(np.float64), 12)
 

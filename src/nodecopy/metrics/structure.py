@@ -252,7 +252,7 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
     graph, observed = as_graph(graph), convert_graph(observed, "observed")
     if graph.n_nodes != observed.n_nodes:
         raise InputError(
-            f"observed must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."
+            "observed", f"must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."
         )
     n_common = select_counting(graph.rows).common_entries(graph.rows, observed.rows)
     return _ratio(n_common, observed.rows.n_entries)
@@ -430,7 +430,7 @@ def compare(
         or is_array
         or isinstance(samples, Graph)
     ):
-        raise InputError(f"samples must be several graphs, such as a list; got one {type_name(samples)}.")
+        raise InputError("samples", f"must be several graphs, such as a list; got one {type_name(samples)}.")
     observed = convert_graph(observed, "observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
     measured: list[Statistics] = []
@@ -438,15 +438,16 @@ def compare(
         sample = convert_graph(sample, f"sample {number}")
         if sample.n_nodes != observed.n_nodes:
             raise InputError(
-                f"samples must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."
+                "samples", f"must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."
             )
         if sample.directed != observed.directed or not np.array_equal(sample.node_ids, observed.node_ids):
             raise InputError(
-                f"samples must have the observed graph's node ids and directedness; number {number} has not."
+                "samples",
+                f"must have the observed graph's node ids and directedness; number {number} has not.",
             )
         measured.append(measure(sample))
     if not measured:
-        raise InputError("samples must hold at least one graph; got none.")
+        raise InputError("samples", "must hold at least one graph; got none.")
     rows = []
     for name, value in measure(observed).items():
         values = np.array([result[name] for result in measured], np.float64)

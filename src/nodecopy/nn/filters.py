@@ -133,7 +133,7 @@ class FilterRecipe(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.widths, (list, tuple)) or not self.widths:
-            raise InputError(f"widths must be a list of integers; got {show(self.widths)}.")
+            raise InputError("widths", f"must be a list of integers; got {show(self.widths)}.")
         object.__setattr__(self, "widths", tuple(self.widths))
         for width in self.widths:
             check_integer(width, "widths", low=1)

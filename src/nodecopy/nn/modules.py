@@ -50,7 +50,7 @@ class ModuleNetwork:
 
     def __init__(self, module: Any, owner: str) -> None:
         if not isinstance(module, torch.nn.Module):
-            raise InputError(f"{owner} must be a trained torch.nn.Module with {FORWARD}; got {show(module)}.")
+            raise InputError(owner, f"must be a trained torch.nn.Module with {FORWARD}; got {show(module)}.")
         self.module, self.name = module, type(module).__name__
         parameter = inspect.signature(module.forward).parameters.get("edge_weight")
         # The models of PyG take weights, but those that say so ignore them.
@@ -108,8 +108,9 @@ class ModuleNetwork:
         except Exception as error:
             got = f"x ({x.dtype}, {list(x.shape)}) and edge_index ({edge_index.dtype})"
             raise InputError(
-                f"{self.name} must accept {got}, as {FORWARD}; it raised {type(error).__name__}: {error}. "
-                "Wrap it in a module whose forward converts them."
+                self.name,
+                f"must accept {got}, as {FORWARD}; it raised {type(error).__name__}: {error}. "
+                "Wrap it in a module whose forward converts them.",
             ) from error
 
     def sample_probabilities(self, x: Tensor, edges: Edges, n_samples: int) -> list[Tensor]:
@@ -163,8 +164,9 @@ class ModuleNetwork:
         if not is_tensor or output.ndim != 2 or len(output) != n_nodes or output.shape[1] < 2:
             got = f"shape {list(output.shape)}" if is_tensor else f"a {type(output).__name__}"
             raise InputError(
-                f"{self.name} must return one tensor with {n_nodes} rows, one per node, and at least two "
-                f"columns, one per class; got {got}. Wrap it in a module whose forward returns the logits."
+                self.name,
+                f"must return one tensor with {n_nodes} rows, one per node, and at least two "
+                f"columns, one per class; got {got}. Wrap it in a module whose forward returns the logits.",
             )
         # The loss of a confident prediction is zero in single precision, and so is its gradient.
         output = output.float() if output.device.type == "mps" else output.double()
@@ -174,7 +176,7 @@ class ModuleNetwork:
         if logarithms.isnan().any():
             node = int(logarithms.isnan().any(dim=1).nonzero()[0])
             raise InputError(
-                f"{self.name} must return finite logits; got {output[node].tolist()} at node {node}."
+                self.name, f"must return finite logits; got {output[node].tolist()} at node {node}."
             )
         return logarithms
 
@@ -222,8 +224,9 @@ def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any
         n_named = n_columns if graph.label_names is None else len(graph.label_names)
         if classes.max(initial=-1) >= n_columns or n_named < n_columns:
             raise InputError(
-                f"{owner} must have one output column per class: the graph has labels of {len(classes)} "
-                f"classes; got {n_columns} columns. Number the labels as the module was trained on them."
+                owner,
+                f"must have one output column per class: the graph has labels of {len(classes)} "
+                f"classes; got {n_columns} columns. Number the labels as the module was trained on them.",
             )
         classes, codes = np.arange(n_columns), graph.labels
     names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
@@ -274,15 +277,17 @@ def build_network(
         module: Any = factory(n_features, n_classes)
     except Exception as error:
         raise InputError(
-            f"{owner} must build a network from the numbers of features and classes; called with "
-            f"{n_features} and {n_classes}, it raised {type(error).__name__}: {error}"
+            owner,
+            f"must build a network from the numbers of features and classes; called with "
+            f"{n_features} and {n_classes}, it raised {type(error).__name__}: {error}",
         ) from error
     if not isinstance(module, torch.nn.Module):
-        raise InputError(f"{owner} must return a torch.nn.Module with {FORWARD}; got {show(module)}.")
+        raise InputError(owner, f"must return a torch.nn.Module with {FORWARD}; got {show(module)}.")
     if module in _built:
         raise InputError(
-            f"{owner} must return a new module in each call; got the same {type(module).__name__} again. "
-            "Build it inside the function."
+            owner,
+            f"must return a new module in each call; got the same {type(module).__name__} again. "
+            "Build it inside the function.",
         )
     _built.add(module)
     return ModuleNetwork(module.to(device), owner)
@@ -308,7 +313,7 @@ def train_module(
         _check_width(network.check_output(output, len(x)), n_classes, network.name)
     weights = [weight for weight in network.module.parameters() if weight.requires_grad]
     if not weights:
-        raise InputError(f"{network.name} must have parameters to train; got none.")
+        raise InputError(network.name, "must have parameters to train; got none.")
     loss = ModuleLoss(network, x, edges, targets, is_probability=holds_probabilities(output))
     groups = [{"params": weights, "weight_decay": recipe.weight_decay}]
     stepper, version = AdamStepper(groups, recipe.learning_rate), x._version
@@ -322,7 +327,9 @@ def train_module(
             if early_stopping is not None and early_stopping.update(epoch, network):
                 break
     if x._version != version:
-        raise InputError(f"forward of {network.name} must not change x in place; got another x afterwards.")
+        raise InputError(
+            f"forward of {network.name}", "must not change x in place; got another x afterwards."
+        )
     network.module.zero_grad(set_to_none=True)
     if early_stopping is not None:
         early_stopping.restore(network)
@@ -414,6 +421,7 @@ def _check_width(output: Tensor, n_classes: int, name: str) -> None:
     """Raise an error if an output does not have one column per class."""
     if output.shape[1] != n_classes:
         raise InputError(
-            f"{name} must return {n_classes} columns, one per class of the training nodes; got "
-            f"{output.shape[1]}. Use the second argument of the factory as the number of columns."
+            name,
+            f"must return {n_classes} columns, one per class of the training nodes; got "
+            f"{output.shape[1]}. Use the second argument of the factory as the number of columns.",
         )

@@ -112,7 +112,7 @@ class Recipe:
         if self.rank is not None:
             check_integer(self.rank, "rank", low=1)
             if check_real(self.drop_edges, "drop_edges", low=0, high=MAX_DROPOUT):
-                raise InputError("drop_edges must be 0 with a rank, since the approximation has no edges.")
+                raise InputError("drop_edges", "must be 0 with a rank, since the approximation has no edges.")
         for name, high in (("dropout", MAX_DROPOUT), ("drop_edges", MAX_DROPOUT), ("teleport", 1)):
             check_real(getattr(self, name), name, low=0, high=high)
         for name in ("learning_rate", "weight_decay"):

@@ -233,7 +233,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
     def forward(self, data: Any) -> Any:
         """Return a sample of ``data``; calling the transform leaves the data of the caller unchanged."""
         if not isinstance(data, Data) or data.edge_index is None:
-            raise InputError(f"data of NodeCopy must be a Data with an edge_index; got {type_name(data)}.")
+            raise InputError("data of NodeCopy", f"must be a Data with an edge_index; got {type_name(data)}.")
         sampler = self._get_sampler(data)
         seed = self._next_seed()
         if isinstance(sampler, DeviceSampler):

@@ -474,7 +474,7 @@ def check_device(name: str) -> torch.device:
     except (RuntimeError, TypeError, ValueError, OverflowError):
         device = None
     if device is None or device.type not in ("cpu", "cuda"):
-        raise InputError(f"device must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.")
+        raise InputError("device", f"must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.")
     if device.type == "cuda" and torch.cuda._is_in_bad_fork():
         raise InputError(
             f"device {name!r} cannot be used in a process that was forked after CUDA was used. Start "

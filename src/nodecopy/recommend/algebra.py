@@ -152,7 +152,8 @@ def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: boo
 def singular_matrix(regularisation: Any) -> InputError:
     """Return the error of a matrix that has no Cholesky factor."""
     return InputError(
-        f"regularisation must be larger: the matrix is singular to rounding; got {np.min(regularisation):g}."
+        "regularisation",
+        f"must be larger: the matrix is singular to rounding; got {np.min(regularisation):g}.",
     )
 
 

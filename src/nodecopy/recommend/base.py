@@ -51,7 +51,7 @@ def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
     """Return interactions, converted if need be and without times, or raise an error if there are none."""
     interactions = convert_interactions(interactions, name).without_times()
     if not interactions.n_interactions:
-        raise InputError(f"{name} must hold at least one interaction; got {interactions!r}.")
+        raise InputError(name, f"must hold at least one interaction; got {interactions!r}.")
     return interactions
 
 
@@ -95,7 +95,7 @@ def find_ids(
     ``hint`` if there is one.
     """
     if isinstance(values, (str, int)):
-        raise InputError(f"{name} must be a list of ids; got {show(values)}. Write [{show(values)}].")
+        raise InputError(name, f"must be a list of ids; got {show(values)}. Write [{show(values)}].")
     positions = _positions(check_ids(values, name), ids, name, unknown, hint)
     return positions[positions >= 0]
 
@@ -105,7 +105,7 @@ def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, 
     check_choice(unknown, "unknown", UNKNOWN)
     if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
         kind = "strings" if ids.dtype.kind == "U" else "integers"
-        raise InputError(f"{name} must hold {kind}, as in training; got {given.tolist()[0]!r}.")
+        raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
     positions = np.full(len(given), -1)
     is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
     positions[is_known] = find_positions(given[is_known], ids, name, *([hint] if hint else []))
@@ -127,8 +127,9 @@ def history_rows(
     wrong = [ids for ids in histories if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1]
     if wrong:
         raise InputError(
-            f"histories must hold one list of item ids per user; got {show(wrong[0])} in place of a list. "
-            f"Write [['first item', 'second item']] for one user."
+            "histories",
+            f"must hold one list of item ids per user; got {show(wrong[0])} in place of a list. "
+            f"Write [['first item', 'second item']] for one user.",
         )
     columns = [np.unique(find_ids(ids, item_ids, "histories", unknown, IGNORE)) for ids in histories]
     indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)
@@ -305,9 +306,10 @@ class ScoringModel(Saveable, ABC):
             validation = check_nonempty(align(validation, train, "validation"), "validation").binary()
             if n_shared := validation.n_interactions - validation.difference(train).n_interactions:
                 raise InputError(
-                    f"validation must hold other interactions than those to learn from; {n_shared} of its "
+                    "validation",
+                    f"must hold other interactions than those to learn from; {n_shared} of its "
                     f"{validation.n_interactions} are among them. interactions.difference(validation) has "
-                    f"none of them."
+                    f"none of them.",
                 )
         if seen is not None:
             seen = align(seen, train, "seen")
@@ -343,7 +345,9 @@ class ScoringModel(Saveable, ABC):
         last = np.flatnonzero(train.rows.degrees)[-1:]
         shape = self._score_known(last).shape
         if shape != (len(last), train.n_items):
-            raise InputError(f"scores must be {train.n_items}, one per item; got an array of shape {shape}.")
+            raise InputError(
+                "scores", f"must be {train.n_items}, one per item; got an array of shape {shape}."
+            )
 
     def check_fitted(self) -> Interactions:
         """Return the training interactions, or raise :class:`~nodecopy.errors.NotFittedError`."""
@@ -365,8 +369,9 @@ class ScoringModel(Saveable, ABC):
         if array.shape != rows.shape or array.dtype.kind not in "biuf":
             got = type_name(scores) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
             raise InputError(
-                f"{name} must return numbers of shape {rows.shape}, a row per user and a column per item; "
-                f"got {got}."
+                name,
+                f"must return numbers of shape {rows.shape}, a row per user and a column per item; "
+                f"got {got}.",
             )
         check_finite(array, name)
         return array
@@ -703,8 +708,8 @@ class Recommender(ScoringModel):
         history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
         if self.is_linear and not len(history):
             raise InputError(
-                f"user must have a history; {train.user_ids[row].item()!r} has none and is scored "
-                f"by popularity."
+                "user",
+                f"must have a history; {train.user_ids[row].item()!r} has none and is scored by popularity.",
             )
         return self._explain(history, item, k, donors)
 
@@ -724,7 +729,9 @@ class Recommender(ScoringModel):
         item_ids = self.check_fitted().item_ids
         columns = history_rows([history], item_ids, unknown).indices
         if not len(columns):
-            raise InputError("history must hold an item of training; got none: it is scored by popularity.")
+            raise InputError(
+                "history", "must hold an item of training; got none: it is scored by popularity."
+            )
         return self._explain(columns, item, k, donors)
 
     def _explain(self, history: IntArray, item: Any, k: int | None, donors: bool) -> Explanation:

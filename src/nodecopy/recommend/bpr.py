@@ -338,7 +338,7 @@ def _embed(
     users, items = network(network.prepare_graph(matrix, device))
     embeddings = users.cpu().numpy().copy(), items.cpu().numpy().copy()
     if not all(np.isfinite(part).all() for part in embeddings):
-        raise InputError("learning_rate must be smaller: training ended in numbers that are not finite.")
+        raise InputError("learning_rate", "must be smaller: training ended in numbers that are not finite.")
     return embeddings
 
 

@@ -123,7 +123,8 @@ class CopyEASE(LinearRecommender):
                 isinstance(law, (str, type)) or not hasattr(law, "fit")
             ):
                 raise InputError(
-                    f"{name} of CopyEASE must be a donor law such as Jaccard() or 'uniform'; got {show(law)}."
+                    f"{name} of CopyEASE",
+                    f"must be a donor law such as Jaccard() or 'uniform'; got {show(law)}.",
                 )
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_sequence
-from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -105,7 +105,7 @@ def append_interactions(train: Interactions, new: Interactions) -> Interactions:
     ):
         if (old.dtype.kind == "U") != (other.dtype.kind == "U"):
             kind = "strings" if old.dtype.kind == "U" else "integers"
-            raise InputError(f"ids of {name} must be {kind}, as in training; got {other.tolist()[0]!r}.")
+            raise InputError(f"ids of {name}", f"must be {kind}, as in training; got {other.tolist()[0]!r}.")
         ids.append(np.concatenate([old, other[~np.isin(other, old)]]))
     users, items = (np.concatenate(pair) for pair in zip(train.table()[:2], new.table()[:2], strict=True))
     return Interactions.from_table(users, items, user_ids=ids[0], item_ids=ids[1]).binary()
@@ -269,7 +269,7 @@ class DonorSystem:
             warn_about_data(
                 f"the parts of donors are approximate: conjugate gradients did not converge in {n_failed:,} "
                 "steps. The remainder says what is missing.",
-                Hint("A larger {} makes them converge.", regularisation=...),
+                "regularisation",
             )
         return np.asarray(solution)
 
@@ -404,7 +404,7 @@ class LinearRecommender(Recommender):
     def check_params(self) -> None:
         name = type(self).__name__
         if check_real(self.regularisation, f"regularisation of {name}", low=0.0) == 0.0:
-            raise InputError(f"regularisation of {name} must be above 0; got {self.regularisation!r}.")
+            raise InputError(f"regularisation of {name}", f"must be above 0; got {self.regularisation!r}.")
         check_real(self.degree_exponent, f"degree_exponent of {name}", low=0.0)
         check_real(self.regularisation_exponent, f"regularisation_exponent of {name}")
         check_real(self.popularity_penalty, f"popularity_penalty of {name}")
@@ -495,7 +495,7 @@ class LinearRecommender(Recommender):
             f"{type(self).__name__} predicts each item from {n_neighbours} others, because the exact "
             f"weights of {n_items:,} items do not fit into memory (at most {max_items:,} on "
             f"{self.device!r}).",
-            Hint(n_neighbours=None),
+            "n_neighbours",
         )
         return n_neighbours
 
@@ -608,8 +608,9 @@ class LinearRecommender(Recommender):
             self.check_params()  # of a loaded model
             if self._fitted_as not in (None, key[1]):
                 raise InputError(
-                    f"parameters of {type(self).__name__} must be those of fit to explain its scores; "
-                    f"they were {self._fitted_as} and are {key[1]}. Call fit again, or set them back."
+                    f"parameters of {type(self).__name__}",
+                    f"must be those of fit to explain its scores; "
+                    f"they were {self._fitted_as} and are {key[1]}. Call fit again, or set them back.",
                 )
             self._donor_system_cache = key, self.donor_system()
         is_sparse = isinstance(weights, sparse.csr_array)

@@ -85,7 +85,9 @@ class EnsembleBPR(Recommender):
     def check_params(self) -> None:
         name = type(self).__name__
         if not isinstance(self.base, BPRRecommender):
-            raise InputError(f"base of {name} must be a network such as LightGCN(); got {show(self.base)}.")
+            raise InputError(
+                f"base of {name}", f"must be a network such as LightGCN(); got {show(self.base)}."
+            )
         if self.n_graphs is not None:
             check_integer(self.n_graphs, f"n_graphs of {name}", low=1)
         check_choice(self.average, f"average of {name}", ["scores", "probabilities"])
@@ -195,7 +197,7 @@ class SampledGraphBPR(EnsembleBPR):
         for value in self._candidate_thresholds():
             check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
         if not self._candidate_thresholds():
-            raise InputError("thresholds of SampledGraphBPR must hold at least one number; got none.")
+            raise InputError("thresholds of SampledGraphBPR", "must hold at least one number; got none.")
         check_choice(self.test_graph, "test_graph of SampledGraphBPR", ["copied", "observed"])
 
     def fit_interactions(
@@ -204,8 +206,9 @@ class SampledGraphBPR(EnsembleBPR):
         thresholds = self._candidate_thresholds()
         if len(thresholds) > 1 and validation is None:
             raise InputError(
-                "threshold of SampledGraphBPR must be given if there is no validation to choose it by; "
-                "got None. Pass validation to fit, or a threshold."
+                "threshold of SampledGraphBPR",
+                "must be given if there is no validation to choose it by; "
+                "got None. Pass validation to fit, or a threshold.",
             )
         graphs = list(self.copied_matrices(interactions, child(seed, EnsembleSeeds.GRAPHS)))
         expected = sparse.csr_array(sum(graphs[1:], start=graphs[0]) / len(graphs))

@@ -62,7 +62,7 @@ class Fusion(Recommender):
         for name in ("first", "second"):
             model = getattr(self, name)
             if not isinstance(model, Recommender):
-                raise InputError(f"{name} of Fusion must be a recommender; got {show(model)}.")
+                raise InputError(f"{name} of Fusion", f"must be a recommender; got {show(model)}.")
             model.check_params()
 
     def fit_interactions(

@@ -144,5 +144,5 @@ def import_torch_for(device: str) -> Any:
     try:
         torch.empty(0, device=torch.device(device))
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        raise InputError(f"device must be 'cpu' or an available 'cuda'; got {show(device)}.") from error
+        raise InputError("device", f"must be 'cpu' or an available 'cuda'; got {show(device)}.") from error
     return torch

@@ -240,8 +240,9 @@ def _hold_out(
     n_outside = held_out.difference(train).n_interactions
     if n_outside not in (0, held_out.n_interactions):
         raise InputError(
-            f"validation must be inside interactions or have none in common with them; {n_outside:,} of its "
-            f"{held_out.n_interactions:,} are outside. train.union(validation) makes it a part of train."
+            "validation",
+            f"must be inside interactions or have none in common with them; {n_outside:,} of its "
+            f"{held_out.n_interactions:,} are outside. train.union(validation) makes it a part of train.",
         )
     fitted = train.difference(held_out) if not n_outside else train
     return check_nonempty(fitted, "interactions without validation"), held_out

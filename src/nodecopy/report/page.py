@@ -92,8 +92,9 @@ def graphs_section(
     """
     if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
         raise InputError(
-            f"samples must have the {observed.n_nodes} nodes of the observed graph; got "
-            f"{', '.join(str(sample.graph.n_nodes) for sample in samples.values())} nodes."
+            "samples",
+            f"must have the {observed.n_nodes} nodes of the observed graph; got "
+            f"{', '.join(str(sample.graph.n_nodes) for sample in samples.values())} nodes.",
         )
     nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
     part = observed.subgraph(nodes)
@@ -441,7 +442,7 @@ def result_tables_section(
         except (OSError, ValueError, csv.Error) as error:
             warn_about_data(f"{file} is left out, since it cannot be read: {str(error).rstrip('.')}.")
     if not experiments:
-        raise InputError(f"folder must hold CSV files of results tables; got {folder}, which has none.")
+        raise InputError("folder", f"must hold CSV files of results tables; got {folder}, which has none.")
     names = [experiment["name"] for experiment in experiments]
     return {
         "kind": "tables",

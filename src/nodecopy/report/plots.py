@@ -66,13 +66,14 @@ def draw_graphs(
         given = graphs if isinstance(graphs, list | tuple) else [graphs]
         graphs = {f"sample {number}" if number else "observed": graph for number, graph in enumerate(given)}
     if not graphs:
-        raise InputError("graphs must hold at least one graph to be drawn; got none.")
+        raise InputError("graphs", "must hold at least one graph to be drawn; got none.")
     graphs = {title: convert_graph(graph, f"graph {title!r}") for title, graph in graphs.items()}
     observed, *others = graphs.values()
     if any(other.n_nodes != observed.n_nodes for other in others):
         raise InputError(
-            "graphs must have the same nodes to be drawn side by side; got graphs of "
-            f"{', '.join(str(graph.n_nodes) for graph in graphs.values())} nodes."
+            "graphs",
+            "must have the same nodes to be drawn side by side; got graphs of "
+            f"{', '.join(str(graph.n_nodes) for graph in graphs.values())} nodes.",
         )
     check_integer(seed, "seed", low=0)
     if axes is None:
@@ -99,7 +100,7 @@ def check_axes(axes: Any, shape: tuple[int, ...]) -> Any:
     array = np.asarray(axes, object)
     if array.size != math.prod(shape) or not all(hasattr(panel, "set_xlim") for panel in array.flat):
         wanted = " x ".join(map(str, shape))
-        raise InputError(f"axes must be Matplotlib axes, {wanted} of them; got {type_name(axes)}.")
+        raise InputError("axes", f"must be Matplotlib axes, {wanted} of them; got {type_name(axes)}.")
     return array.reshape(shape)
 
 
@@ -178,7 +179,7 @@ def draw_sample_statistics(
     highlight = check_sequence(highlight, "highlight", "a list of names of models")
     names = list(next(iter(graphs.values()), {}))
     if not names or any(list(statistics) != names for statistics in graphs.values()):
-        raise InputError("graphs must hold at least one graph, and the same statistics of every graph.")
+        raise InputError("graphs", "must hold at least one graph, and the same statistics of every graph.")
     panels = [panel for statistics in graphs.values() for panel in statistics.values()]
     models = list(dict.fromkeys(model for panel in panels for model in panel.samples))
     size = (2.6 + 2.1 * len(names), len(graphs) * (0.9 + 0.17 * len(models)))
@@ -252,7 +253,7 @@ def draw_accuracy_by_certainty(
     check_mapping(predictions, "predictions", "a dictionary of pairs of arrays")
     for pair in predictions.values():
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise InputError(f"predictions must hold pairs of arrays; got {type_name(pair)}.")
+            raise InputError("predictions", f"must hold pairs of arrays; got {type_name(pair)}.")
     if axes is None:
         axes = create_axes((6, 4.5), "drawing accuracy")
     (axes,) = check_axes(axes, (1,))
@@ -354,8 +355,8 @@ def draw_attacked_node(
         images = check_numbers(images, "images")
         if images.ndim != 3 or len(images) != len(codes):
             raise InputError(
-                f"images must have the shape (n_nodes, height, width) of {len(codes)} nodes; "
-                f"got {images.shape}."
+                "images",
+                f"must have the shape (n_nodes, height, width) of {len(codes)} nodes; got {images.shape}.",
             )
     if list(neighbours) != list(probabilities):
         raise InputError(
@@ -383,7 +384,7 @@ def draw_attacked_node(
 def _check_edges(edges: Any, name: str, n_nodes: int) -> None:
     for edge in check_sequence(edges, name, "a list of pairs of a node and an origin"):
         if not isinstance(edge, (tuple, list)) or len(edge) != 2:
-            raise InputError(f"{name} must hold pairs of a node and an origin; got {show(edge)}.")
+            raise InputError(name, f"must hold pairs of a node and an origin; got {show(edge)}.")
         check_integer(edge[0], name, low=0, high=n_nodes - 1)
         check_choice(edge[1], f"origin of {name}", EDGE_COLOURS)
 
@@ -488,7 +489,7 @@ def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
     methods = list(dict.fromkeys(method for panel in panels for method in panel))
     names = list(dict.fromkeys(name for panel in panels for values in panel.values() for name in values))
     if not names:
-        raise InputError("rows must hold at least one panel with a method and a statistic.")
+        raise InputError("rows", "must hold at least one panel with a method and a statistic.")
     size = (2.2 + 2.2 * len(columns), 1.2 + len(rows) * (0.6 + 0.19 * len(names)))
     shape = {"nrows": len(rows), "ncols": len(columns), "squeeze": False, "sharey": True, "sharex": True}
     grid = create_axes(size, "drawing coverage", **shape)

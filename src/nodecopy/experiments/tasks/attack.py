@@ -79,7 +79,7 @@ def _read_attack(name: str, section: Any) -> AttackSpec:
         check_family(attack.path, ("attack",), "an attack", where)
         check_settings(attack.path, attack.settings, where)
     elif attack.budget is not None:
-        raise InputError(f"budget of {where} must be left out without a class; got {attack.budget!r}.")
+        raise InputError(f"budget of {where}", f"must be left out without a class; got {attack.budget!r}.")
     return attack
 
 
