@@ -39,7 +39,7 @@ nulls = {
 results = {}
 for title, network in networks.items():
     for explanation, null in nulls.items():
-        tests = inference.test(network, "transitivity", null=null, alternative="greater", n=499, rng=0)
+        tests = inference.null_test(network, "transitivity", null=null, alternative="greater", n=499, rng=0)
         results[title, explanation] = tests["transitivity"]
         row = results[title, explanation]
         print(
@@ -67,8 +67,8 @@ plt.show()
 # Communities that are found again when the ties are drawn again are worth a name. Samples of node copying
 # inside estimated communities say how well the algorithm finds communities that are there.
 
-law = inference.DegreeClasses(groups)
-stability = inference.community_stability(characters, model=law, n=50, rng=0)
+rule = inference.DegreeClasses(groups)
+stability = inference.community_stability(characters, model=rule, n=50, rng=0)
 for community in np.argsort(-stability.together):
     members = characters.node_ids[stability.communities == community]
     print(f"{stability.together[community]:.0%} of the pairs stay together: {', '.join(members[:4])}, ...")
@@ -82,7 +82,7 @@ plt.show()
 # Functions of NetworkX are statistics. Valjean's betweenness is far ahead of everybody else's in every
 # sample, and the intervals can be written onto the graph.
 
-between = inference.bootstrap(novel, nx.betweenness_centrality, model=law, n=100, rng=0)
+between = inference.bootstrap(novel, nx.betweenness_centrality, model=rule, n=100, rng=0)
 low, high = between.rank_interval()
 for position in np.argsort(-between.top_share(3))[:4]:
     share = between.top_share(3)[position]

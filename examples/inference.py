@@ -40,7 +40,7 @@ for name in NAMES:
 # Graphs with the same degrees are the usual null model. The factions are far outside of what they explain,
 # the share of closed triangles is not.
 
-results = inference.test(club, ["transitivity", "modularity"], null="configuration", n=499, rng=0)
+results = inference.null_test(club, ["transitivity", "modularity"], null="configuration", n=499, rng=0)
 print(results.to_pandas()[["observed", "null_mean", "z_score", "p_value"]].round(3))
 results.plot()
 plt.show()
@@ -52,8 +52,8 @@ plt.show()
 # two. Donors have a similar number of ties here. The club is small, so that its leaders have few donors: a
 # warning says that standard errors are too small.
 
-law = inference.DegreeClasses("labels")
-rank = inference.bootstrap(club, "pagerank", model=law, n=400, simultaneous=True, rng=0)
+rule = inference.DegreeClasses("labels")
+rank = inference.bootstrap(club, "pagerank", model=rule, n=400, simultaneous=True, rng=0)
 share = rank.top_share(2)
 for position in np.argsort(-share)[:4]:
     estimate = rank["pagerank"]

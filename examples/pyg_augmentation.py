@@ -103,7 +103,7 @@ print(f"after {after.mean():.1f} ± {after.std(ddof=1):.1f}")
 # On Cora
 # -------
 # These are stored results of the run on Cora, with 20 labels per class. They are optimistic, because the
-# donor law and ``keep`` were selected by test accuracy on Cora: eight settings with two seeds each on the
+# donor rule and ``keep`` were selected by test accuracy on Cora: eight settings with two seeds each on the
 # same split (80.2 to 82.2; plain GCN 82.0, this setting 82.0), and four of them with three seeds at 5 labels
 # per class (68.4 to 71.7; plain GCN 67.6, this setting 69.9). They rest on a single split, and the gain over
 # the ten seeds is not significant at 5 %.
@@ -132,6 +132,6 @@ for axes, title, pairs in zip(panels, (name, "Cora"), (np.column_stack([before, 
 # %%
 # In datasets and loaders
 # -----------------------
-# ``NodeCopy`` is a transform: ``Compose([..., NodeCopy(law)])`` and ``transform=NodeCopy(law)`` draw a new
+# ``NodeCopy`` is a transform: ``Compose([..., NodeCopy(donor rule)])`` and ``transform=NodeCopy(donor rule)`` draw a new
 # sample whenever a graph is loaded, also in the workers of a ``DataLoader``. An edge has the attributes of
 # the observed edge that it was copied from.

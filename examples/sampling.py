@@ -2,7 +2,7 @@
 Sampling graphs
 ===============
 
-Node copying gives every node the neighbours of a *donor*, a similar node. The donor law defines which nodes
+Node copying gives every node the neighbours of a *donor*, a similar node. The donor rule defines which nodes
 are similar.
 """
 
@@ -58,7 +58,7 @@ for panel, (title, matrix) in zip(axes, matrices.items(), strict=True):
     panel.set_axis_off()
 
 # %%
-# Other donor laws
+# Other donor rules
 # ----------------
 # Without labels, donors can be members who share neighbours (:class:`.Jaccard`). :class:`.NearestNeighbours`
 # takes features or embeddings, and :class:`.Weighted` any similarity matrix.

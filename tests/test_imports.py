@@ -46,7 +46,7 @@ for generator in (SBM(), MMSBM(), ConfigurationModel()):
     print(generator.fit(graph, rng=0).sample(rng=0))
 from nodecopy import SameLabel, inference
 print(inference.bootstrap(graph, "density", model=SameLabel(), n=3, rng=0))
-print(inference.test(graph, "density", null="erdos-renyi", n=3, rng=0))
+print(inference.null_test(graph, "density", null="erdos-renyi", n=3, rng=0))
 from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity
 log = nodecopy.Interactions(graph.adjacency)
 for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):
@@ -65,7 +65,7 @@ sys.modules["torch"] = None
 import nodecopy, networkx
 graph = nodecopy.datasets.load("karate")
 print(len(nodecopy.to_pandas(graph)), nodecopy.to_igraph(graph).vcount())
-print(nodecopy.copying.networkx.sample(networkx.path_graph(3), law=nodecopy.Jaccard(), rng=0))
+print(nodecopy.copying.networkx.sample(networkx.path_graph(3), donors=nodecopy.Jaccard(), rng=0))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

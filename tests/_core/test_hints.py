@@ -13,7 +13,10 @@ from nodecopy.copying import Jaccard, NearestNeighbours
         (Hint("Use {}.", features=("rows", "none", "binary")), "Use features='rows', 'none' or 'binary'."),
         (Hint("{} counts.", weight=str, n_neighbours=int), "weight=NAME or n_neighbours=NUMBER counts."),
         (Hint("Give {a} and {b}.", a=1, b=""), "Give a=1 and b=''."),
-        (Hint("Use {}.", law=(NearestNeighbours, Jaccard)), "Use law=NearestNeighbours() or Jaccard()."),
+        (
+            Hint("Use {}.", donors=(NearestNeighbours, Jaccard)),
+            "Use donors=NearestNeighbours() or Jaccard().",
+        ),
         (Hint("Read it with {}.", read_interactions=...), "Read it with read_interactions."),
     ],
 )

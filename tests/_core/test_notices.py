@@ -32,8 +32,8 @@ def test_records_have_the_hints(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_warnings_have_the_hints() -> None:
-    with pytest.warns(DataWarning, match="^few labels. Use law=NAME otherwise.$"):
-        warn_about_data("few labels.", Hint(law=str))
+    with pytest.warns(DataWarning, match="^few labels. Use donors=NAME otherwise.$"):
+        warn_about_data("few labels.", Hint(donors=str))
 
 
 def test_warnings_name_the_first_caller_outside_the_package() -> None:

@@ -11,7 +11,7 @@ from nodecopy import Balanced, Jaccard, NearestNeighbours, NodeCopying, SameLabe
 from nodecopy._core.estimator import Configurable
 from nodecopy.edge_tables import JaccardTable
 from nodecopy.errors import InputError
-from nodecopy.recommend import CopyEASE, Fusion, ItemKNN, Popularity
+from nodecopy.recommend import CopyEASE, WeightedHybrid, ItemKNN, Popularity
 
 base = pytest.importorskip("sklearn.base")
 pytest.importorskip("torch")
@@ -42,10 +42,10 @@ MADE: list[Configurable] = [
     NetGAN(walk_length=4),
     Popularity(),
     ItemKNN(),
-    CopyEASE(user_law=Jaccard(max_donors=3), item_share=0.1),
+    CopyEASE(user_donors=Jaccard(max_donors=3), item_share=0.1),
     LightGCN(n_layers=1),
     EnsembleBPR(LightGCN(n_factors=4), n_graphs=2),
-    Fusion(Popularity(), CopyEASE(), weight=0.25),
+    WeightedHybrid(Popularity(), CopyEASE(), weight=0.25),
 ]
 
 
@@ -94,27 +94,32 @@ def test_networks_of_filters_have_parameters_of_their_own() -> None:
 
 def test_settings_of_parts() -> None:
     model = CopyEASE()
-    law = model.user_law
+    rule = model.user_donors
     assert model.set_params(user_law__max_donors=3, item_share=0.2) is model
-    assert (law.max_donors, law.exponent, model.item_share) == (3, 4.0, 0.2)
-    assert model.user_law is law
-    assert (model.item_law.max_donors, CopyEASE().user_law.max_donors) == (50, 50)  # defaults are not shared
-    assert model.set_params(user_law=Jaccard(), user_law__max_donors=9).user_law.exponent == 1.0
-    assert (model.user_law.max_donors, law.max_donors) == (9, 3)
+    assert (rule.max_donors, rule.exponent, model.item_share) == (3, 4.0, 0.2)
+    assert model.user_donors is rule
+    assert (model.item_donors.max_donors, CopyEASE().user_donors.max_donors) == (
+        50,
+        50,
+    )  # defaults are not shared
+    assert model.set_params(user_donors=Jaccard(), user_law__max_donors=9).user_donors.exponent == 1.0
+    assert (model.user_donors.max_donors, rule.max_donors) == (9, 3)
 
 
 def test_set_params_changes_laws_in_place() -> None:
     inner = NearestNeighbours(3)
-    law = Balanced(inner)
-    assert law.set_params(law__n_neighbours=5, law__ties="all") is law
-    assert (inner.n_neighbours, inner.ties, law.law) == (5, "all", inner)
+    rule = Balanced(inner)
+    assert rule.set_params(donors__n_neighbours=5, law__ties="all") is rule
+    assert (inner.n_neighbours, inner.ties, rule.donors) == (5, "all", inner)
     table = JaccardTable(max_donors=3)
     assert table.set_params(max_item_degree=8) is table
     assert (table.max_item_degree, table.max_donors) == (8, 3)
 
 
 def test_errors_name_what_there_is() -> None:
-    with pytest.raises(InputError, match="a parameter of NodeCopying must be one of keep, law, symmetrise"):
+    with pytest.raises(
+        InputError, match="a parameter of NodeCopying must be one of keep, donor rule, symmetrise"
+    ):
         NodeCopying(SameLabel()).set_params(kep=0.1)
     with pytest.raises(InputError, match="keep of NodeCopying must have parameters to set k; got 0"):
         NodeCopying(SameLabel()).set_params(keep__k=0.1)
@@ -127,8 +132,8 @@ def test_set_params_changes_nothing_if_a_name_is_wrong() -> None:
     before = model.get_params()
     for changes in (
         {"keep": 0.5, "kep": 1},
-        {"keep": 0.5, "law__n_neighbors": 7},
-        {"law__n_neighbours": 7, "x": 1},
+        {"keep": 0.5, "donors__n_neighbors": 7},
+        {"donors__n_neighbours": 7, "x": 1},
     ):
         with pytest.raises(InputError, match="must be one of"):
             model.set_params(**changes)

@@ -47,8 +47,8 @@ class Holder(Saveable):
 class Reversed(GraphModel[Graph]):
     """A user's model: the observed graph with its nodes in reverse order, the seed ignored."""
 
-    def __init__(self, law: Any = None) -> None:
-        self.law = law
+    def __init__(self, donors: Any = None) -> None:
+        self.donors = donors
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Reversed:
         self.graph_ = graph
@@ -191,7 +191,7 @@ def test_files_name_classes_by_their_public_names(tmp_path: Path) -> None:
     with np.load(tmp_path / "model.npz") as archive:
         tree = json.loads(str(archive["tree"]))
     assert tree["class"] == "nodecopy.NodeCopying"
-    assert tree["params"]["law"]["class"] == "nodecopy.SameLabel"
+    assert tree["params"]["donors"]["class"] == "nodecopy.SameLabel"
     assert tree["state"]["graph_"]["class"] == "nodecopy.Graph"
 
 
@@ -202,7 +202,7 @@ def test_a_class_of_the_user_is_loaded_where_the_caller_names_it(tmp_path: Path)
     for loaded in (nodecopy.load(path, classes=[Reversed]), Reversed.load(path)):
         assert type(loaded) is Reversed
         assert loaded.sample(rng=0) == model.sample(rng=0)
-        assert loaded.law.labels == [0, 1]
+        assert loaded.donors.labels == [0, 1]
     with pytest.raises(InputError, match=r"own\.npz: classes must name .*test_saving\.Reversed, since"):
         nodecopy.load(path)
 

@@ -195,7 +195,7 @@ class Foreign(DonorDistribution):
 
 
 class OwnLaw:
-    """A law of a user."""
+    """A donor rule of a user."""
 
     def __init__(self, returned: Any) -> None:
         self.returned = returned
@@ -213,9 +213,9 @@ def test_donors_of_own_laws_are_checked(donors: Any) -> None:
 
 @pytest.mark.parametrize("returned", [None, np.eye(2), DonorLists.from_groups(np.zeros(5, int))])
 def test_own_laws_return_distributions_of_all_nodes(returned: Any) -> None:
-    for law in (OwnLaw(returned), Balanced(OwnLaw(returned))):
+    for rule in (OwnLaw(returned), Balanced(OwnLaw(returned))):
         with pytest.raises(InputError, match="must return"):
-            NodeCopying(law).fit(Graph([[0, 1], [1, 0]]))
+            NodeCopying(rule).fit(Graph([[0, 1], [1, 0]]))
 
 
 @pytest.mark.parametrize("matrix", crafted().values(), ids=crafted())

@@ -91,7 +91,7 @@ def gowalla() -> None:
     for number in (1, 2):
         models = (
             CopyEASE(
-                user_share=0.4, item_share=0.5, user_law=users, item_law=items, item_bonus=0.0, **common
+                user_share=0.4, item_share=0.5, user_donors=users, item_donors=items, item_bonus=0.0, **common
             ),
             EASE(**common),
         )

@@ -46,13 +46,13 @@ def main(n_samples: int = 40) -> None:
     assert graph.labels is not None
     print(f"{graph}; {n_samples} samples with {', '.join(STATISTICS)}")
     degrees, labels = graph.degrees.tolist(), graph.labels.tolist()
-    law = DegreeClasses("labels")
-    compare_cpu_times(graph, law)
+    rule = DegreeClasses("labels")
+    compare_cpu_times(graph, rule)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         halves = [n_samples // 2, n_samples - n_samples // 2]
         tasks: dict[str, Callable[[], Any]] = {
             "nodecopy, two workers": lambda: bootstrap(
-                graph, STATISTICS, model=law, n=n_samples, workers=2, rng=0
+                graph, STATISTICS, model=rule, n=n_samples, workers=2, rng=0
             ),
             "igraph, configuration": partial(igraph_samples, degrees, labels, n_samples, "configuration"),
             "igraph, configuration, two processes": lambda: list(
@@ -66,11 +66,11 @@ def main(n_samples: int = 40) -> None:
         print(f"{name:<38}{time:>9.1f} ms per sample{ratio:>8.1f} times ours")
 
 
-def compare_cpu_times(graph: Graph, law: DegreeClasses) -> None:
+def compare_cpu_times(graph: Graph, donors: DegreeClasses) -> None:
     """Compare the CPU time of one sample with its statistics, by medians of interleaved ratios."""
     assert graph.labels is not None
     degrees, labels = graph.degrees.tolist(), graph.labels.tolist()
-    model, (_, measure) = NodeCopying(law).fit(graph), prepare_measure(STATISTICS, graph, None)
+    model, (_, measure) = NodeCopying(donors).fit(graph), prepare_measure(STATISTICS, graph, None)
     tasks: dict[str, Callable[[], Any]] = {
         "nodecopy": lambda: measure(model.sample(rng=0)),
         "igraph, configuration": partial(igraph_samples, degrees, labels, 1, "configuration"),

@@ -14,13 +14,13 @@ from nodecopy.classify.base import ClassifierSeeds
 from nodecopy.classify.own_networks import ModuleBatch, ModuleEnsemble, average_modules
 from nodecopy.datasets import label_split
 from nodecopy.nn.modules import ModuleNetwork
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.networks import TrainingConfig
 from tests.contracts.classifiers import other_edges, planted_graph
 
 pyg = pytest.importorskip("torch_geometric.nn")
 GRAPH = planted_graph()
 SPLIT = label_split(GRAPH.labels, 3, validation=15, test=30, rng=0)
-RECIPE = Recipe(n_epochs=10, learning_rate=0.05)
+RECIPE = TrainingConfig(n_epochs=10, learning_rate=0.05)
 
 
 def build(n_features: int, n_classes: int) -> Any:

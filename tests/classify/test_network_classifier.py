@@ -12,13 +12,13 @@ from scipy import sparse
 import nodecopy
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, Classifier, NetworkClassifier, SelfTraining
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.networks import TrainingConfig
 from tests.contracts.classifiers import planted_graph
 from tests.measurements import measured_graph
 
 
 def test_parameters_are_the_fields_of_a_recipe() -> None:
-    of_recipe = {field.name for field in fields(Recipe)} - {"propagation"}
+    of_recipe = {field.name for field in fields(TrainingConfig)} - {"propagation"}
     names = {name for kind in (MLP, GCN, APPNP) for name in kind.parameter_names()}
     assert names == of_recipe | {"preset", "device"}
 
@@ -126,7 +126,7 @@ def test_compiled_predictions_are_those_of_torch(
     graph, nodes = planted_graph(), np.random.default_rng(0).permutation(60)
     predictions = []
     for is_compiled in (True, False):
-        monkeypatch.setattr(Recipe, "is_compiled", lambda recipe, device, use=is_compiled: use)
+        monkeypatch.setattr(TrainingConfig, "is_compiled", lambda recipe, device, use=is_compiled: use)
         predictions.append(classifier.fit(graph, nodes[:20], validation=nodes[20:40], rng=0).predict_proba())
     compiled, plain = predictions
     np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-4)

@@ -1,4 +1,4 @@
-"""The default base of self-training: its networks and its law follow the data."""
+"""The default base of self-training: its networks and its donor rule follow the data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_sparse_word_counts_get_appnp_and_nearest_donors() -> None:
     base = build(RING.replace(features=words(0.95)))
     assert isinstance(base.base, APPNP)
     assert base.base.n_hidden == defaults.N_HIDDEN
-    assert isinstance(base.graph_model.law.law, NearestNeighbours)
+    assert isinstance(base.graph_model.donors.donors, NearestNeighbours)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_sparse_word_counts_get_appnp_and_nearest_donors() -> None:
 def test_other_features_get_a_gcn_and_donors_of_the_same_class(features: Any) -> None:
     base = build(RING if features is None else RING.replace(features=features))
     assert isinstance(base.base, GCN)
-    assert isinstance(base.graph_model.law.law, SameLabel)
+    assert isinstance(base.graph_model.donors.donors, SameLabel)
 
 
 def test_a_named_network_overrules_the_choice() -> None:
@@ -60,13 +60,13 @@ def test_a_named_network_overrules_the_choice() -> None:
 
 def test_large_graphs_draw_donors_from_the_whole_class(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defaults, "MAX_NODES_FOR_NEAREST", 39)
-    assert isinstance(build(RING, network="appnp").graph_model.law.law, SameLabel)
+    assert isinstance(build(RING, network="appnp").graph_model.donors.donors, SameLabel)
 
 
 def test_fewer_labels_copy_more() -> None:
-    laws = [build(RING, scarcity=n_labels**-0.5).graph_model.law for n_labels in (1, 4, 5, 20)]
-    assert all(isinstance(law, KeepByDegree) for law in laws)
-    assert [law.prior for law in laws] == pytest.approx([4, 2, 4 / 5**0.5, 4 / 20**0.5 / 4])
+    rules = [build(RING, scarcity=n_labels**-0.5).graph_model.donors for n_labels in (1, 4, 5, 20)]
+    assert all(isinstance(rule, KeepByDegree) for rule in rules)
+    assert [rule.prior for rule in rules] == pytest.approx([4, 2, 4 / 5**0.5, 4 / 20**0.5 / 4])
 
 
 def test_a_prior_of_zero_copies_nothing_not_even_for_nodes_without_neighbours() -> None:

@@ -81,7 +81,10 @@ def test_help_of_a_command_is_light(name: str) -> None:
     printed, modules = modules_after(name, "--help")
     assert f"Usage: nodecopy {name} " in printed
     assert not {"torch", "scipy.stats", "numba", "pandas", "matplotlib", "networkx"} & modules
-    shared = {"nodecopy.cli.sample", "nodecopy.cli.report"}  # report uses the donor laws of sample, demo both
+    shared = {
+        "nodecopy.cli.sample",
+        "nodecopy.cli.report",
+    }  # report uses the donor rules of sample, demo both
     assert command_modules(modules) - {f"nodecopy.cli.{name}"} <= shared
 
 
@@ -113,7 +116,10 @@ def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, 
     [
         ("stats karate --frobnicate", r"No such option: --frobnicate\."),
         ("stats karate --direkted", r"No such option: --direkted\. Did you mean --directed\?"),
-        ("sample karate --law jacard", r"Invalid value for '--law': 'jacard' is .* Did you mean jaccard\?"),
+        (
+            "sample karate --donors jacard",
+            r"Invalid value for '--donors': 'jacard' is .* Did you mean jaccard\?",
+        ),
         ("sample karate --seed abc", r"--seed must be an integer; got 'abc'\."),
         ("sample karate --keep=half", r"--keep must be a number; got 'half'\."),
         ("sample", r"Missing argument .*\."),

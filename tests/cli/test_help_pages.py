@@ -83,7 +83,7 @@ def test_every_option_is_explained_in_a_panel_of_its_kind(name: str) -> None:
 
 def test_an_entry_names_choices_and_the_default() -> None:
     entries = dict(entry[:2] for panel in describe("sample").panels.values() for entry in panel)
-    assert entries["--law NAME"].endswith(
+    assert entries["--donors NAME"].endswith(
         "One of auto, same-label, nearest-neighbours, jaccard, weighted. (default: auto)"
     )
     assert entries["--n-neighbours N"].endswith("(default: 10)")
@@ -145,7 +145,7 @@ def test_the_examples_run(run: Run, name: str) -> None:
 def test_quiet_prints_results_only(run: Run) -> None:
     noisy, quiet = run("sample", "karate"), run("sample", "karate", "-q")
     assert quiet.out == noisy.out != ""
-    assert "law same-label" in noisy.err
+    assert "donor rule same-label" in noisy.err
     assert quiet.err == ""
 
 

@@ -29,8 +29,8 @@ def options_of(command: str) -> OptionNames:
         ("defend", Hint("Use {}.", features=("rows", "none")), ""),
         (
             "sample",
-            Hint("Use {}.", law=(NearestNeighbours, Jaccard)),
-            " Use --law nearest-neighbours or jaccard.",
+            Hint("Use {}.", donors=(NearestNeighbours, Jaccard)),
+            " Use --donors nearest-neighbours or jaccard.",
         ),
     ],
 )

@@ -89,9 +89,9 @@ def test_few_labels_do_not_choose_the_law(run: Run) -> None:
     """With few labels, samples on the page were nearly the graph."""
     source, *labels = write_graph_files(2)[:3]
     ran = run("report", source, *labels, "--samples", "2")
-    assert "donor law jaccard, since only 4 of 40 nodes have a label, fewer than half" in ran.err
+    assert "donor rule jaccard, since only 4 of 40 nodes have a label, fewer than half" in ran.err
     graphs, _ = sections_of(Path("report.html"))
-    assert "drawn by the donor law jaccard, since only 4 of 40 nodes have a label" in graphs["text"]
+    assert "drawn by the donor rule jaccard, since only 4 of 40 nodes have a label" in graphs["text"]
 
 
 @pytest.mark.usefixtures("brief")

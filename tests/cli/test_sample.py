@@ -41,7 +41,7 @@ def labels(tmp_path: Path) -> Path:
 
 
 def test_tables_come_back_with_the_ids_that_went_in(run: Run, edges: Path, labels: Path) -> None:
-    arguments = ("--labels", labels, "--law", "same-label", "--n", "5", "--seed", "4", "--out", "out")
+    arguments = ("--labels", labels, "--donors", "same-label", "--n", "5", "--seed", "4", "--out", "out")
     assert run("sample", edges, *arguments).code == 0
     names = sorted(path.name for path in Path("out").iterdir())
     assert names == [*(f"sample-{s}.parquet" for s in range(5)), "samples.json"]
@@ -50,7 +50,7 @@ def test_tables_come_back_with_the_ids_that_went_in(run: Run, edges: Path, label
         written = read_graph(f"out/sample-{s}.parquet", node_ids=expected.node_ids)
         assert written.rows == expected.rows
     origin = json.loads(Path("out/samples.json").read_text())
-    assert (origin["seed"], origin["n"], origin["law"]) == (4, 5, "same-label")
+    assert (origin["seed"], origin["n"], origin["donors"]) == (4, 5, "same-label")
 
 
 def edge_set(graph: Graph) -> set[frozenset[str]]:
@@ -95,33 +95,33 @@ def test_json_is_for_programs(run: Run) -> None:
 def test_the_law_follows_the_data(run: Run, edges: Path, labels: Path) -> None:
     features = Path("features.csv")
     features.write_text("id,f\nann,1\nbob,2\ncleo,3\ndan,4\n")
-    assert json.loads(run("sample", edges, "--json").out)["law"] == "jaccard"
-    assert json.loads(run("sample", edges, "--labels", labels, "--json").out)["law"] == "same-label"
+    assert json.loads(run("sample", edges, "--json").out)["donors"] == "jaccard"
+    assert json.loads(run("sample", edges, "--labels", labels, "--json").out)["donors"] == "same-label"
     result = json.loads(run("sample", edges, "--features", features, "--n-neighbours", "2", "--json").out)
-    assert (result["law"], result["n_neighbours"]) == ("nearest-neighbours", 2)
+    assert (result["donors"], result["n_neighbours"]) == ("nearest-neighbours", 2)
 
 
 def test_laws_with_settings(run: Run, edges: Path) -> None:
     result = json.loads(
-        run("sample", edges, "--law", "jaccard", "--exponent", "2", "--max-donors", "1", "--json").out
+        run("sample", edges, "--donors", "jaccard", "--exponent", "2", "--max-donors", "1", "--json").out
     )
     assert (result["exponent"], result["max_donors"]) == (2, 1)
     ids = ["dan", "ann", "bob", "cleo"]
     np.savez("similarity.npz", ids=ids, x=np.eye(4)[[2, 3, 0, 1]])
     result = json.loads(
-        run("sample", edges, "--law", "weighted", "--similarity", "similarity.npz", "--json").out
+        run("sample", edges, "--donors", "weighted", "--similarity", "similarity.npz", "--json").out
     )
     assert result["samples"] == [{"edges": 4, "overlap": 1.0}]  # opposite corners of a square are alike
-    assert "must be given together" in run("sample", edges, "--law", "weighted").err
+    assert "must be given together" in run("sample", edges, "--donors", "weighted").err
     assert "must be given together" in run("sample", edges, "--similarity", "similarity.npz").err
     np.savez("small.npz", ids=ids[:3], x=np.eye(3))
-    ran = run("sample", edges, "--law", "weighted", "--similarity", "small.npz")
+    ran = run("sample", edges, "--donors", "weighted", "--similarity", "small.npz")
     assert "small.npz: there is no row for a node of the graph: 'cleo'" in ran.err
     sparse.save_npz("without.npz", sparse.eye_array(4, format="csr"))
-    ran = run("sample", edges, "--law", "weighted", "--similarity", "without.npz")
+    ran = run("sample", edges, "--donors", "weighted", "--similarity", "without.npz")
     assert "without.npz: a matrix without ids holds the rows of nodes 0 to 3, but the graph has" in ran.err
     Path("junk.npz").write_text("junk")
-    assert run("sample", edges, "--law", "weighted", "--similarity", "junk.npz").code == 2
+    assert run("sample", edges, "--donors", "weighted", "--similarity", "junk.npz").code == 2
 
 
 def test_interactions(run: Run) -> None:
@@ -178,7 +178,7 @@ def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
             "--directed applies to files only; got the dataset 'karate'.",
         ),
         (
-            ["karate", "--law", "nearest-neighbours"],
+            ["karate", "--donors", "nearest-neighbours"],
             "needs features; got none. Give --features FILE.",
         ),
         (
@@ -218,10 +218,10 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path, name: st
     ("options", "message"),
     [
         (
-            ["--law", "jaccard", "--n-neighbours", "5"],
-            "--n-neighbours applies to --law nearest-neighbours only; got --law jaccard",
+            ["--donors", "jaccard", "--n-neighbours", "5"],
+            "--n-neighbours applies to --donors nearest-neighbours only; got --donors jaccard",
         ),
-        (["--exponent", "2"], "--exponent applies to --law jaccard only; got --law same-label"),
+        (["--exponent", "2"], "--exponent applies to --donors jaccard only; got --donors same-label"),
     ],
 )
 def test_options_of_other_donor_laws_are_errors(run: Run, options: list[str], message: str) -> None:
@@ -241,18 +241,18 @@ def write_ring(n_labelled: int, n_nodes: int = 40, *, features: bool = False) ->
 def test_few_labels_do_not_choose_the_law(run: Run) -> None:
     """With 3 of 40 nodes labelled, auto took same-label, and samples were nearly the input."""
     result = json.loads(run("sample", *write_ring(3), "--json").out)
-    assert (result["law"], result["samples"][0]["overlap"] < 0.9) == ("jaccard", True)
-    reason = "law jaccard, since only 3 of 40 nodes have a label, fewer than half, and there are no features."
-    assert result["notices"] == [f"{reason} Choose another with --law."]
+    assert (result["donors"], result["samples"][0]["overlap"] < 0.9) == ("jaccard", True)
+    reason = "donor rule jaccard, since only 3 of 40 nodes have a label, fewer than half, and there are no features."
+    assert result["notices"] == [f"{reason} Choose another with --donors."]
     ran = run("sample", *write_ring(3, features=True))
-    assert "law nearest-neighbours, since only 3 of 40 nodes have a label" in ran.err
-    assert "law same-label, since 20 of 40 nodes have a label." in run("sample", *write_ring(20)).err
+    assert "donor rule nearest-neighbours, since only 3 of 40 nodes have a label" in ran.err
+    assert "donor rule same-label, since 20 of 40 nodes have a label." in run("sample", *write_ring(20)).err
 
 
 def test_few_labels_warn(run: Run) -> None:
-    ran = run("sample", *write_ring(3), "--law", "same-label")
+    ran = run("sample", *write_ring(3), "--donors", "same-label")
     assert "warning: 3 of 40 nodes have a label, by which donors are drawn; the others keep" in ran.err
-    assert "warning" not in run("sample", *write_ring(20), "--law", "same-label").err
+    assert "warning" not in run("sample", *write_ring(20), "--donors", "same-label").err
 
 
 def test_the_default_rule_keeps_the_number_of_edges(run: Run) -> None:

@@ -65,7 +65,7 @@ def test_the_engine_gives_the_samples_of_memory(
             zip(source.tolist(), target.tolist(), strict=True)
         )
     origin = json.loads(Path("there/samples.json").read_text())
-    assert (origin["engine"], origin["law"], origin["seed"]) == ("duckdb", "same-label", 5)
+    assert (origin["engine"], origin["donors"], origin["seed"]) == ("duckdb", "same-label", 5)
     assert {path.name for path in Path().iterdir()} == {*files, "there"}
 
 
@@ -103,7 +103,7 @@ def test_tables_that_cannot_be_used(run: Run, columns: dict[str, Any], message: 
     [
         (("--out", "out", "--memory", "much"), "memory must be a size"),
         ((), "--engine duckdb writes Parquet: give --out FOLDER, without --format."),
-        (("--out", "out", "--law", "weighted"), "--similarity FILE"),
+        (("--out", "out", "--donors", "weighted"), "--similarity FILE"),
         (("--out", "out", "--labels", "edges.parquet.gz"), "does not exist"),
         (("--out", "out", "--n", "-1"), "--n must be"),
         (

@@ -15,7 +15,7 @@ from nodecopy import Graph, Interactions, statistics
 from nodecopy.edge_tables.engines import Spark
 from nodecopy.edge_tables.statistics import edge_table_statistics
 from tests.benchmarks.synthetic_graphs import power_law_graph
-from tests.edge_tables.twins import LAWS, Twins, edge_table, table
+from tests.edge_tables.twins import RULES, Twins, edge_table, table
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("default")  # what Spark warns of is not ours
@@ -47,10 +47,10 @@ def graph(kind: str, seed: int = 0) -> Graph | Interactions:
 KINDS = ("undirected", "weighted undirected", "weighted directed", "interactions")
 
 
-@pytest.mark.parametrize(("kind", "law"), list(zip(KINDS, LAWS, strict=True)))
-def test_same_edges(engine: Spark, kind: str, law: str) -> None:
+@pytest.mark.parametrize(("kind", "donors"), list(zip(KINDS, RULES, strict=True)))
+def test_same_edges(engine: Spark, kind: str, donors: str) -> None:
     rule = "one-endpoint" if kind == "undirected" else "maximum"
-    twins = Twins(graph(kind), law, 0.1, rule, seed=3, sample=1)
+    twins = Twins(graph(kind), donors, 0.1, rule, seed=3, sample=1)
     found = twins.in_tables(engine)
     assert found == twins.in_memory()
     assert found

@@ -33,8 +33,8 @@ from nodecopy.nn.pyg import NodeCopy
 from nodecopy.recommend import Recommender
 from tests.contracts.valid_arguments import SETTINGS, own_arguments, shared_arguments
 
-LAWS = (SameLabel, NearestNeighbours, Jaccard, Weighted, Balanced, KeepByDegree, DegreeClasses)
-TABLE_LAWS = (JaccardTable, NearestNeighboursTable, SameLabelTable, WeightedTable)
+RULES = (SameLabel, NearestNeighbours, Jaccard, Weighted, Balanced, KeepByDegree, DegreeClasses)
+TABLE_RULES = (JaccardTable, NearestNeighboursTable, SameLabelTable, WeightedTable)
 TABLES = {"DuckDB", "SameLabelTable", "NearestNeighboursTable", "WeightedTable", "JaccardTable"}
 """Classes whose methods the package calls."""
 REFERENCE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -155,8 +155,8 @@ def find_use(cls: type) -> Callable[[Any], Any] | None:
     shared, own = shared_arguments(), own_arguments()
     graph, log, train = shared["graph"], shared["interactions"], shared["train"]
     uses: dict[tuple[type, ...], Callable[[Any], Any]] = {
-        LAWS: lambda law: NodeCopying(law).fit(graph).sample(rng=0),
-        TABLE_LAWS: lambda law: EdgeTableCopying(law).fit(**own["EdgeTableCopying.fit"]).sample(rng=0),
+        RULES: lambda donors: NodeCopying(donors).fit(graph).sample(rng=0),
+        TABLE_RULES: lambda donors: EdgeTableCopying(donors).fit(**own["EdgeTableCopying.fit"]).sample(rng=0),
         (EdgeTableCopying,): lambda model: model.fit(**own["EdgeTableCopying.fit"]),
         (FeatureEncoder,): lambda encoder: encoder.fit({"a": [1, 2, 3], "b": ["x", "y", "x"]}),
         (GraphModel,): lambda model: model.fit(graph, rng=0).sample(rng=0),

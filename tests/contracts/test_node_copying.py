@@ -8,7 +8,7 @@ import pytest
 from nodecopy import Balanced, Graph, GraphModel, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from tests.contracts.graph_models import GraphModelContract, community_graph
 
-LAWS: list[Any] = [
+RULES: list[Any] = [
     SameLabel(),
     NearestNeighbours(4),
     Jaccard(include_self=False),
@@ -18,13 +18,13 @@ LAWS: list[Any] = [
 
 
 def name(model: NodeCopying[Graph]) -> str:
-    return f"{type(model.law).__name__}-{model.keep}-{model.symmetrise}"
+    return f"{type(model.donors).__name__}-{model.keep}-{model.symmetrise}"
 
 
 class Undirected(GraphModelContract):
     @pytest.fixture(
         scope="class",
-        params=[NodeCopying(law, symmetrise=rule) for law in LAWS for rule in ("maximum", "one-endpoint")]
+        params=[NodeCopying(rule, symmetrise=rule) for rule in RULES for rule in ("maximum", "one-endpoint")]
         + [NodeCopying(SameLabel(), keep=0.4)],
         ids=name,
     )
@@ -46,7 +46,7 @@ class TestWeighted(Undirected):
 
 
 class TestDirected(GraphModelContract):
-    @pytest.fixture(scope="class", params=[NodeCopying(law) for law in LAWS], ids=name)
+    @pytest.fixture(scope="class", params=[NodeCopying(rule) for rule in RULES], ids=name)
     @classmethod
     def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
         model: GraphModel[Graph] = request.param

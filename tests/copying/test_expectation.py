@@ -15,7 +15,7 @@ from tests.copying.oracles import Matrix, all_donors, dense, maximum, with_keep
 from tests.strategies import graphs
 
 SIMILARITY = np.array([[0, 1, 2, 0], [0, 0, 0, 0], [3, 1, 0, 1], [1, 1, 1, 2.0]])
-LAWS = [
+RULES = [
     SameLabel([0, 0, 1, 0]),
     SameLabel([-1, 2, 2, -1]),
     NearestNeighbours(2, [[0.0], [1.0], [3.0], [4.0]]),
@@ -65,23 +65,23 @@ def check(model: NodeCopying[Any]) -> None:
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("donors", RULES)
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint"])
 @pytest.mark.parametrize("adjacency", [SQUARE, HEAVY])
-def test_undirected(adjacency: Matrix, symmetrise: str, law: Any, keep: float) -> None:
-    check(NodeCopying(law, keep, symmetrise).fit(Graph(adjacency)))
+def test_undirected(adjacency: Matrix, symmetrise: str, donors: Any, keep: float) -> None:
+    check(NodeCopying(donors, keep, symmetrise).fit(Graph(adjacency)))
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3])
-@pytest.mark.parametrize("law", LAWS)
-def test_directed(law: Any, keep: float) -> None:
-    check(NodeCopying(law, keep).fit(Graph(ARROWS, directed=True)))
+@pytest.mark.parametrize("donors", RULES)
+def test_directed(donors: Any, keep: float) -> None:
+    check(NodeCopying(donors, keep).fit(Graph(ARROWS, directed=True)))
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3])
-@pytest.mark.parametrize("law", LAWS)
-def test_bipartite(law: Any, keep: float) -> None:
-    check(NodeCopying[Interactions](law, keep).fit(Interactions(ARROWS[:, :3])))
+@pytest.mark.parametrize("donors", RULES)
+def test_bipartite(donors: Any, keep: float) -> None:
+    check(NodeCopying[Interactions](donors, keep).fit(Interactions(ARROWS[:, :3])))
 
 
 def test_products_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +120,8 @@ def test_too_many_weights_name_the_way_out() -> None:
     with pytest.raises(InputError, match=r"at most 64 distinct weights; got 66\. Use monte_carlo_adjacency"):
         model.expected_adjacency()
     for other in (
-        NodeCopying(model.law, symmetrise="one-endpoint").fit(model.graph_),
-        NodeCopying(model.law).fit(model.graph_.replace(directed=True)),
+        NodeCopying(model.donors, symmetrise="one-endpoint").fit(model.graph_),
+        NodeCopying(model.donors).fit(model.graph_.replace(directed=True)),
     ):
         assert other.expected_adjacency().toarray().shape == (12, 12)
 

@@ -1,4 +1,4 @@
-"""Donor laws within the graphs of a batch."""
+"""Donor rules within the graphs of a batch."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def batch() -> Graph:
 
 
 class SameDegree:
-    """A law of a user's own."""
+    """A donor rule of a user's own."""
 
     def fit(self, data: Any) -> DonorDistribution:
         return SameLabel(data.rows.degrees).fit(data)
 
 
 class Shifted:
-    """A law of a user's own with a value per node."""
+    """A donor rule of a user's own with a value per node."""
 
     reads_edges = False
 
@@ -49,7 +49,7 @@ class Shifted:
         return Shifted(self.labels[nodes])
 
 
-LAWS = [
+RULES = [
     (SameLabel(), lambda part: SameLabel()),
     (SameLabel(LABELS), lambda part: SameLabel(LABELS[part])),
     (NearestNeighbours(1), lambda part: NearestNeighbours(1)),
@@ -65,11 +65,11 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize(("law", "law_of"), LAWS, ids=lambda law: type(law).__name__)
-def test_every_graph_has_the_donors_that_it_has_alone(law: Any, law_of: Any) -> None:
+@pytest.mark.parametrize(("donors", "law_of"), RULES, ids=lambda donors: type(donors).__name__)
+def test_every_graph_has_the_donors_that_it_has_alone(donors: Any, law_of: Any) -> None:
     """Before, donors of a batch came from all of its graphs."""
     graph, bounds = batch(), np.cumsum([0, *SIZES])
-    whole = WithinGraphs(law, SIZES).fit(graph).probabilities().toarray()
+    whole = WithinGraphs(donors, SIZES).fit(graph).probabilities().toarray()
     parts = [slice(*bound) for bound in pairwise(bounds)]
     alone = [law_of(part).fit(graph.subgraph(np.arange(17)[part])).probabilities() for part in parts]
     np.testing.assert_allclose(whole, sparse.block_diag(alone).toarray(), atol=1e-8)
@@ -95,7 +95,7 @@ def test_distributions_of_two_kinds_are_joined() -> None:
 
 
 def test_wrong_laws_and_sizes() -> None:
-    with pytest.raises(InputError, match="law of WithinGraphs must be a donor law"):
+    with pytest.raises(InputError, match="donor rule of WithinGraphs must be a donor rule"):
         WithinGraphs("same", SIZES).fit(batch())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="sizes must be integers that add up to 17 nodes"):
         WithinGraphs(SameLabel(), [5]).fit(batch())

@@ -12,8 +12,8 @@ from tests.copying.oracles import Matrix
 from tests.strategies import interactions
 
 
-def P(law: Jaccard, data: Interactions) -> Matrix:
-    return np.asarray(law.fit(data).probabilities().toarray())
+def P(donors: Jaccard, data: Interactions) -> Matrix:
+    return np.asarray(donors.fit(data).probabilities().toarray())
 
 
 def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int | None) -> Matrix:

@@ -24,13 +24,13 @@ def test_the_same_bits_as_without_compiled_code(
     log: Interactions, include_self: bool, exponent: float, max_donors: int, n_tasks: int
 ) -> None:
     assume(log.n_users)
-    law = Jaccard(include_self, exponent, max_donors)
+    rule = Jaccard(include_self, exponent, max_donors)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
         patch.setattr(jaccard_kernels, "N_TASKS", n_tasks)
-        expected = NodeCopying(law).fit(log).distribution_
+        expected = NodeCopying(rule).fit(log).distribution_
         patch.setattr(jaccard, "MIN_COMPILED_PRODUCTS", 0)
-        compiled = NodeCopying(law).fit(log).distribution_
+        compiled = NodeCopying(rule).fit(log).distribution_
     for name in ("data", "indices", "indptr"):
         first, second = (getattr(part.probabilities(), name) for part in (compiled, expected))
         assert np.array_equal(first, second)
@@ -40,10 +40,10 @@ def test_many_rows() -> None:
     """Blocks of many rows, many of which tie."""
     draws = np.random.default_rng(0)
     log = Interactions(draws.random((300, 40)) < 0.1)
-    law = Jaccard(include_self=False, exponent=2.0, max_donors=7)
-    expected = NodeCopying(law).fit(log).distribution_.probabilities()
+    rule = Jaccard(include_self=False, exponent=2.0, max_donors=7)
+    expected = NodeCopying(rule).fit(log).distribution_.probabilities()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
         patch.setattr(jaccard, "MIN_COMPILED_PRODUCTS", 0)
-        compiled = NodeCopying(law).fit(log).distribution_.probabilities()
+        compiled = NodeCopying(rule).fit(log).distribution_.probabilities()
     assert np.array_equal(compiled.toarray(), expected.toarray())

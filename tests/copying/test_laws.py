@@ -20,7 +20,7 @@ from nodecopy import (
     Weighted,
 )
 from nodecopy._core.arrays import IntArray
-from nodecopy.copying import donors as laws
+from nodecopy.copying import donors as rules
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.features.embeddings import shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
@@ -29,8 +29,8 @@ from tests.copying.oracles import Matrix
 EMPTY = Graph(np.zeros((4, 4)))
 
 
-def P(law: Any, data: Graph | Interactions = EMPTY) -> Matrix:
-    return np.asarray(law.fit(data).probabilities().toarray())
+def P(donors: Any, data: Graph | Interactions = EMPTY) -> Matrix:
+    return np.asarray(donors.fit(data).probabilities().toarray())
 
 
 def test_same_label_by_hand() -> None:
@@ -73,18 +73,18 @@ POINTS = np.array([[0.0], [1.0], [2.0], [5.0]])
     ],
 )
 def test_two_nearest_by_hand(include_self: bool, ties: str, wanted: list[list[int]]) -> None:
-    law = NearestNeighbours(2, POINTS, include_self, ties)
+    rule = NearestNeighbours(2, POINTS, include_self, ties)
     by_hand = np.zeros((4, 4))
     for i, donors in enumerate(wanted):
         by_hand[i, donors] = 1 / len(donors)
-    np.testing.assert_allclose(P(law), by_hand, rtol=1e-15)
+    np.testing.assert_allclose(P(rule), by_hand, rtol=1e-15)
 
 
 def test_one_nearest_without_self_and_with_ties() -> None:
-    law = NearestNeighbours(1, POINTS, include_self=False, ties="all")
-    assert P(law)[1].tolist() == [0.5, 0, 0.5, 0]
-    law = NearestNeighbours(1, POINTS, include_self=False)
-    assert P(law)[1].tolist() == [1, 0, 0, 0]
+    rule = NearestNeighbours(1, POINTS, include_self=False, ties="all")
+    assert P(rule)[1].tolist() == [0.5, 0, 0.5, 0]
+    rule = NearestNeighbours(1, POINTS, include_self=False)
+    assert P(rule)[1].tolist() == [1, 0, 0, 0]
 
 
 @settings(deadline=None)
@@ -153,9 +153,9 @@ def test_weights_may_be_tiny_or_huge(scale: float) -> None:
     assert result[3].tolist() == [0, 0, 0, 1]
 
 
-@pytest.mark.parametrize("law", [SameLabel(np.zeros(0, int)), Jaccard(), Weighted(np.zeros((0, 0)))])
-def test_no_nodes(law: Any) -> None:
-    assert P(law, Graph(np.zeros((0, 0)))).shape == (0, 0)
+@pytest.mark.parametrize("donors", [SameLabel(np.zeros(0, int)), Jaccard(), Weighted(np.zeros((0, 0)))])
+def test_no_nodes(donors: Any) -> None:
+    assert P(donors, Graph(np.zeros((0, 0)))).shape == (0, 0)
 
 
 def nan_matrix() -> Matrix:
@@ -165,7 +165,7 @@ def nan_matrix() -> Matrix:
 
 
 @pytest.mark.parametrize(
-    ("law", "message"),
+    ("donors", "message"),
     [
         (SameLabel(), "labels of SameLabel must be given, since the graph has no labels."),
         (SameLabel([0, 1]), "labels of SameLabel must hold one entry per node, 4 in all; got 2."),
@@ -210,9 +210,9 @@ def nan_matrix() -> Matrix:
         ),
     ],
 )
-def test_errors_say_what_is_allowed_and_what_came(law: Any, message: str) -> None:
+def test_errors_say_what_is_allowed_and_what_came(donors: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        law.fit(EMPTY)
+        donors.fit(EMPTY)
 
 
 # Degrees 1, 2, 2, 3 and 0.
@@ -238,10 +238,10 @@ def test_nearest_among_peers_by_hand(
     by_hand = np.zeros((5, 5))
     for i, donors in enumerate(wanted):
         by_hand[i, donors] = 1 / len(donors)
-    law = NearestNeighbours(k, LINE, include_self, groups=groups, max_degree_ratio=ratio)
-    np.testing.assert_allclose(P(law, PAW), by_hand, rtol=1e-15)
-    law = NearestNeighbours(k, sparse.csr_array(LINE), include_self, groups=groups, max_degree_ratio=ratio)
-    np.testing.assert_allclose(P(law, PAW), by_hand, rtol=1e-15)
+    rule = NearestNeighbours(k, LINE, include_self, groups=groups, max_degree_ratio=ratio)
+    np.testing.assert_allclose(P(rule, PAW), by_hand, rtol=1e-15)
+    rule = NearestNeighbours(k, sparse.csr_array(LINE), include_self, groups=groups, max_degree_ratio=ratio)
+    np.testing.assert_allclose(P(rule, PAW), by_hand, rtol=1e-15)
 
 
 def test_peers_are_all_where_nothing_divides_them() -> None:
@@ -305,10 +305,10 @@ def test_what_is_balanced_stays() -> None:
 
 
 def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(laws, "MAX_SCALINGS", 200)
+    monkeypatch.setattr(rules, "MAX_SCALINGS", 200)
     star = np.zeros((4, 4))
     star[0, 1:] = star[1:, 0] = 1
-    with pytest.raises(InputError, match="law of Balanced must let every node be its own donor"):
+    with pytest.raises(InputError, match="donor rule of Balanced must let every node be its own donor"):
         Balanced(Weighted(star)).fit(EMPTY)
 
 
@@ -340,31 +340,31 @@ def test_later_searches_within_groups_take_the_nodes_that_the_first_found(
     assert 0 < n_searched[2] < 45
 
 
-@pytest.mark.parametrize("law", [SameLabel(), NearestNeighbours(2, np.eye(9), groups="labels")])
-def test_few_labels_warn(law: Any) -> None:
+@pytest.mark.parametrize("donors", [SameLabel(), NearestNeighbours(2, np.eye(9), groups="labels")])
+def test_few_labels_warn(donors: Any) -> None:
     """Nodes without a label keep their neighbours, so that samples were the input without a word."""
     few = Graph(np.ones((9, 9)), labels=[0, 0, 1, 1, -1, -1, -1, -1, -1])
     with pytest.warns(
         DataWarning, match="4 of 9 nodes have a label, by which donors are drawn; the others keep"
     ):
-        NodeCopying(law).fit(few)
-    NodeCopying(law).fit(few.replace(labels=[0, 0, 1, 1, 1, -1, -1, -1, -1]))
+        NodeCopying(donors).fit(few)
+    NodeCopying(donors).fit(few.replace(labels=[0, 0, 1, 1, 1, -1, -1, -1, -1]))
 
 
 def test_nearest_by_neighbourhoods_are_nodes_with_similar_neighbours() -> None:
     halves = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)  # two cliques
-    law = NearestNeighbours(4, embeddings="neighbourhoods")
-    assert P(law, Graph(halves)).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
-    assert law.reads_edges
+    rule = NearestNeighbours(4, embeddings="neighbourhoods")
+    assert P(rule, Graph(halves)).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
+    assert rule.reads_edges
 
 
 def test_nearest_by_neighbourhoods_uses_features_where_there_are_any() -> None:
     words = np.kron(np.eye(2), np.ones((4, 3)))
-    law = NearestNeighbours(4, embeddings="neighbourhoods")
+    rule = NearestNeighbours(4, embeddings="neighbourhoods")
     graph = Graph(np.zeros((8, 8)), features=words)
-    assert P(law, graph).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
+    assert P(rule, graph).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
     swapped = graph.replace(features=words[::-1].repeat(2, axis=1)[:, ::-1])  # the same edges, other features
-    assert P(law, swapped).tolist() == P(law, graph).tolist()
+    assert P(rule, swapped).tolist() == P(rule, graph).tolist()
 
 
 def test_named_embeddings_are_checked() -> None:

@@ -38,7 +38,7 @@ ARROWS = Graph([[0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0]], directe
 
 
 class Ring:
-    """A law of the user: the donor is the node itself or the next one."""
+    """A donor rule of the user: the donor is the node itself or the next one."""
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         n = data.rows.n_rows
@@ -110,14 +110,14 @@ def test_one_endpoint_keeps_edges_both_agree_on() -> None:
 def test_compiled_samples_are_the_same(
     symmetrise: str, directed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    laws: list[Any] = [
+    rules: list[Any] = [
         Ring(),
         SameLabel(np.arange(40) % 7),
         NearestNeighbours(4, np.arange(40.0)[:, None]),
         Jaccard(),
     ]
-    for law in laws:
-        model = NodeCopying(law, 0.3, symmetrise).fit(random_graph(directed=directed))
+    for rule in rules:
+        model = NodeCopying(rule, 0.3, symmetrise).fit(random_graph(directed=directed))
         with monkeypatch.context() as patch:
             plain = model.sample(rng=1)
             patch.setattr(row_copying, "MIN_COMPILED_SIZE", 0)
@@ -125,7 +125,7 @@ def test_compiled_samples_are_the_same(
 
 
 def test_keep_is_the_share_of_nodes_that_are_their_own_donors() -> None:
-    """Everybody's law is somebody else: own donors come from keep alone.
+    """Everybody's donor rule is somebody else: own donors come from keep alone.
 
     20,000 fair-ish coins stay within 6 standard deviations but once in 5e8 runs.
     """
@@ -161,12 +161,16 @@ def test_ids_of_users_and_items_stay() -> None:
     assert pickle.loads(pickle.dumps(sample)) == sample
 
 
-@pytest.mark.parametrize("law", [SameLabel([0, 0, 1, 1]), Jaccard(), Ring(), NearestNeighbours(2, np.eye(4))])
-def test_models_pickle(law: Any) -> None:
-    model = NodeCopying(law, 0.25).fit(ARROWS)
+@pytest.mark.parametrize(
+    "donors", [SameLabel([0, 0, 1, 1]), Jaccard(), Ring(), NearestNeighbours(2, np.eye(4))]
+)
+def test_models_pickle(donors: Any) -> None:
+    model = NodeCopying(donors, 0.25).fit(ARROWS)
     again = pickle.loads(pickle.dumps(model))
     assert again.sample(rng=6) == model.sample(rng=6)
-    assert pickle.loads(pickle.dumps(NodeCopying(law, 0.25))).fit(ARROWS).sample(rng=6) == model.sample(rng=6)
+    assert pickle.loads(pickle.dumps(NodeCopying(donors, 0.25))).fit(ARROWS).sample(rng=6) == model.sample(
+        rng=6
+    )
 
 
 def test_samples_are_read_only() -> None:
@@ -197,11 +201,11 @@ LOG = Interactions([[1, 0, 1], [1, 0, 0], [1, 0, 1], [0, 0, 0]])
 @pytest.mark.parametrize("keep", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("data", [ARROWS, WEIGHTED_ARROWS, LOG, Graph(np.zeros((4, 4)), directed=True)])
 @pytest.mark.parametrize(
-    "law",
+    "donors",
     [SameLabel([0, 0, 0, 1]), NearestNeighbours(2, np.arange(4.0)[:, None]), Jaccard(), Ring()],
 )
-def test_log_probability_by_enumeration(law: Any, data: Any, keep: float) -> None:
-    model = NodeCopying(law, keep).fit(data)
+def test_log_probability_by_enumeration(donors: Any, data: Any, keep: float) -> None:
+    model = NodeCopying(donors, keep).fit(data)
     found = outcomes(model)
     for probability, sample in found.values():
         assert model.log_probability(sample) == pytest.approx(math.log(probability), abs=1e-12)
@@ -237,8 +241,14 @@ def test_impossible_samples() -> None:
             NodeCopying(Ring(), symmetrise="max"),
             "symmetrise of NodeCopying must be one of 'maximum', 'one-endpoint', 'none'; got 'max'.",
         ),
-        (NodeCopying("same"), "law of NodeCopying must be a donor law such as SameLabel.*; got 'same'."),  # type: ignore[arg-type]
-        (NodeCopying(SameLabel), "law of NodeCopying must be a donor law such as SameLabel.*; got type"),  # type: ignore[arg-type]
+        (
+            NodeCopying("same"),
+            "donor rule of NodeCopying must be a donor rule such as SameLabel.*; got 'same'.",
+        ),  # type: ignore[arg-type]
+        (
+            NodeCopying(SameLabel),
+            "donor rule of NodeCopying must be a donor rule such as SameLabel.*; got type",
+        ),  # type: ignore[arg-type]
         (NodeCopying(SameLabel([0])), "labels of SameLabel must hold one entry per node, 4 in all; got 1."),
     ],
 )
@@ -326,19 +336,19 @@ def test_log_probability_is_unknown_for_undirected_graphs() -> None:
 @settings(deadline=None)
 @given(graphs(), st.integers(0, 2**40))
 def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed: int) -> None:
-    law = SameLabel(np.zeros(graph.n_nodes, int))
-    model = NodeCopying(law, symmetrise="none").fit(graph)
+    rule = SameLabel(np.zeros(graph.n_nodes, int))
+    model = NodeCopying(rule, symmetrise="none").fit(graph)
     sample = model.sample(rng=seed)
     assert sample.directed
     assert np.array_equal(dense(sample.rows), dense(graph.rows)[model.draw_donors(rng=seed)])
-    union = NodeCopying(law, symmetrise="maximum").fit(graph)
+    union = NodeCopying(rule, symmetrise="maximum").fit(graph)
     assert graph.directed or union.sample(rng=seed) == sample.undirected()
 
 
 def test_states_of_old_files_take_the_settings_of_the_constructor() -> None:
     model = NodeCopying(SameLabel([0, 0, 1]), keep=0.4, symmetrise="maximum").fit(Graph(np.ones((3, 3))))
     state = {name: value for name, value in model.get_state().items() if name[:4] not in ("keep", "symm")}
-    loaded = NodeCopying(model.law, model.keep, model.symmetrise)
+    loaded = NodeCopying(model.donors, model.keep, model.symmetrise)
     loaded.set_state({})
     assert not hasattr(loaded, "keep_")  # a part that is not fitted
     loaded.set_state(state)
@@ -357,7 +367,7 @@ SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
 RATINGS = Interactions(
     np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
 )
-LAWS: dict[str, Any] = {
+RULES: dict[str, Any] = {
     "labels": SameLabel(),
     "given labels": SameLabel(np.arange(20) % 3),
     "listed labels": SameLabel([number % 3 for number in range(20)]),
@@ -370,20 +380,20 @@ LAWS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
 def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: str, tmp_path: Path) -> None:
-    model = NodeCopying(LAWS[name], 0.25, symmetrise).fit(community_graph(weighted=True))
+    model = NodeCopying(RULES[name], 0.25, symmetrise).fit(community_graph(weighted=True))
     model.save(tmp_path / "model.npz")
     loaded = nodecopy.load(tmp_path / "model.npz")
     assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
-    assert (loaded.keep, loaded.symmetrise, type(loaded.law)) == (0.25, symmetrise, type(LAWS[name]))
+    assert (loaded.keep, loaded.symmetrise, type(loaded.donors)) == (0.25, symmetrise, type(RULES[name]))
     assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
 
 
-@pytest.mark.parametrize("law", [SameLabel([0, 0, 1, 1]), Jaccard(), NearestNeighbours(2, np.eye(4))])
-def test_node_copying_of_interactions_samples_the_same_interactions(law: Any, tmp_path: Path) -> None:
-    model = NodeCopying(law).fit(RATINGS)
+@pytest.mark.parametrize("donors", [SameLabel([0, 0, 1, 1]), Jaccard(), NearestNeighbours(2, np.eye(4))])
+def test_node_copying_of_interactions_samples_the_same_interactions(donors: Any, tmp_path: Path) -> None:
+    model = NodeCopying(donors).fit(RATINGS)
     model.save(tmp_path / "model.npz")
     loaded = NodeCopying.load(tmp_path / "model.npz")
     assert loaded.graph_ == RATINGS

@@ -16,7 +16,7 @@ from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend import copying as copiers
 from nodecopy.defend.copying import TwoHopCopier, WholeGraphCopier
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.networks import TrainingConfig
 from tests.strategies import matrices
 
 FEATURES, HIDDEN, CLASSES = 5, 3, 4
@@ -28,7 +28,7 @@ def networks(
     draw = np.random.default_rng(1)
     shapes = [(FEATURES, HIDDEN), (HIDDEN, CLASSES), *([(1, HIDDEN), (1, CLASSES)] if bias else [])]
     weights = tuple(draw.normal(size=(n_models, *shape)).astype(np.float32) for shape in shapes)
-    recipe = Recipe(n_hidden=HIDDEN, bias=bias, features=features, activation=activation)
+    recipe = TrainingConfig(n_hidden=HIDDEN, bias=bias, features=features, activation=activation)
     scaling = FeatureScaling(features), WeightScaling("raw")
     return Ensemble(recipe, weights, np.zeros(n_models, np.int32), 0, *scaling)
 
@@ -99,7 +99,7 @@ def test_path_by_hand(mode: str) -> None:
     ones = np.ones((1, 1, 1), np.float32)
     both = np.array([[[1.0, 0.0]]], np.float32)
     scaling = FeatureScaling("none"), WeightScaling("raw")
-    trained = Ensemble(Recipe(n_hidden=1, features="none"), (ones, both), np.zeros(1, np.int32), 0, *scaling)
+    trained = Ensemble(TrainingConfig(n_hidden=1, features="none"), (ones, both), np.zeros(1, np.int32), 0, *scaling)
     probabilities = TwoHopCopier(trained, path, mode).predict_pairs(np.array([3]), np.array([1]))
     if mode == "swap-features":
         ends = [1 / 2 + 8 / np.sqrt(6), 3 / 2 + 8 / np.sqrt(6)]

@@ -1,4 +1,4 @@
-"""Donor laws on edge tables, by hand or against their twins in memory."""
+"""Donor rules on edge tables, by hand or against their twins in memory."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def engine() -> Iterator[Engine]:
         yield opened
 
 
-def donors(law: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
-    drawn = EdgeTableCopying(law).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
+def donors(donors: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
+    drawn = EdgeTableCopying(donors).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
     return {row["node"]: row["donor"] for row in engine.rows(drawn)}
 
 
@@ -86,23 +86,23 @@ def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "law",
+    "donors",
     [
         JaccardTable(max_item_degree=3),
         JaccardTable(max_donors=2),
         JaccardTable(include_self=False, max_item_degree=4),
     ],
 )
-def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: JaccardTable) -> None:
+def test_shared_items_that_too_many_have_do_not_count(engine: Engine, donors: JaccardTable) -> None:
     log = Interactions((np.random.default_rng(1).random((12, 9)) < 0.35).astype(float))
     counted = log.matrix.toarray()
-    if law.max_item_degree is not None:
-        counted[:, (counted > 0).sum(axis=0) > law.max_item_degree] = 0
-    twin = NodeCopying(Jaccard(include_self=law.include_self, max_donors=law.max_donors)).fit(
+    if donors.max_item_degree is not None:
+        counted[:, (counted > 0).sum(axis=0) > donors.max_item_degree] = 0
+    twin = NodeCopying(Jaccard(include_self=donors.include_self, max_donors=donors.max_donors)).fit(
         Interactions(counted)
     )
     found = donors(
-        law, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
+        donors, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
     )
     assert [found[user] for user in range(12)] == twin.draw_donors(rng=3, sample=2).tolist()
 

@@ -16,7 +16,7 @@ from nodecopy import Graph, Interactions
 from nodecopy.edge_tables import EdgeTableCopying, JaccardTable, SameLabelTable
 from nodecopy.edge_tables.engines import DuckDB, Engine
 from nodecopy.errors import InputError, NotFittedError
-from tests.edge_tables.twins import LAWS, Twins, edge_table, in_order, table
+from tests.edge_tables.twins import RULES, Twins, edge_table, in_order, table
 from tests.strategies import TEXTS, graphs, interactions
 
 pytest.importorskip("ibis")
@@ -32,16 +32,16 @@ def engine() -> Iterator[Engine]:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graphs(texts=TEXTS, labelled=False).map(in_order) | interactions().map(in_order),
-    st.sampled_from(LAWS),
+    st.sampled_from(RULES),
     st.sampled_from([0.0, 0.3, 1e-7, 1.0]),
     st.sampled_from(["maximum", "one-endpoint"]),
     st.integers(0, 2**40),
     st.integers(0, 3),
 )
 def test_samples_are_those_of_the_model_in_memory(
-    engine: Engine, data: Graph | Interactions, law: str, keep: float, rule: str, seed: int, sample: int
+    engine: Engine, data: Graph | Interactions, donors: str, keep: float, rule: str, seed: int, sample: int
 ) -> None:
-    twins = Twins(data, law, keep, rule, seed, sample)
+    twins = Twins(data, donors, keep, rule, seed, sample)
     assert twins.in_tables(engine) == twins.in_memory()
 
 

@@ -28,15 +28,15 @@ Edges = dict[tuple[Any, Any], float]
 Data = Graph | Interactions
 NUMBERS = count()
 FOLDER = TemporaryDirectory()
-LAWS = ("labels", "neighbours", "weights", "shared items")
+RULES = ("labels", "neighbours", "weights", "shared items")
 
 
 @dataclass
 class Twins:
-    """One model twice, with random labels, lists and weights for the donor laws."""
+    """One model twice, with random labels, lists and weights for the donor rules."""
 
     data: Data
-    law: str
+    donors: str
     keep: float = 0.0
     symmetrise: str = "maximum"
     seed: int = 0
@@ -49,8 +49,8 @@ class Twins:
         self.weights = generator.random(len(self.pairs)) ** 4
         self.labels = generator.integers(-1, 3, n)
         self.nearest = NearestNeighbours(min(3, n), embeddings=generator.integers(0, 9, (n, 1)))
-        if not n and self.law == "neighbours":
-            self.law = "labels"  # nobody has neighbours
+        if not n and self.donors == "neighbours":
+            self.donors = "labels"  # nobody has neighbours
 
     @property
     def ids(self) -> Any:
@@ -59,13 +59,13 @@ class Twins:
     def in_memory(self) -> Edges:
         n = self.data.rows.n_rows
         similarity = sparse.csr_array((self.weights, self.pairs.T), shape=(n, n))
-        law: Any = {
+        rule: Any = {
             "labels": SameLabel(self.labels),
             "neighbours": self.nearest,
             "weights": Weighted(similarity),
             "shared items": Jaccard(),
-        }[self.law]
-        model: NodeCopying[Any] = NodeCopying(law, self.keep, self.symmetrise).fit(self.data)
+        }[self.donors]
+        model: NodeCopying[Any] = NodeCopying(rule, self.keep, self.symmetrise).fit(self.data)
         one = model.copy(
             model.draw_donors(rng=self.seed, sample=self.sample), rng=self.seed, sample=self.sample
         )
@@ -74,13 +74,13 @@ class Twins:
     def in_tables(self, engine: Engine, edges: Any = None) -> Edges:
         ids = self.ids
         pairs = {"node": ids[self.pairs[:, 0]], "donor": ids[self.pairs[:, 1]]}
-        law: Any = {
+        rule: Any = {
             "labels": SameLabelTable(table(engine, id=ids, label=self.labels)),
             "neighbours": NearestNeighboursTable(self._ranked(engine)),
             "weights": WeightedTable(table(engine, **pairs, weight=self.weights)),
             "shared items": JaccardTable(),
-        }[self.law]
-        model = EdgeTableCopying(law, self.keep, self.symmetrise).fit(
+        }[self.donors]
+        model = EdgeTableCopying(rule, self.keep, self.symmetrise).fit(
             self._with_duplicates(engine) if edges is None else edges,
             engine=engine,
             directed=isinstance(self.data, Graph) and self.data.directed,
@@ -90,8 +90,8 @@ class Twins:
         return collected(model.sample(rng=self.seed, sample=self.sample))
 
     def _ranked(self, engine: Engine) -> Any:
-        """The lists that the law in memory finds."""
-        if self.law != "neighbours":
+        """The lists that the donor rule in memory finds."""
+        if self.donors != "neighbours":
             return None
         lists = self.nearest.fit(self.data)
         node = np.repeat(lists.list_of, np.diff(lists.offsets))

@@ -120,8 +120,8 @@ def test_tables_are_merged_not_replaced() -> None:
 
 
 def test_public_names() -> None:
-    settings = {"law": {"class": "nodecopy.copying.donors.SameLabel"}, "choices": ({"class": ""}, 3)}
+    settings = {"donors": {"class": "nodecopy.copying.donors.SameLabel"}, "choices": ({"class": ""}, 3)}
     assert use_public_names(settings) == {
-        "law": {"class": "nodecopy.SameLabel"},
+        "donors": {"class": "nodecopy.SameLabel"},
         "choices": [{"class": ""}, 3],
     }

@@ -139,8 +139,8 @@ def test_the_fingerprint_digests_public_names(path: str) -> None:
     assert "'nodecopy.NodeCopying'" in text
     moved = replace(cell, path=path)
     assert moved.fingerprint == cell.fingerprint
-    law = {**cell.settings["law"], "class": "nodecopy.copying.donors.Balanced"}
-    inner = replace(cell, settings={**cell.settings, "law": law})
+    rule = {**cell.settings["donors"], "class": "nodecopy.copying.donors.Balanced"}
+    inner = replace(cell, settings={**cell.settings, "donors": rule})
     assert inner.settings != cell.settings
     assert inner.fingerprint == cell.fingerprint
 

@@ -20,7 +20,7 @@ NUMBERS = bootstrap(CLUB, ["density", "transitivity"], model=SameLabel(), n=30, 
 def test_the_text_says_question_model_and_intervals() -> None:
     text = repr(NUMBERS)
     assert text.startswith("How much would the statistic vary if the edges were drawn again")
-    assert "30 samples of NodeCopying(law=SameLabel" in text
+    assert "30 samples of NodeCopying(donors=SameLabel" in text
     assert "density: 0.139, standard error" in text
     assert "degrees: 34 nodes, an interval each" in repr(RESULT)
 

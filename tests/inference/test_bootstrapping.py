@@ -37,7 +37,7 @@ def test_samples_are_those_of_the_model_and_do_not_depend_on_workers() -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [NodeCopying(LAW), LAW, ErdosRenyi(), SBM()], ids=["model", "law", "ER", "SBM"]
+    "model", [NodeCopying(LAW), LAW, ErdosRenyi(), SBM()], ids=["model", "donors", "ER", "SBM"]
 )
 def test_any_graph_model(model: Any) -> None:
     result = bootstrap(CLUB, "density", model=model, n=20, rng=0)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, datasets
-from nodecopy.copying import DonorLaw
+from nodecopy.copying import DonorRule
 from nodecopy.errors import InputError
 from nodecopy.inference import DegreeClasses, edge_count_variance
 from tests.inference.known_graphs import Floats, draw_graph, heavy_tail, two_blocks
 
 
-def class_of(graph: Graph, law: DegreeClasses) -> list[int]:
-    result: list[int] = law.fit(graph).list_of.tolist()
+def class_of(graph: Graph, donors: DegreeClasses) -> list[int]:
+    result: list[int] = donors.fit(graph).list_of.tolist()
     return result
 
 
@@ -61,11 +61,11 @@ def test_donors_of_equal_degree_understate_it() -> None:
     assert donors < 0.1 * coins
 
 
-def variance_ratio(probabilities: Floats, law: DonorLaw) -> float:
+def variance_ratio(probabilities: Floats, donors: DonorRule) -> float:
     """Return the mean variance of the number of edges by copying over that of independent edges."""
     rng = np.random.default_rng(1)
     graphs = [draw_graph(probabilities, rng) for _ in range(20)]
-    variances = [edge_count_variance(NodeCopying(law).fit(graph)).total for graph in graphs]
+    variances = [edge_count_variance(NodeCopying(donors).fit(graph)).total for graph in graphs]
     return float(np.mean(variances) / np.triu(probabilities * (1 - probabilities), 1).sum())
 
 
@@ -83,7 +83,7 @@ def test_labels_of_the_graph() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "message"),
+    ("donors", "message"),
     [
         (DegreeClasses("labels"), r"communities of DegreeClasses must be integers, 'labels' of a graph that"),
         (DegreeClasses([0.5, 1.0]), r"communities of DegreeClasses must be integers; got float64"),
@@ -91,9 +91,9 @@ def test_labels_of_the_graph() -> None:
         (DegreeClasses(tolerance=-1), r"tolerance of DegreeClasses must be a number of at least 0"),
     ],
 )
-def test_wrong_settings(law: DegreeClasses, message: str) -> None:
+def test_wrong_settings(donors: DegreeClasses, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        law.fit(Graph([[0, 1], [1, 0]]))
+        donors.fit(Graph([[0, 1], [1, 0]]))
 
 
 def test_interactions_are_an_error() -> None:

@@ -19,7 +19,7 @@ from nodecopy.inference.diagnosis import (
     donor_variance_ratio,
     expected_shift,
     few_donors_share,
-    find_problems,
+    diagnose,
     node_variance_factor,
     skewness,
 )
@@ -125,7 +125,7 @@ def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
     error = np.array([1.0, 1.0, 0.0, 0.0])
     bias = np.array([2.9, -3.1, 0.0, 0.0])
     row = Estimate("pagerank", bias * 0, error, bias, bias * 0, bias * 0)
-    moved, constant = find_problems(ErdosRenyi().fit(CLUB), [row], {"pagerank": np.zeros((20, 4))})
+    moved, constant = diagnose(ErdosRenyi().fit(CLUB), [row], {"pagerank": np.zeros((20, 4))})
     assert "standard errors for 1 of 4 nodes or edges" in moved.text
     assert "pagerank is the same in all samples for 2 of 4 nodes or edges" in constant.text
     assert moved.statistic == constant.statistic == "pagerank"
@@ -138,13 +138,13 @@ def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
 def test_undefined_values_are_a_warning(observed: float, message: str) -> None:
     row = Estimate("density", observed, np.nan, np.nan, np.nan, np.nan)
     values = np.where(np.arange(20) < 3, np.nan, 0.1)
-    (problem,) = find_problems(ErdosRenyi().fit(CLUB), [row], {"density": values})
+    (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"density": values})
     assert problem.text.startswith(message)
 
 
 def test_rounding_is_neither_variance_nor_bias() -> None:
     row = Estimate("density", 0.1, 1e-17, -2e-16, 0.1, 0.1)
-    (problem,) = find_problems(ErdosRenyi().fit(CLUB), [row], {"density": np.full(20, 0.1)})
+    (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"density": np.full(20, 0.1)})
     assert "is the same in all samples" in problem.text
 
 
@@ -152,8 +152,8 @@ def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
     model = NodeCopying(SameLabel(np.arange(34))).fit(CLUB)  # every node is its only donor
     row = Estimate("density", 0.1, 0.0, 0.0, 0.1, 0.1)
     values = {"density": np.full(20, 0.1)}
-    assert "density is the same in all samples" in find_problems(model, [row], values)[-1].text
-    assert "do not represent it" in find_problems(model, [row._replace(bias=0.1)], values)[-1].text
+    assert "density is the same in all samples" in diagnose(model, [row], values)[-1].text
+    assert "do not represent it" in diagnose(model, [row._replace(bias=0.1)], values)[-1].text
 
 
 def test_modularity_of_estimated_communities_is_a_warning() -> None:
@@ -185,9 +185,9 @@ def test_skewed_statistics_are_a_warning() -> None:
     skewed, even = rng.exponential(size=500), rng.normal(size=500)
     assert [skewness(x) for x in (skewed, even, np.ones(500))] == pytest.approx([2, 0, 0], abs=0.4)
     row = Estimate("share", 1.0, 1.0, 0.0, 0.0, 2.0)
-    (problem,) = find_problems(ErdosRenyi().fit(CLUB), [row], {"share": skewed})
+    (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"share": skewed})
     assert "share is skewed over samples" in problem.text
-    assert not find_problems(ErdosRenyi().fit(CLUB), [row], {"share": even})
+    assert not diagnose(ErdosRenyi().fit(CLUB), [row], {"share": even})
 
 
 @pytest.mark.parametrize(("name", "is_skewed"), [("directed", True), ("bipartite", False)])

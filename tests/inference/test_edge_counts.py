@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nodecopy import Graph, GraphModel, NodeCopying, SameLabel, Weighted
-from nodecopy.copying import DonorLaw
+from nodecopy.copying import DonorRule
 from nodecopy.errors import InputError
 from nodecopy.inference import DirectedCopying, edge_count_variance
 
@@ -53,11 +53,11 @@ def entry_covariances(A: Floats, Q: Floats) -> Floats:
     return covariances
 
 
-@pytest.mark.parametrize("law", [SameLabel(), SameLabel([0, 0, 0, 0]), LAW])
+@pytest.mark.parametrize("donors", [SameLabel(), SameLabel([0, 0, 0, 0]), LAW])
 @pytest.mark.parametrize("keep", [0.0, 0.3])
-def test_every_possible_sample(law: DonorLaw, keep: float) -> None:
+def test_every_possible_sample(donors: DonorRule, keep: float) -> None:
     """Marginals and covariances of entries, the variances of counts, and the expected variance of degrees."""
-    model = NodeCopying(law, keep).fit(GRAPH)
+    model = NodeCopying(donors, keep).fit(GRAPH)
     A, Q = GRAPH.adjacency.toarray(), donor_probabilities(model)
     samples, chances = enumerate_samples(GRAPH, Q)
     assert chances.sum() == pytest.approx(1)
@@ -136,10 +136,10 @@ def test_copied_rows_double_the_variance_of_in_degrees() -> None:
     assert ratios == pytest.approx([1.0, 2.0, 1.25, 1.25], rel=0.08)
 
 
-@pytest.mark.parametrize("law", [SameLabel(), LAW])
-def test_the_samples_of_the_model(law: DonorLaw) -> None:
+@pytest.mark.parametrize("donors", [SameLabel(), LAW])
+def test_the_samples_of_the_model(donors: DonorRule) -> None:
     """The sample variance of 4,000 counts; with a kurtosis below 3, five standard errors are 11 %."""
-    model = NodeCopying(law).fit(GRAPH)
+    model = NodeCopying(donors).fit(GRAPH)
     counts = [sample.n_edges for sample in model.sample_many(4_000, rng=0)]
     assert np.var(counts) == pytest.approx(edge_count_variance(model).total, rel=0.11)
 

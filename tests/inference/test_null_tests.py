@@ -23,13 +23,13 @@ CLUB = datasets.load("karate")
 @pytest.mark.parametrize("null", [*NULL_MODELS, ErdosRenyi(), NodeCopying(SameLabel()), SameLabel()], ids=str)
 @pytest.mark.filterwarnings("ignore:samples of node copying")
 def test_null_models_by_name_and_as_objects(null: Any) -> None:
-    (result,) = inference.test(CLUB, "transitivity", null=null, n=19, rng=0)
+    (result,) = inference.null_test(CLUB, "transitivity", null=null, n=19, rng=0)
     assert 0 < result.p_value <= 1
     assert len(result.values) == result.n_samples <= 19
 
 
 def test_the_p_value_by_its_definition() -> None:
-    result = inference.test(CLUB, "assortativity", n=60, stop_after=None, rng=0)["assortativity"]
+    result = inference.null_test(CLUB, "assortativity", n=60, stop_after=None, rng=0)["assortativity"]
     upper, lower = (
         (result.values >= result.observed).sum() + 1,
         (result.values <= result.observed).sum() + 1,
@@ -39,7 +39,7 @@ def test_the_p_value_by_its_definition() -> None:
         (result.observed - result.values.mean()) / result.values.std(ddof=1)
     )
     greater, less = (
-        inference.test(CLUB, "assortativity", alternative=side, n=60, stop_after=None, rng=0)["assortativity"]
+        inference.null_test(CLUB, "assortativity", alternative=side, n=60, stop_after=None, rng=0)["assortativity"]
         for side in ("greater", "less")
     )
     assert (greater.p_value, less.p_value) == pytest.approx((upper / 61, lower / 61))
@@ -48,17 +48,17 @@ def test_the_p_value_by_its_definition() -> None:
 def test_sampling_stops_when_the_answer_is_clear() -> None:
     graph = draw_graph(np.full((60, 60), 0.2), np.random.default_rng(0))
     settings: dict[str, Any] = {"null": "erdos-renyi", "rng": 0}
-    result = inference.test(graph, "transitivity", n=5_000, stop_after=10, **settings)["transitivity"]
+    result = inference.null_test(graph, "transitivity", n=5_000, stop_after=10, **settings)["transitivity"]
     assert result.stopped_early
     assert result.n_samples < 200
     assert result.p_value > 0.05
-    results = inference.test(graph, "transitivity", n=50, stop_after=None, **settings)
+    results = inference.null_test(graph, "transitivity", n=50, stop_after=None, **settings)
     assert not results["transitivity"].stopped_early
 
 
 def test_a_statistic_that_the_null_model_fixes_is_a_warning() -> None:
     with pytest.warns(DataWarning, match="density is as observed in all samples of the null model"):
-        result = inference.test(CLUB, "density", n=30, rng=0)["density"]
+        result = inference.null_test(CLUB, "density", n=30, rng=0)["density"]
     assert np.isnan(result.z_score)  # not the ratio of two rounding errors
     assert np.isnan(result.p_value)
 
@@ -68,7 +68,7 @@ def test_several_numbers_in_a_sample_are_an_error() -> None:
         return 1.0 if graph == CLUB else [1.0, 2.0]
 
     with pytest.raises(InputError, match="must be a number to be tested; growing has 2 in a sample"):
-        inference.test(CLUB, growing, n=3, rng=0)
+        inference.null_test(CLUB, growing, n=3, rng=0)
 
 
 @pytest.mark.parametrize("stop_after", [None, 5])
@@ -81,7 +81,7 @@ def test_a_true_null_is_rejected_as_often_as_stated(stop_after: int | None) -> N
         first, second = np.triu_indices(20, 1)
         graph = Graph.from_edges(first[pairs], second[pairs], node_ids=range(20))
         model = _FixedCount()
-        result = inference.test(
+        result = inference.null_test(
             graph, "triangles", null=model, alternative="greater", n=99, stop_after=stop_after, rng=rng
         )["triangles"]
         rejections += result.p_value <= 0.05
@@ -99,7 +99,7 @@ def test_short_chains_keep_the_level(model: Any) -> None:
     start = draw_graph(np.full((14, 14), 0.75), rng, labels=np.arange(14) % 2)
     null = type(model)(300).fit(start)
     for _ in range(150):
-        results = inference.test(
+        results = inference.null_test(
             null.sample(rng=rng),
             "assortativity",
             null=model,
@@ -124,7 +124,7 @@ def test_the_restarted_model_keeps_degrees_and_blocks() -> None:
 
 def test_node_copying_as_a_null_model_is_a_warning() -> None:
     with pytest.warns(DataWarning, match="so that the test does not keep its level"):
-        inference.test(CLUB, "transitivity", null=SameLabel(), n=5, rng=0)
+        inference.null_test(CLUB, "transitivity", null=SameLabel(), n=5, rng=0)
 
 
 def test_undefined_samples_count_as_extreme_with_a_warning() -> None:
@@ -132,7 +132,7 @@ def test_undefined_samples_count_as_extreme_with_a_warning() -> None:
         return 1.0 if graph == CLUB else float("nan")
 
     with pytest.warns(DataWarning, match="at_least is undefined in 7 of 7 samples, which count as extreme"):
-        result = inference.test(CLUB, at_least, n=50, stop_after=7, rng=0)["at_least"]
+        result = inference.null_test(CLUB, at_least, n=50, stop_after=7, rng=0)["at_least"]
     assert result.p_value == 1  # sampling stopped, since they count
 
 
@@ -155,13 +155,13 @@ def test_planted_triangles_are_found() -> None:
         np.concatenate([target, corners[1], corners[2], corners[0]]),
         node_ids=range(100),
     )
-    result = inference.test(planted, "triangles", alternative="greater", n=199, rng=0)["triangles"]
+    result = inference.null_test(planted, "triangles", alternative="greater", n=199, rng=0)["triangles"]
     assert result.p_value == pytest.approx(1 / 200)
     assert result.z_score > 3
 
 
 def test_results_in_other_forms() -> None:
-    results = inference.test(CLUB, ["transitivity", "assortativity"], n=30, rng=0)
+    results = inference.null_test(CLUB, ["transitivity", "assortativity"], n=30, rng=0)
     assert results["transitivity"].question.startswith("How often is transitivity as far out as observed")
     assert "z = " in repr(results)
     assert results.to_pandas().loc["transitivity", "p_value"] == results["transitivity"].p_value
@@ -169,7 +169,7 @@ def test_results_in_other_forms() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     assert len(results.plot()) == 2
-    title = inference.test(CLUB, "transitivity", n=5, rng=0).plot().get_title()
+    title = inference.null_test(CLUB, "transitivity", n=5, rng=0).plot().get_title()
     assert title.startswith("transitivity")
 
 
@@ -185,13 +185,13 @@ def test_results_in_other_forms() -> None:
 )
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        inference.test(CLUB, **{"statistic": "density", "n": 5, **settings})
+        inference.null_test(CLUB, **{"statistic": "density", "n": 5, **settings})
 
 
 def test_modularity_without_labels_is_that_of_the_communities_of_each_sample() -> None:
     graph, null = draw_graph(two_blocks(60), np.random.default_rng(0)), ErdosRenyi(fixed_edges=True)
     seed = SeedSequence(0)
-    result = inference.test(graph, "modularity", null=null, n=20, stop_after=None, rng=seed)["modularity"]
+    result = inference.null_test(graph, "modularity", null=null, n=20, stop_after=None, rng=seed)["modularity"]
     samples = null.fit(graph).sample_many(20, rng=child(seed, InferenceSeeds.SAMPLES))
     expected = [compute_modularity(sample, spectral_communities(sample)) for sample in samples]
     assert result.values.tolist() == expected

@@ -22,7 +22,7 @@ def test_defaults_by_target() -> None:
     assert isinstance(choose_sampler(None, "nodes"), NodeBootstrap)
     model = choose_sampler(None, "edges")
     assert isinstance(model, NodeCopying)
-    assert isinstance(model.law, DegreeClasses)
+    assert isinstance(model.donors, DegreeClasses)
     assert model.symmetrise == "one-endpoint"
 
 

@@ -151,9 +151,9 @@ def test_memory_does_not_grow_with_samples(tmp_path: Path, monkeypatch: pytest.M
 
 def test_tests_continue_too(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"null": "erdos-renyi", "rng": 0, "stop_after": None}
-    whole = inference.test(CLUB, "transitivity", n=40, **settings)
-    inference.test(CLUB, "transitivity", n=15, store=tmp_path / "run", **settings)
-    again = inference.test(CLUB, "transitivity", n=40, store=tmp_path / "run", **settings)
+    whole = inference.null_test(CLUB, "transitivity", n=40, **settings)
+    inference.null_test(CLUB, "transitivity", n=15, store=tmp_path / "run", **settings)
+    again = inference.null_test(CLUB, "transitivity", n=40, store=tmp_path / "run", **settings)
     assert again["transitivity"].to_dict() == whole["transitivity"].to_dict()
 
 
@@ -167,7 +167,7 @@ def test_functions_of_one_name_are_told_apart(tmp_path: Path) -> None:
 def test_a_test_does_not_continue_a_bootstrap(tmp_path: Path) -> None:
     bootstrap(CLUB, "modularity", n=5, store=tmp_path / "run", **SETTINGS)
     with pytest.raises(InputError, match="the call of"):
-        inference.test(CLUB, "modularity", null="erdos-renyi", n=5, store=tmp_path / "run", rng=5)
+        inference.null_test(CLUB, "modularity", null="erdos-renyi", n=5, store=tmp_path / "run", rng=5)
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "{}"])

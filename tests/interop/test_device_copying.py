@@ -29,12 +29,12 @@ def test_random_words_are_those_of_numpy() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(graph=graphs())
-@pytest.mark.parametrize("law", [Jaccard(), SameLabel()], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("donors", [Jaccard(), SameLabel()], ids=lambda donors: type(donors).__name__)
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
 @pytest.mark.parametrize("keep", [0.0, 0.3, 1.0])
-def test_samples_are_those_of_the_model(law: Any, symmetrise: str, keep: float, graph: Graph) -> None:
+def test_samples_are_those_of_the_model(donors: Any, symmetrise: str, keep: float, graph: Graph) -> None:
     graph = graph.replace(labels=np.arange(graph.n_nodes) % 2)
-    model = NodeCopying(law, keep, symmetrise).fit(graph)
+    model = NodeCopying(donors, keep, symmetrise).fit(graph)
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     weights = np.ones(len(first)) if graph.rows.weights is None else graph.rows.weights
     expected = EdgeTrackingSampler(model, first, second, weights).sample(rng=seed_sequence(3))

@@ -77,18 +77,18 @@ def test_parallel_edges_become_the_heaviest_and_loops_of_directed_graphs_stay() 
     network.add_edge("a", "b", length=3.0, name="long")
     network.add_edge("a", "b", length=1.0, name="short")
     network.add_edge("b", "b", length=1.0, name="loop")
-    other = sample(network, law=Weighted(np.eye(2)), weight="length", rng=0)
+    other = sample(network, donors=Weighted(np.eye(2)), weight="length", rng=0)
     assert sorted(other.edges(data="name")) == [("a", "b", "long"), ("b", "b", "loop")]
     assert type(other) is nx.DiGraph
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="label or law must be given"):
+    with pytest.raises(InputError, match="label or donor rule must be given"):
         sample(towns(), rng=0)
     with pytest.raises(InputError, match="no node has 'color'"):
         sample(towns(), label="color", rng=0)
 
 
 def test_graphs_without_edges_or_nodes() -> None:
-    assert list(sample(nx.empty_graph(3), law=Jaccard(), rng=0).edges) == []
-    assert list(sample(nx.Graph(), law=Jaccard(), rng=0)) == []
+    assert list(sample(nx.empty_graph(3), donors=Jaccard(), rng=0).edges) == []
+    assert list(sample(nx.Graph(), donors=Jaccard(), rng=0)) == []

@@ -116,14 +116,14 @@ def test_without_labels_or_with_those_of_graphs() -> None:
 
 def test_edge_attributes_are_those_of_the_edge_behind() -> None:
     """Node 0 takes the row of 1, node 1 that of 2, node 2 its own; attributes come along."""
-    law = Weighted([[0, 1, 0], [0, 0, 1], [0, 0, 1]])
+    rule = Weighted([[0, 1, 0], [0, 0, 1], [0, 0, 1]])
     data = Data(
         edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 0]]),
         edge_attr=torch.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]),
         edge_kind=torch.tensor([5, 6, 7, 8]),
         num_nodes=3,
     )
-    sampled = NodeCopy(law, rng=0)(data)
+    sampled = NodeCopy(rule, rng=0)(data)
     assert sampled.edge_index.tolist() == [[0, 0, 1, 2], [0, 2, 0, 0]]
     assert sampled.edge_kind.tolist() == [6, 7, 8, 8]
     assert sampled.edge_attr.tolist() == [[2, 20], [3, 30], [4, 40], [4, 40]]
@@ -166,16 +166,16 @@ def test_what_was_fitted_serves_again_until_the_data_change(karate: Any) -> None
             self.n_fits += 1
             return SameLabel().fit(data)
 
-    law = Counting()
-    transform = NodeCopy(law, rng=0)
+    rule = Counting()
+    transform = NodeCopy(rule, rng=0)
     for _ in range(3):
         transform(karate)
-    assert law.n_fits == 1
+    assert rule.n_fits == 1
     karate.y[0] = 1 - karate.y[0]
     transform(karate)
-    assert law.n_fits == 2
+    assert rule.n_fits == 2
     transform(karate.clone())
-    assert law.n_fits == 3
+    assert rule.n_fits == 3
 
 
 def test_pickles_without_what_was_fitted(karate: Any) -> None:
@@ -328,26 +328,26 @@ def random_graphs(n_graphs: int = 12, **more: Any) -> list[Any]:
 
 
 class SameParity:
-    """A law of a user's own: donors have a degree of the same parity."""
+    """A donor rule of a user's own: donors have a degree of the same parity."""
 
     def fit(self, data: Any) -> Any:
         return SameLabel(data.rows.degrees % 2).fit(data)
 
 
-LAWS = [SameLabel(), NearestNeighbours(4), NearestNeighbours(9), Jaccard(), SameParity()]
-LAWS += [Balanced(SameLabel()), Weighted(np.ones((126, 126)))]
+RULES = [SameLabel(), NearestNeighbours(4), NearestNeighbours(9), Jaccard(), SameParity()]
+RULES += [Balanced(SameLabel()), Weighted(np.ones((126, 126)))]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("donors", RULES, ids=lambda donors: type(donors).__name__)
 @pytest.mark.parametrize("on_cpu", [True, False], ids=["cpu", "device"])
-def test_a_batch_is_copied_within_its_graphs(law: Any, on_cpu: bool, monkeypatch: Any) -> None:
+def test_a_batch_is_copied_within_its_graphs(donors: Any, on_cpu: bool, monkeypatch: Any) -> None:
     """Before, half of the edges of a sample joined two graphs of the batch, and it could not be unbatched."""
     if not on_cpu:
         monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
     graphs = random_graphs()
     batch = Batch.from_data_list(graphs)
     before = batch.clone()
-    sampled = NodeCopy(law, labels="kind", rng=0)(batch)
+    sampled = NodeCopy(donors, labels="kind", rng=0)(batch)
     source, target = batch.batch[sampled.edge_index]
     assert torch.equal(source, target)
     assert edges(sampled) != edges(batch)
@@ -384,9 +384,9 @@ def test_edges_between_the_graphs_of_a_batch_are_refused() -> None:
         NodeCopy(Jaccard(), rng=0)(ring(4, batch=torch.tensor([0, 0, 1, 1])))
 
 
-@pytest.mark.parametrize("law", LAWS[:-1], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("donors", RULES[:-1], ids=lambda donors: type(donors).__name__)
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
-def test_samples_are_the_same_on_every_device(law: Any, symmetrise: str, monkeypatch: Any) -> None:
+def test_samples_are_the_same_on_every_device(donors: Any, symmetrise: str, monkeypatch: Any) -> None:
     """The code for devices, run on the CPU."""
     data = random_graphs(12)[-1]
     data.edge_weight = data.edge_code % 7 / 10  # with ties
@@ -397,10 +397,10 @@ def test_samples_are_the_same_on_every_device(law: Any, symmetrise: str, monkeyp
         "directed": False,
         "rng": 5,
     }
-    plain = NodeCopy(law, **settings)
+    plain = NodeCopy(donors, **settings)
     expected = [plain(data) for _ in range(3)]
     monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
-    transform = NodeCopy(law, **settings)
+    transform = NodeCopy(donors, **settings)
     for sample in expected:
         other = transform(data)
         assert torch.equal(other.edge_index, sample.edge_index)
@@ -408,7 +408,7 @@ def test_samples_are_the_same_on_every_device(law: Any, symmetrise: str, monkeyp
 
 
 def test_a_law_without_edges_is_fitted_without_them(monkeypatch: Any) -> None:
-    """On a device, edges are copied to the CPU for laws that read them only."""
+    """On a device, edges are copied to the CPU for donor rules that read them only."""
     monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
     fitted = []
 
@@ -418,9 +418,9 @@ def test_a_law_without_edges_is_fitted_without_them(monkeypatch: Any) -> None:
 
     monkeypatch.setattr(pyg, "from_pyg", record)
     data = random_graphs()[-1]
-    laws = (SameLabel(), Balanced(NearestNeighbours(2)), Weighted(np.eye(16)))
-    for law in (*laws, Jaccard(), NearestNeighbours(2, max_degree_ratio=2.0), SameParity()):
-        NodeCopy(law, labels="kind", rng=0)(data)
+    rules = (SameLabel(), Balanced(NearestNeighbours(2)), Weighted(np.eye(16)))
+    for rule in (*rules, Jaccard(), NearestNeighbours(2, max_degree_ratio=2.0), SameParity()):
+        NodeCopy(rule, labels="kind", rng=0)(data)
     assert [part.num_edges > 0 for part in fitted] == [False] * 3 + [True] * 3
 
 

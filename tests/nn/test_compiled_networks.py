@@ -12,7 +12,7 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy.nn.compiled import PageRank
-from nodecopy.nn.networks import KIPF, Networks, Recipe
+from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import CompiledSteps, EarlyStopping, Targets, TorchSteps, train
 
@@ -43,7 +43,7 @@ def draw_graphs(seed: int) -> list[sparse.csr_array]:
     return [normalise_adjacency(sparse.csr_array(matrix)) for matrix in matrices]
 
 
-def build(recipe: Recipe) -> Networks:
+def build(recipe: TrainingConfig) -> Networks:
     features = SparseStack([part.astype(np.float32) for part in FEATURES], CPU)
     networks = Networks.initialise(recipe, features, N_CLASSES, SEEDS)
     for bias in networks.weights[2:]:
@@ -60,7 +60,7 @@ def targets(kind: str) -> Targets:
 
 @pytest.mark.parametrize("step", [None, 0, 17])
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_logits_are_those_of_torch(recipe: Recipe, step: int | None) -> None:
+def test_logits_are_those_of_torch(recipe: TrainingConfig, step: int | None) -> None:
     networks, graphs = build(recipe), draw_graphs(0)
     expected = networks.logits(SparseStack(graphs, CPU), None, step).detach()
     ours = [network.logits(step) for network in networks.compile(graphs)]
@@ -71,7 +71,7 @@ def test_logits_are_those_of_torch(recipe: Recipe, step: int | None) -> None:
 
 @pytest.mark.parametrize("kind", ["hard", "soft"])
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_steps_are_those_of_torch(recipe: Recipe, kind: str) -> None:
+def test_steps_are_those_of_torch(recipe: TrainingConfig, kind: str) -> None:
     """Also on other graphs after the tenth step, with what Adam knows from those before."""
     problem = targets(kind)
     trained = []
@@ -90,7 +90,7 @@ def test_steps_are_those_of_torch(recipe: Recipe, kind: str) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_trained_networks_do_not_depend_on_their_neighbours(recipe: Recipe) -> None:
+def test_trained_networks_do_not_depend_on_their_neighbours(recipe: TrainingConfig) -> None:
     """Bit for bit, also with the weights of the lowest validation loss."""
     recipe, graphs, problem = replace(recipe, n_epochs=30, patience=5), draw_graphs(0), targets("hard")
     together = build(recipe)

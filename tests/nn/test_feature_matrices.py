@@ -7,7 +7,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import Recipe, add_identity_features, fit_feature_scaling
+from nodecopy.nn.networks import TrainingConfig, add_identity_features, fit_feature_scaling
 
 
 @pytest.mark.parametrize("features", [None, np.zeros((3, 0))], ids=["none", "no columns"])
@@ -27,7 +27,7 @@ def test_features_are_scaled_as_the_recipe_says() -> None:
     graph = Graph(np.eye(3, k=1), [[1, 3], [0, 0], [2, 2]])
     default, unscaled = (
         fit_feature_scaling(graph, recipe).apply(graph.features).toarray().tolist()
-        for recipe in (Recipe(), Recipe(features="none"))
+        for recipe in (TrainingConfig(), TrainingConfig(features="none"))
     )
     assert default == [[0.25, 0.75], [0, 0], [0.5, 0.5]]
     assert unscaled == [[1, 3], [0, 0], [2, 2]]
@@ -36,4 +36,4 @@ def test_features_are_scaled_as_the_recipe_says() -> None:
 @pytest.mark.parametrize("features", [None, np.zeros((3, 0))], ids=["none", "no columns"])
 def test_features_are_needed(features: Any) -> None:
     with pytest.raises(InputError, match=r"must have .*feature"):
-        fit_feature_scaling(Graph(np.eye(3, k=1), features), Recipe())
+        fit_feature_scaling(Graph(np.eye(3, k=1), features), TrainingConfig())

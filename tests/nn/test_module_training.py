@@ -20,7 +20,7 @@ from nodecopy.nn.modules import (
     seed_global_generators,
     train_module,
 )
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.networks import TrainingConfig
 from nodecopy.nn.training import Targets
 from tests.contracts.classifiers import planted_graph
 
@@ -29,14 +29,14 @@ GRAPH = planted_graph()
 LABELS = np.array(GRAPH.labels)
 TRAIN, VALIDATION = np.arange(9), np.arange(9, 24)
 CPU = torch.device("cpu")
-RECIPE = Recipe(n_epochs=30, learning_rate=0.05, weight_decay=1e-3)
+RECIPE = TrainingConfig(n_epochs=30, learning_rate=0.05, weight_decay=1e-3)
 
 
 def targets(nodes: Any = TRAIN) -> Targets:
     return Targets([nodes], [LABELS[nodes]], CPU)
 
 
-def train(module: nn.Module, recipe: Recipe = RECIPE, **others: Any) -> ModuleNetwork:
+def train(module: nn.Module, recipe: TrainingConfig = RECIPE, **others: Any) -> ModuleNetwork:
     network = ModuleNetwork(module, "module")
     x, edges = network.features(GRAPH), network.edges(GRAPH)
     train_module(network, x, edges, targets(), recipe, n_classes=3, **others)
@@ -141,7 +141,7 @@ def test_early_stopping_restores_the_best_state_with_running_statistics() -> Non
             return stops
 
     stopping = Recording(x, edges, targets(VALIDATION), patience=3)
-    recipe = Recipe(n_epochs=200, learning_rate=0.1, patience=3)
+    recipe = TrainingConfig(n_epochs=200, learning_rate=0.1, patience=3)
     train_module(network, x, edges, targets(), recipe, n_classes=3, early_stopping=stopping)
     losses = [loss for loss, _ in seen]
     best = int(np.argmin(losses))
@@ -184,7 +184,7 @@ def test_a_loss_that_is_not_finite_stops_training() -> None:
     with pytest.raises(
         InputError, match=r"loss of Probabilities must stay finite; got nan by epoch \d+. Lower"
     ):
-        train(module, Recipe(n_epochs=100, learning_rate=1.0))
+        train(module, TrainingConfig(n_epochs=100, learning_rate=1.0))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nodecopy.errors import InputError
 from nodecopy.nn.filters import FilterNetworks, FilterRecipe
-from nodecopy.nn.networks import KIPF, Networks, Recipe, draw_glorot, propagation_matrix
+from nodecopy.nn.networks import KIPF, Networks, TrainingConfig, draw_glorot, propagation_matrix
 from nodecopy.nn.stack import LowRank, SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
@@ -59,7 +59,7 @@ def test_networks_from_weights_have_the_same_logits() -> None:
 )
 def test_wrong_recipes(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Recipe(**wrong)
+        TrainingConfig(**wrong)
 
 
 def test_a_network_without_activation_is_linear() -> None:
@@ -72,7 +72,7 @@ def test_a_network_without_activation_is_linear() -> None:
     logits = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
     torch.testing.assert_close(logits.detach(), expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(InputError, match=r"activation .* one of 'relu', 'leaky', 'none'; got 'tanh'"):
-        Recipe(activation="tanh")
+        TrainingConfig(activation="tanh")
 
 
 def test_the_leaky_activation_has_a_slope_of_one_fifth() -> None:

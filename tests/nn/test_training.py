@@ -13,7 +13,7 @@ from numpy.random import SeedSequence
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy.nn.networks import KIPF, Networks, Recipe
+from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
 from nodecopy.nn.stack import HIDDEN, INPUT, SparseStack, normalise_adjacency
 from nodecopy.nn.training import EarlyStopping, Targets, train
 
@@ -39,7 +39,7 @@ def graph(seed: int) -> sparse.csr_array:
 GRAPHS = [graph(seed) for seed in range(4)]
 
 
-def trained(recipe: Recipe, models: Sequence[int], *, stop_early: bool = False) -> Networks:
+def trained(recipe: TrainingConfig, models: Sequence[int], *, stop_early: bool = False) -> Networks:
     """Networks of some of four problems that differ in graph, labelled nodes and seed."""
     stack = SparseStack([FEATURES] * len(models), CPU)
     networks = Networks.initialise(recipe, stack, N_CLASSES, [SEEDS[m] for m in models])
@@ -60,7 +60,7 @@ def weights(networks: Networks, model: int) -> list[Tensor]:
 class Plain:
     """One GCN in plain torch, with the engine's masks."""
 
-    def __init__(self, recipe: Recipe, model: int) -> None:
+    def __init__(self, recipe: TrainingConfig, model: int) -> None:
         self.recipe, self.model = recipe, model
         self.engine = Networks.initialise(recipe, SparseStack([FEATURES], CPU), N_CLASSES, [SEEDS[model]])
         self.graph = torch.from_numpy(GRAPHS[model].toarray())
@@ -101,7 +101,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("recipe", [SHORT, replace(SHORT, bias=True)], ids=["plain", "bias"])
-def test_a_network_is_what_plain_torch_trains(recipe: Recipe) -> None:
+def test_a_network_is_what_plain_torch_trains(recipe: TrainingConfig) -> None:
     """Among them that weight decay is on the first layer alone."""
     networks = trained(recipe, range(4))
     for model in range(4):
@@ -131,7 +131,7 @@ def test_each_model_stops_on_its_own(patience: int) -> None:
     ],
     ids=["gcn", "mlp", "appnp", "gcn-drop-edges", "appnp-drop-edges"],
 )
-def test_a_model_of_many_is_the_model_alone(recipe: Recipe) -> None:
+def test_a_model_of_many_is_the_model_alone(recipe: TrainingConfig) -> None:
     assert len({matrix.nnz for matrix in GRAPHS}) > 1
     networks = trained(recipe, range(4))
     for model in range(4):

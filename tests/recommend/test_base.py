@@ -17,7 +17,7 @@ from nodecopy.recommend import (
     EASE,
     CopyEASE,
     EmbeddingRecommender,
-    Fusion,
+    WeightedHybrid,
     ItemKNN,
     Popularity,
     Recommender,
@@ -26,13 +26,13 @@ from tests.contracts.recommenders import RecommenderContract, share_of_own_group
 
 CLOSED_FORMS: dict[str, Recommender] = {
     "popularity": Popularity(),
-    "fusion": Fusion(CopyEASE(regularisation=5.0), ItemKNN(n_neighbours=5), weight=0.7),
+    "fusion": WeightedHybrid(CopyEASE(regularisation=5.0), ItemKNN(n_neighbours=5), weight=0.7),
     "knn": ItemKNN(n_neighbours=5),
     "ease": EASE(regularisation=5.0),
     "ease-single": EASE(regularisation=5.0, precision="single"),
     "copy-ease": CopyEASE(regularisation=5.0),
-    "copy-ease-uniform": CopyEASE(regularisation=5.0, user_law="uniform", item_law="uniform"),
-    "copy-ease-users": CopyEASE(regularisation=5.0, item_share=0.0, item_bonus=0.0, user_law=Jaccard()),
+    "copy-ease-uniform": CopyEASE(regularisation=5.0, user_donors="uniform", item_donors="uniform"),
+    "copy-ease-users": CopyEASE(regularisation=5.0, item_share=0.0, item_bonus=0.0, user_donors=Jaccard()),
 }
 
 

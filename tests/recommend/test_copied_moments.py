@@ -20,13 +20,13 @@ SHARES = [(0.3, 0.5), (0.4, 0.4), (0.0, 0.6), (0.7, 0.0), (0.5, 0.5), (0.0, 0.0)
 
 
 def random_laws(n_users: int, n_items: int, seed: int) -> tuple[Any, Any]:
-    """Return two random donor laws with some zeros."""
+    """Return two random donor rules with some zeros."""
     draws = np.random.default_rng(seed)
-    laws = []
+    rules = []
     for size in (n_users, n_items):
-        law = draws.random((size, size)) * (draws.random((size, size)) < 0.7) + np.eye(size) * 0.1
-        laws.append(law / law.sum(axis=1, keepdims=True))
-    return laws[0], laws[1]
+        rule = draws.random((size, size)) * (draws.random((size, size)) < 0.7) + np.eye(size) * 0.1
+        rules.append(rule / rule.sum(axis=1, keepdims=True))
+    return rules[0], rules[1]
 
 
 def copy_entries(A: Any, users: Any, items: Any, source: Any) -> Any:
@@ -61,14 +61,14 @@ def test_moments_against_samples(is_sparse: bool, dense_from: float, monkeypatch
     """4,000 samples of 60 x 24; z-scores of 576 entries: their mean square is 1, the largest below 5.
 
     The seed is fixed; with another one the largest exceeds 5 with probability about 0.0003 per matrix. Small
-    blocks, and dense and sparse laws and interactions, give the same moments.
+    blocks, and dense and sparse donor rules and interactions, give the same moments.
     """
     monkeypatch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
     monkeypatch.setattr(dense_algebra, "MIN_DENSE_SHARE", 1.1 if is_sparse else 0.0)
     monkeypatch.setattr(dense_algebra, "MAX_BLOCK_ENTRIES", 500)
     log, q1, q2, n = tastes(), 0.4, 0.35, 4000
-    law = Jaccard(include_self=False, exponent=2.0)
-    P, Q = donor_matrix(law, log), donor_matrix(law, Interactions(log.matrix.T))
+    rule = Jaccard(include_self=False, exponent=2.0)
+    P, Q = donor_matrix(rule, log), donor_matrix(rule, Interactions(log.matrix.T))
     assert P is not None
     assert Q is not None
     A = log.matrix.toarray().astype(float)
@@ -76,8 +76,8 @@ def test_moments_against_samples(is_sparse: bool, dense_from: float, monkeypatch
     totals = {name: np.zeros((2, 24, 24)) for name in "MC"}
     for _ in range(n):
         users, items = (
-            (law.cumsum(axis=1) < draws.random((len(law), 1))).sum(axis=1).clip(max=len(law) - 1)
-            for law in (P.toarray(), Q.toarray())
+            (rule.cumsum(axis=1) < draws.random((len(rule), 1))).sum(axis=1).clip(max=len(rule) - 1)
+            for rule in (P.toarray(), Q.toarray())
         )
         X = copy_entries(A, users, items, draws.choice(3, size=A.shape, p=[1 - q1 - q2, q1, q2]))
         for name, product_ in (("M", X.T @ X), ("C", X.T @ A)):

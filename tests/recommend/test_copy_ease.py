@@ -11,7 +11,7 @@ from nodecopy.copying import donors as jaccard
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, CopyEASE
 from nodecopy.recommend import algebra as dense_algebra
-from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
+from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 from tests.contracts.recommenders import tastes
 
 
@@ -26,24 +26,24 @@ def test_the_bonus_is_the_expected_copy_of_items() -> None:
     """The bonus adds bonus times A Q', the expected sample of node copying on the transpose."""
     log = tastes()
     with_bonus, without = (CopyEASE(item_bonus=bonus).fit(log) for bonus in (0.5, 0.0))
-    items = copying.NodeCopying(default_donor_law()).fit(Interactions(log.matrix.T))
+    items = copying.NodeCopying(default_donors()).fit(Interactions(log.matrix.T))
     expected = items.expected_adjacency().toarray().T
     users = np.flatnonzero(log.rows.degrees)
     difference = (with_bonus.score() - without.score())[users]
     np.testing.assert_allclose(difference, 0.5 * expected[users], atol=1e-5)
 
 
-@pytest.mark.parametrize("item_law", [default_donor_law(), "uniform"])
-def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_law(item_law: Any) -> None:
+@pytest.mark.parametrize("item_donors", [default_donors(), "uniform"])
+def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_law(item_donors: Any) -> None:
     log = tastes()
-    B = CopyEASE(item_law=item_law, item_bonus=0.0).fit(log).weights_
-    law = donor_matrix(item_law, Interactions(log.matrix.T))
-    Q_t = (np.ones((24, 24)) - np.eye(24)) / 23 if law is None else law.toarray().T
+    B = CopyEASE(item_donors=item_donors, item_bonus=0.0).fit(log).weights_
+    rule = donor_matrix(item_donors, Interactions(log.matrix.T))
+    Q_t = (np.ones((24, 24)) - np.eye(24)) / 23 if rule is None else rule.toarray().T
     coefficient = np.linalg.lstsq(Q_t.reshape(-1, 1), B.ravel())[0].item()
-    model = CopyEASE(item_law=item_law).fit(log)
+    model = CopyEASE(item_donors=item_donors).fit(log)
     assert model.item_bonus_ == pytest.approx(0.75 * coefficient, rel=1e-4)
     np.testing.assert_allclose(model.weights_, B + model.item_bonus_ * Q_t, atol=1e-5)
-    assert CopyEASE(0.0, 0.4, item_law=item_law, item_bonus=0.3).fit(log).item_bonus_ == 0.3
+    assert CopyEASE(0.0, 0.4, item_donors=item_donors, item_bonus=0.3).fit(log).item_bonus_ == 0.3
 
 
 def test_the_diagonal_is_empty_and_single_precision_is_near() -> None:
@@ -54,19 +54,21 @@ def test_the_diagonal_is_empty_and_single_precision_is_near() -> None:
 
 
 def test_weighted_law() -> None:
-    """Equal weights for all others are the uniform law."""
+    """Equal weights for all others are the uniform donor rule."""
     log = tastes()
-    law = copying.Weighted(np.ones((log.n_users, log.n_users)) - np.eye(log.n_users))
+    rule = copying.Weighted(np.ones((log.n_users, log.n_users)) - np.eye(log.n_users))
     options: dict[str, Any] = {"item_share": 0.0, "item_bonus": 0.0, "regularisation": 5.0}
-    weighted, uniform = (CopyEASE(user_law=user_law, **options).fit(log) for user_law in (law, "uniform"))
+    weighted, uniform = (
+        CopyEASE(user_donors=user_donors, **options).fit(log) for user_donors in (rule, "uniform")
+    )
     np.testing.assert_allclose(weighted.weights_, uniform.weights_, atol=1e-5)
 
 
 def test_default_donor_laws_are_not_shared() -> None:
     first, second = CopyEASE(), CopyEASE()
     first.set_params(user_law__exponent=1.0)
-    assert (first.user_law.exponent, first.item_law.exponent) == (1.0, 4.0)
-    assert second.user_law.exponent == default_donor_law().exponent == 4.0
+    assert (first.user_donors.exponent, first.item_donors.exponent) == (1.0, 4.0)
+    assert second.user_donors.exponent == default_donors().exponent == 4.0
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,8 @@ def test_default_donor_laws_are_not_shared() -> None:
         (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1; got 1.1"),
         (CopyEASE(user_share=1.2), "user_share of CopyEASE must be a number between 0 and 1; got 1.2"),
         (CopyEASE(item_share=-0.1), "item_share of CopyEASE must be a number between 0 and 1; got -0.1"),
-        (CopyEASE(user_law="same"), "user_law of CopyEASE must be a donor law such as .* got 'same'"),
-        (CopyEASE(item_law=Jaccard), "item_law of CopyEASE must be a donor law"),
+        (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule such as .* got 'same'"),
+        (CopyEASE(item_donors=Jaccard), "item_donors of CopyEASE must be a donor rule"),
         (CopyEASE(item_bonus=-0.1), "item_bonus of CopyEASE must be a number of at least 0"),
         (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
     ],

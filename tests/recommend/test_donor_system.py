@@ -36,8 +36,8 @@ def loop_over_donors(
     """Return the parts of users and items by the definition of the copied input."""
     n_users, n_items = A.shape
     matrix = sparse.csr_array(A)
-    laws = (sparse.csr_array(P), sparse.csr_array(Q))
-    M, C = copied_moments(matrix, *laws, q1, q2, w)
+    rules = (sparse.csr_array(P), sparse.csr_array(Q))
+    M, C = copied_moments(matrix, *rules, q1, q2, w)
     others = [item for item in range(n_items) if item != ITEM]
     inverse = np.linalg.inv(M[np.ix_(others, others)] + REGULARISATION * np.eye(len(others)))
     t = np.zeros(n_items)
@@ -71,16 +71,16 @@ def test_parts_against_a_loop(
     monkeypatch.setattr(donor_system, "MAX_INVERTED_ITEMS", max_inverted_items)
     log = random_log()
     A = log.matrix.toarray()
-    laws: list[Any] = []
+    rules: list[Any] = []
     for matrix in (log.matrix, log.matrix.T):
         n = matrix.shape[0]
         donors: Any = donor_matrix(Jaccard(include_self=False, max_donors=4), Interactions(matrix))
-        laws.append((1 - np.eye(n)) / (n - 1) if is_uniform else donors.toarray())
+        rules.append((1 - np.eye(n)) / (n - 1) if is_uniform else donors.toarray())
     w = np.random.default_rng(1).random(log.n_users) + 0.5
-    P, Q = (None if is_uniform else sparse.csr_array(law) for law in laws)
+    P, Q = (None if is_uniform else sparse.csr_array(rule) for rule in rules)
     system = DonorSystem(log.matrix, REGULARISATION, w, P, Q, q1, q2, bonus)
     users, items = system.parts(log.matrix[[USER]].indices, ITEM)
-    expected = loop_over_donors(A, laws[0], laws[1], w, q1, q2, bonus)
+    expected = loop_over_donors(A, rules[0], rules[1], w, q1, q2, bonus)
     np.testing.assert_allclose(users, expected[0], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(items, expected[1], rtol=1e-6, atol=1e-9)
 
@@ -129,7 +129,7 @@ def test_the_uniform_law_needs_no_matrix_between_users() -> None:
         assert tracemalloc.get_traced_memory()[1] < 10e6
     finally:
         tracemalloc.stop()
-    model = CopyEASE(0.3, 0.0, user_law="uniform", item_bonus=0.0, regularisation=REGULARISATION)
+    model = CopyEASE(0.3, 0.0, user_donors="uniform", item_bonus=0.0, regularisation=REGULARISATION)
     score = model.fit(log).weights_[:2, ITEM].sum()
     assert users.sum() + items.sum() == pytest.approx(score, abs=1e-6)
 

@@ -32,9 +32,9 @@ def test_a_fitted_base_is_used_as_it_is() -> None:
 def test_scores_are_means_over_samples() -> None:
     log = tastes()
     base = LightGCN(**SHORT).fit(log, rng=5)
-    law = Jaccard(include_self=False, exponent=2.0, max_donors=10)
-    fitted = EnsembleBPR(base, law, n_graphs=3).fit(log, rng=7)
-    samples = NodeCopying(law).fit(log).sample_many(3, rng=child(seed_sequence(7), EnsembleSeeds.GRAPHS))
+    rule = Jaccard(include_self=False, exponent=2.0, max_donors=10)
+    fitted = EnsembleBPR(base, rule, n_graphs=3).fit(log, rng=7)
+    samples = NodeCopying(rule).fit(log).sample_many(3, rng=child(seed_sequence(7), EnsembleSeeds.GRAPHS))
     scores = np.mean(
         [users @ items.T for users, items in (base.embed(sample.matrix) for sample in samples)], axis=0
     )
@@ -88,7 +88,7 @@ def test_users_keep_their_own_items(n_graphs: int | None) -> None:
         (EnsembleBPR(LightGCN(), average="ranks"), "average of EnsembleBPR must be one of"),
         (EnsembleBPR(LightGCN(), keep=1.5), "keep of EnsembleBPR must be a number between 0 and 1"),
         (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
-        (EnsembleBPR(LightGCN(), law="same"), "law of NodeCopying must be a donor law"),
+        (EnsembleBPR(LightGCN(), donors="same"), "donor rule of NodeCopying must be a donor rule"),
     ],
 )
 def test_wrong_parameters(model: EnsembleBPR, message: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, Fusion, ItemKNN
+from nodecopy.recommend import EASE, WeightedHybrid, ItemKNN
 from tests.contracts.recommenders import tastes
 
 
@@ -19,29 +19,29 @@ def test_scores_by_definition() -> None:
         (scores - scores.mean(axis=1, keepdims=True)) / scores.std(axis=1, keepdims=True)
         for scores in (part.score() for part in parts)
     ]
-    fused = Fusion(*parts, weight=0.3).fit(log)
+    fused = WeightedHybrid(*parts, weight=0.3).fit(log)
     assert (fused.first_, fused.second_) == parts
     np.testing.assert_allclose(fused.score()[users], (0.3 * z[0] + 0.7 * z[1])[users], atol=1e-4)
-    first_only = Fusion(EASE(regularisation=5.0), ItemKNN(), weight=1.0).fit(log)
+    first_only = WeightedHybrid(EASE(regularisation=5.0), ItemKNN(), weight=1.0).fit(log)
     assert np.array_equal(first_only.recommend(k=3)[0][users], parts[0].recommend(k=3)[0][users])
 
 
 def test_fitted_parts_are_saved_once(tmp_path: Path) -> None:
     """Parameters and fitted parts are the same recommenders, so a file holds the weights of EASE once."""
     log = tastes()
-    fused = Fusion(EASE().fit(log), ItemKNN().fit(log)).fit(log)
+    fused = WeightedHybrid(EASE().fit(log), ItemKNN().fit(log)).fit(log)
     fused.save(tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz") as archive:
         shapes = [archive[name].shape for name in archive.files]
     assert shapes.count((log.n_items, log.n_items)) == 1
-    loaded = Fusion.load(tmp_path / "model.npz")
+    loaded = WeightedHybrid.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.score(), fused.score())
     assert np.array_equal(loaded.first.score(), fused.first.score())
 
 
 def test_parts_stay_unfitted() -> None:
     first, second = EASE(), ItemKNN()
-    Fusion(first, second).fit(tastes())
+    WeightedHybrid(first, second).fit(tastes())
     assert not hasattr(first, "interactions_")
     assert not hasattr(second, "interactions_")
 
@@ -49,11 +49,11 @@ def test_parts_stay_unfitted() -> None:
 @pytest.mark.parametrize(
     ("recommender", "message"),
     [
-        (Fusion(EASE(), ItemKNN(), weight=2.0), "weight of Fusion must be a number between 0 and 1"),
-        (Fusion(EASE(), "knn"), "second of Fusion must be a recommender; got 'knn'"),  # type: ignore[arg-type]
-        (Fusion(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
+        (WeightedHybrid(EASE(), ItemKNN(), weight=2.0), "weight of WeightedHybrid must be a number between 0 and 1"),
+        (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be a recommender; got 'knn'"),  # type: ignore[arg-type]
+        (WeightedHybrid(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
     ],
 )
-def test_wrong_parameters(recommender: Fusion, message: str) -> None:
+def test_wrong_parameters(recommender: WeightedHybrid, message: str) -> None:
     with pytest.raises(InputError, match=message):
         recommender.fit(tastes())

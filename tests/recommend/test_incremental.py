@@ -19,7 +19,7 @@ MODELS = [
     EASE(5.0, degree_exponent=0.5),
     CopyEASE(regularisation=5.0),
     CopyEASE(0.3, 0.5, regularisation=5.0, degree_exponent=0.5, item_bonus=0.0),
-    CopyEASE(user_law="uniform", item_law="uniform", regularisation=5.0, degree_exponent=0.5),
+    CopyEASE(user_donors="uniform", item_donors="uniform", regularisation=5.0, degree_exponent=0.5),
 ]
 
 
@@ -64,10 +64,10 @@ def test_only_changed_users_are_computed(monkeypatch: pytest.MonkeyPatch) -> Non
     new = Interactions.from_table(library.user_ids[:3], library.item_ids[:3])
     model.partial_fit(new)
     assert 0 < sizes[0] <= 3
-    law = Jaccard(include_self=False, max_donors=2)
-    copied = CopyEASE(user_law=law, item_law=law).fit(library).partial_fit(new)
+    rule = Jaccard(include_self=False, max_donors=2)
+    copied = CopyEASE(user_donors=rule, item_donors=rule).fit(library).partial_fit(new)
     assert 0 < max(sizes[2:]) < library.n_users
-    fresh = CopyEASE(user_law=law, item_law=law).fit(append_interactions(library.binary(), new))
+    fresh = CopyEASE(user_donors=rule, item_donors=rule).fit(append_interactions(library.binary(), new))
     np.testing.assert_allclose(copied.weights_, fresh.weights_, atol=1e-5)
 
 

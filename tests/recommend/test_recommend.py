@@ -13,7 +13,7 @@ import nodecopy
 from nodecopy import NodeCopying, SameLabel, datasets, write_interactions
 from nodecopy.copying import Weighted
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, Fusion, ItemKNN, Popularity, Recommender
+from nodecopy.recommend import EASE, CopyEASE, WeightedHybrid, ItemKNN, Popularity, Recommender
 from tests.contracts.recommenders import tastes
 
 
@@ -107,7 +107,7 @@ def test_seen_is_saved(tmp_path: Path) -> None:
 
 def test_laws_with_arrays_are_saved(tmp_path: Path) -> None:
     log = tastes()
-    model = CopyEASE(user_law=Weighted(np.ones((log.n_users, log.n_users)))).fit(log)
+    model = CopyEASE(user_donors=Weighted(np.ones((log.n_users, log.n_users)))).fit(log)
     model.save(tmp_path / "model.npz")
     loaded = nodecopy.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.score(), model.score())
@@ -117,7 +117,7 @@ def test_laws_with_arrays_are_saved(tmp_path: Path) -> None:
 def test_fitted_parts_are_saved(tmp_path: Path) -> None:
     """A fitted part of a fusion stays fitted: it is used as it is in the next fit."""
     log = tastes()
-    fused = Fusion(EASE().fit(log), ItemKNN()).fit(log)
+    fused = WeightedHybrid(EASE().fit(log), ItemKNN()).fit(log)
     fused.save(tmp_path / "model.npz")
     loaded = nodecopy.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.first.score(), fused.first.score())

@@ -38,8 +38,8 @@ def test_all_neighbours_give_the_exact_solution(model: EASE | CopyEASE) -> None:
 
 
 def test_weights_are_regressions_on_the_neighbours() -> None:
-    log, law = tastes(), copy_ease.default_donor_law()
-    P, Q = (copy_ease.donor_matrix(law, side) for side in (log, Interactions(log.matrix.T)))
+    log, rule = tastes(), copy_ease.default_donors()
+    P, Q = (copy_ease.donor_matrix(rule, side) for side in (log, Interactions(log.matrix.T)))
     M, C = copied_moments.copied_moments(log.matrix, P, Q, 0.4, 0.4)
     sparse_M, sparse_C_t = sparse_moments(log.matrix, P, Q, 0.4, 0.4, None, log.n_items)
     B = solve_sparse(sparse_M, sparse_C_t, 2.0, 5).toarray()
@@ -99,7 +99,7 @@ def test_tuning() -> None:
 
 
 def test_wrong_parameters() -> None:
-    with pytest.raises(InputError, match="the sparse form of CopyEASE needs laws with few donors"):
-        CopyEASE(user_law="uniform", n_neighbours=5).fit(tastes())
+    with pytest.raises(InputError, match="the sparse form of CopyEASE needs donor rules with few donors"):
+        CopyEASE(user_donors="uniform", n_neighbours=5).fit(tastes())
     with pytest.raises(InputError, match="n_neighbours of EASE must be an integer of at least 1; got 0"):
         EASE(n_neighbours=0).fit(tastes())

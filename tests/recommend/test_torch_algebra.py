@@ -33,9 +33,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_torch_equals_numpy(uniform: bool, weights: np.ndarray | None, small_blocks: None) -> None:
     pytest.importorskip("torch")
     log = tastes()
-    law = copy_ease.default_donor_law()
+    rule = copy_ease.default_donors()
     P, Q = (
-        None if uniform else copy_ease.donor_matrix(law, side) for side in (log, Interactions(log.matrix.T))
+        None if uniform else copy_ease.donor_matrix(rule, side) for side in (log, Interactions(log.matrix.T))
     )
     ours = TorchAlgebra("cpu", np.float64)
     torch_M, torch_C = copied_moments.copied_moments(log.matrix, P, Q, 0.3, 0.4, weights, ours)

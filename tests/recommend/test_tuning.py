@@ -27,7 +27,7 @@ def parts(seed: int = 0) -> tuple[Interactions, Interactions]:
     return fitted.binary(), held_out.binary()
 
 
-@pytest.mark.parametrize("model", [EASE(), CopyEASE(item_bonus=0.1), CopyEASE(user_law="uniform")])
+@pytest.mark.parametrize("model", [EASE(), CopyEASE(item_bonus=0.1), CopyEASE(user_donors="uniform")])
 def test_scores_are_those_of_fitted_models(model: EASE | CopyEASE) -> None:
     fitted, held_out = parts()
     model.tune(LIBRARY, held_out, budget=7)
@@ -84,18 +84,18 @@ def test_progress_is_reported() -> None:
 
 def test_moments_and_laws_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     fits, computed = (Mock(side_effect=part) for part in (Jaccard.fit, CopyEASE.moments))
-    monkeypatch.setattr(Jaccard, "fit", lambda law, data: fits(law, data))
+    monkeypatch.setattr(Jaccard, "fit", lambda donors, data: fits(donors, data))
     monkeypatch.setattr(CopyEASE, "moments", lambda model, log: computed(model, log))
     model = CopyEASE().tune(LIBRARY, budget=14, rng=0)
     assert len(model.tuning_) == 14
     settings = [trial["settings"] for trial in model.tuning_]
-    laws = {(side, s[f"{side}__exponent"], s[f"{side}__max_donors"]) for s in settings for side in LAWS}
-    assert fits.call_count == len(laws)
+    rules = {(side, s[f"{side}__exponent"], s[f"{side}__max_donors"]) for s in settings for side in RULES}
+    assert fits.call_count == len(rules)
     n_regularisations = len({s["regularisation"] for s in settings})
     assert computed.call_count <= len(settings) - n_regularisations + 1
 
 
-LAWS = ("user_law", "item_law")
+RULES = ("user_donors", "item_donors")
 
 
 def test_validation_inside_and_outside(caplog: pytest.LogCaptureFixture) -> None:
@@ -117,8 +117,10 @@ def test_shares_above_one_are_not_tried() -> None:
 
 
 def test_all_donors_stay_all_donors() -> None:
-    law = Jaccard(include_self=False)
-    model = CopyEASE(user_law=law, item_law=Jaccard(include_self=False)).tune(tastes(), k=5, budget=3, rng=0)
+    rule = Jaccard(include_self=False)
+    model = CopyEASE(user_donors=rule, item_donors=Jaccard(include_self=False)).tune(
+        tastes(), k=5, budget=3, rng=0
+    )
     assert "user_law__max_donors" not in model.tuning_[0]["settings"]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
+from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 from nodecopy.report import page as page_sections
 from nodecopy.report.attacked_node import AttackedNode, Stage
 from nodecopy.report.evaluations import PageEvaluation
@@ -158,7 +158,7 @@ def every_section(folder: Path) -> list[Section]:
         recommendations_section(
             interactions,
             CopyEASE().fit(interactions),
-            donor_matrix(default_donor_law(), interactions),
+            donor_matrix(default_donors(), interactions),
             np.arange(interactions.n_users),
             k=3,
         ),

@@ -131,7 +131,7 @@ def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
     assert intervals == {"triangles": [3, 7], "n_edges": [7, 11]}
     assert text.startswith("In brackets: 95 % intervals of observed statistics from 100 bootstrap samples")
     assert rows(Problem("n_edges", "It is wrong."))[1] == {"triangles": [3, 7]}
-    text, intervals = rows(Problem(None, "35% of the ends are wrong. Use another law."))
+    text, intervals = rows(Problem(None, "35% of the ends are wrong. Use another donor rule."))
     assert (text, intervals) == (
         "The observed statistics have no intervals, since 35 % of the ends are wrong.",
         {},

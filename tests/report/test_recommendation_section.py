@@ -8,18 +8,18 @@ import pytest
 from nodecopy import datasets
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend import IALS, CopyEASE
-from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
+from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 from nodecopy.report import sections as recommendation_section
 from nodecopy.report.sections import recommendations_section
 from tests.report import examples
 
 LIBRARY = datasets.load("library")
-DONORS = donor_matrix(default_donor_law(), LIBRARY)
+DONORS = donor_matrix(default_donors(), LIBRARY)
 
 
 def test_histories_and_donors_of_users() -> None:
     log = examples.log()
-    donors = donor_matrix(default_donor_law(), log)
+    donors = donor_matrix(default_donors(), log)
     section = recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
     users, items = section["user_names"], section["item_names"]
     assert [user["id"] for user in section["users"]] == log.user_ids[[3, 0]].tolist()

@@ -30,7 +30,7 @@ THETA = 0.3
 LOOPLESS, WITH_LOOPS = False, True
 Floats = NDArray[np.float64]
 
-# An arbitrary law: nodes 0 and 1 have similar donors, node 4 only copies node 5, node 5 keeps its own row.
+# An arbitrary donor rule: nodes 0 and 1 have similar donors, node 4 only copies node 5, node 5 keeps its own row.
 LAW = np.array(
     [
         [0.0, 0.2, 0.3, 0.5, 0.0, 0.0],
@@ -75,11 +75,11 @@ def block_diagonal(blocks: Any) -> sparse.csr_array:
 
 
 def draw_samples(
-    observed: NDArray[np.bool_], law: Any, *, directed: bool, rule: str = "maximum"
+    observed: NDArray[np.bool_], donors: Any, *, directed: bool, rule: str = "maximum"
 ) -> NDArray[np.bool_]:
     """Return one sample of every observed graph."""
     graph = Graph(block_diagonal(observed), directed=directed)
-    sample = NodeCopying(law, symmetrise=rule).fit(graph).sample(rng=17)
+    sample = NodeCopying(donors, symmetrise=rule).fit(graph).sample(rng=17)
     i, j = sample.rows.row_numbers, sample.rows.indices
     result = np.zeros(observed.shape, bool)
     result[i // N, i % N, j % N] = True
@@ -187,21 +187,21 @@ def test_sbm_with_loops_keeps_its_marginals_exactly() -> None:
 
 
 def test_donors_of_another_community_break_the_sbm() -> None:
-    """The theorem's condition matters: the arbitrary law mixes communities."""
+    """The theorem's condition matters: the arbitrary donor rule mixes communities."""
     samples = draw_samples(observe(beta(), 5, symmetric=False, loops=WITH_LOOPS), weighted(), directed=True)
     assert agrees(samples.sum(0), LAW @ beta()).all()
     assert not agrees(samples.sum(0), beta()).all()
 
 
 @pytest.mark.parametrize(
-    ("edge_probability", "P", "law"), [(theta(), LAW, weighted), (beta(), SAME_COMMUNITY, same_community)]
+    ("edge_probability", "P", "donors"), [(theta(), LAW, weighted), (beta(), SAME_COMMUNITY, same_community)]
 )
-def test_symmetric_samples(edge_probability: Floats, P: Floats, law: Any) -> None:
+def test_symmetric_samples(edge_probability: Floats, P: Floats, donors: Any) -> None:
     """One endpoint averages the two marginals; the maximum adds them and takes off the joint probability."""
     observed = observe(edge_probability, 6, symmetric=True, loops=LOOPLESS)
     p = edge_probability * (1 - P)
-    one_endpoint = draw_samples(observed, law(), directed=False, rule="one-endpoint")
-    maximum = draw_samples(observed, law(), directed=False)
+    one_endpoint = draw_samples(observed, donors(), directed=False, rule="one-endpoint")
+    maximum = draw_samples(observed, donors(), directed=False)
     different = ~np.eye(N, dtype=bool)
     assert agrees(one_endpoint.sum(0), (p + p.T) / 2 * different).all()
     both = np.array(
@@ -238,11 +238,13 @@ def test_the_closed_form_is_the_sum_over_donors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edge_probability", "P", "law"), [(theta(), LAW, weighted), (beta(), SAME_COMMUNITY, same_community)]
+    ("edge_probability", "P", "donors"), [(theta(), LAW, weighted), (beta(), SAME_COMMUNITY, same_community)]
 )
-def test_joint_probabilities_without_loops(edge_probability: Floats, P: Floats, law: Any) -> None:
+def test_joint_probabilities_without_loops(edge_probability: Floats, P: Floats, donors: Any) -> None:
     """The right joint probability holds for all pairs; the product of the proofs fails for many."""
-    samples = draw_samples(observe(edge_probability, 8, symmetric=True, loops=LOOPLESS), law(), directed=True)
+    samples = draw_samples(
+        observe(edge_probability, 8, symmetric=True, loops=LOOPLESS), donors(), directed=True
+    )
     counts, exact = joint_counts(samples), all_joints(P, edge_probability, LOOPLESS)
     assert agrees(counts, exact).all()
     claimed = np.outer(edge_probability, edge_probability)

@@ -30,12 +30,12 @@ class Configurable:
     --------
     >>> from nodecopy import NearestNeighbours, NodeCopying
     >>> model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
-    >>> model.set_params(keep=0.2, law__n_neighbours=7).get_params()["law__n_neighbours"]
+    >>> model.set_params(keep=0.2, donors__n_neighbours=7).get_params()["donors__n_neighbours"]
     7
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``law__keep``."""
+        """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``donors__keep``."""
         params = {name: self._get_param(name) for name in self.parameter_names()}
         if deep:
             for name, part in list(params.items()):

@@ -1,6 +1,6 @@
 """Decisions made for the user, and warnings about data that are probably not what the user meant.
 
-A decision (a header, a law, a scaling) can be overruled by a parameter. It is logged at level INFO to the
+A decision (a header, a donor rule, a scaling) can be overruled by a parameter. It is logged at level INFO to the
 logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
 To see decisions in Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
 """

@@ -18,7 +18,7 @@ from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, FeatureScaling
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
-from nodecopy.nn.networks import KIPF, Networks, Recipe
+from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import Targets, check_device, train
 
@@ -302,7 +302,7 @@ def surrogate_features(graph: Graph, kind: str, counts: str, owner: str) -> spar
 
 
 def _train_weights(
-    recipe: Recipe,
+    recipe: TrainingConfig,
     features: sparse.csr_array,
     matrix: sparse.csr_array | None,
     rows: Nodes,

@@ -22,7 +22,7 @@ from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import Matrix, Networks, Recipe, fit_feature_scaling, propagation_matrix
+from nodecopy.nn.networks import Matrix, Networks, TrainingConfig, fit_feature_scaling, propagation_matrix
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import (
     EarlyStopping,
@@ -77,7 +77,7 @@ class TrialBatch(ABC):
     """
 
     def __init__(
-        self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
+        self, trials: Sequence[Trial], recipe: TrainingConfig, device: str, *, keep_networks: bool = False
     ) -> None:
         if not trials:
             raise InputError("trials", "must hold at least one trial; got none.")
@@ -150,7 +150,7 @@ class TrainingBatch(TrialBatch):
     """Trials whose networks are trained in stacks; see :class:`TrialBatch` for the parameters."""
 
     def __init__(
-        self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
+        self, trials: Sequence[Trial], recipe: TrainingConfig, device: str, *, keep_networks: bool = False
     ) -> None:
         super().__init__(trials, recipe, device, keep_networks=keep_networks)
         matrices = {id(adjacency): propagation_matrix(adjacency, recipe) for adjacency in self.observed}

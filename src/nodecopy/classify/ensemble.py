@@ -25,7 +25,7 @@ from nodecopy._core.checks import (
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import Matrix, Networks, Recipe, check_features, propagation_matrix
+from nodecopy.nn.networks import Matrix, Networks, TrainingConfig, check_features, propagation_matrix
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import build_predictor, check_device, map_on_threads, share_threads
 
@@ -203,7 +203,7 @@ class Ensemble:
         How features and edge weights were scaled for training, and are for predictions.
     """
 
-    recipe: Recipe
+    recipe: TrainingConfig
     weights: tuple[NDArray[np.float32], ...]
     keys: NDArray[np.int32]
     n_weight_samples: int
@@ -233,7 +233,7 @@ class Ensemble:
 
     def check(self, n_classes: int) -> None:
         """Raise an error unless the weights fit the recipe and are finite; compiled code checks nothing."""
-        check_type(self.recipe, Recipe, "recipe of the networks", "a recipe")
+        check_type(self.recipe, TrainingConfig, "recipe of the networks", "a recipe")
         check_scalings(self.feature_scaling, self.weight_scaling)
         check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
         check_integer(self.recipe.n_steps, "n_steps", low=0, high=MAX_STEPS)
@@ -285,7 +285,7 @@ def check_scalings(features: Any, weights: Any) -> None:
 
 
 def max_networks(
-    features: sparse.csr_array, recipe: Recipe, device: torch.device, matrices: Sequence[Any]
+    features: sparse.csr_array, recipe: TrainingConfig, device: torch.device, matrices: Sequence[Any]
 ) -> int:
     """Return how many networks may be computed together, given the matrices of their graphs."""
     n_entries = max(getattr(matrix, "nnz", 0) for matrix in matrices)

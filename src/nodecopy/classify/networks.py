@@ -11,15 +11,15 @@ from nodecopy.classify.base import Classifier, ClassifierSeeds, Trial
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import KIPF, Recipe
+from nodecopy.nn.networks import KIPF, TrainingConfig
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
 """Settings that choose the scaling of features and weights by the data."""
 DEFAULT: dict[str, Any] = {**ANY_DATA, "weight_decay": 5e-3}
 """Settings of the preset ``"default"``; the decay suits features of unit length."""
-AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
+AnyRecipe = TypeVar("AnyRecipe", bound=TrainingConfig)
 
-GNN_BENCHMARK = Recipe(
+GNN_BENCHMARK = TrainingConfig(
     n_hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, n_epochs=2000, patience=50
 )
 
@@ -79,7 +79,7 @@ class NetworkClassifier(Classifier):
     50
     """
 
-    presets: ClassVar[dict[str, Recipe]]
+    presets: ClassVar[dict[str, TrainingConfig]]
 
     preset: str = "default"
     n_hidden: int | None = None
@@ -96,7 +96,7 @@ class NetworkClassifier(Classifier):
     patience: int | None = None
     device: str = "cpu"
 
-    def build_recipe(self) -> Recipe:
+    def build_recipe(self) -> TrainingConfig:
         """Return how networks are built and trained: the preset with the parameters that are given."""
         name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
         return change_recipe(self.presets[name], self)
@@ -128,7 +128,7 @@ def change_recipe(recipe: AnyRecipe, classifier: Classifier) -> AnyRecipe:
 # The graph convolutional network (Kipf and Welling, 2017).
 
 
-G3NN = Recipe(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
+G3NN = TrainingConfig(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

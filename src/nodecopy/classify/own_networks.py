@@ -39,7 +39,7 @@ from nodecopy.nn.modules import (
     seed_global_generators,
     train_module,
 )
-from nodecopy.nn.networks import KIPF, Recipe, check_features
+from nodecopy.nn.networks import KIPF, TrainingConfig, check_features
 from nodecopy.nn.training import check_device, choose_threads
 
 # Modules of users that are trained on graphs of trials, and kept to predict again.
@@ -72,7 +72,7 @@ class ModuleBatch(TrialBatch):
     def __init__(
         self,
         trials: Sequence[Trial],
-        recipe: Recipe,
+        recipe: TrainingConfig,
         device: str,
         factory: Factory,
         *,

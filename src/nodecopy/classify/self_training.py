@@ -33,7 +33,7 @@ from nodecopy.classify.ensemble import Prediction, TrainedNetworks
 from nodecopy.classify.networks import APPNP, GCN
 from nodecopy.classify.own_networks import wrap_factory
 from nodecopy.classify.regressions import DGI, SGC
-from nodecopy.copying import DonorLaw, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
+from nodecopy.copying import DonorRule, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import explain_no_counts, is_sparse_counts, share_of_zeros
 from nodecopy.graph import Graph
@@ -259,7 +259,7 @@ def _build_networks(
         network = _choose_network(trial.graph)
     base = APPNP(n_hidden=N_HIDDEN, **settings) if network == "appnp" else GCN(**settings)
     prior = PRIOR * scarcity * min(1.0, N_FEW_LABELS * scarcity**2) if prior is None else prior
-    model = NodeCopying[Any](KeepByDegree(_choose_law(trial.graph, network), prior))
+    model = NodeCopying[Any](KeepByDegree(_choose_donors(trial.graph, network), prior))
     if not prior:
         model = NodeCopying(SameLabel(), keep=1.0)
     return BayesianGCN(model, N_GRAPHS if n_graphs is None else n_graphs, base=base)
@@ -282,8 +282,8 @@ def _choose_network(graph: Graph) -> str:
     return network
 
 
-def _choose_law(graph: Graph, network: str) -> DonorLaw:
-    """Return the law of nodes that do not keep their neighbours: nearest nodes of the same predicted class.
+def _choose_donors(graph: Graph, network: str) -> DonorRule:
+    """Return the donor rule of nodes that do not keep their neighbours: nearest nodes of the same predicted class.
 
     Any of that class are as good for a GCN, whose predictions are smooth already, and quicker to find.
     """

@@ -100,7 +100,7 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
 
 def _recommend_books(seed: int) -> Section:
     from nodecopy.recommend import EASE, CopyEASE, Popularity
-    from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
+    from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 
     library = datasets.load("library")
     _print(
@@ -112,7 +112,7 @@ def _recommend_books(seed: int) -> Section:
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
     recommender = CopyEASE().fit(library)
     books, _ = recommender.recommend([name], 5)
-    donors: Any = donor_matrix(default_donor_law(), library)
+    donors: Any = donor_matrix(default_donors(), library)
     probabilities = donors[[reader]].toarray()[0]
     _print(
         f"history of {name}: {', '.join(library.item_ids[history])}", f"recommended: {', '.join(books[0])}"

@@ -31,8 +31,8 @@ from nodecopy.cli.files import NodeSplit, ReadingOptions, cross_validation_folds
 from nodecopy.cli.help_pages import complete_dataset, complete_interactions
 from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
-from nodecopy.cli.sample import create_law, name_law
-from nodecopy.copying import NodeCopying, choose_law
+from nodecopy.cli.sample import create_rule, name_rule
+from nodecopy.copying import NodeCopying, choose_donors
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.spec import TrialSeeds
@@ -231,10 +231,10 @@ def report(
         page += _graph_sections(graph, source or str(features), samples, seed, set(without or ()), scalings)
     if log is not None:
         from nodecopy.recommend import CopyEASE
-        from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
+        from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 
         with show_status("fitting CopyEASE"):
-            donors = donor_matrix(default_donor_law(), log)
+            donors = donor_matrix(default_donors(), log)
             evaluations = _evaluate_recommenders(log, seed)
             recommender = CopyEASE().fit(log)
             page.append(interactions_section(log, recommender, donors, seed=seed, evaluations=evaluations))
@@ -315,17 +315,17 @@ def _sample_sections(
 
 
 def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying[Graph], str]:
-    """Return node copying with the law that suits the labels, predicted ones included, and the reason."""
+    """Return node copying with the donor rule that suits the labels, predicted ones included, and the reason."""
     labelled = graph if result is None else _fill_labels(graph, result)
-    chosen, because = choose_law(labelled)
-    law = name_law(chosen)
+    chosen, because = choose_donors(labelled)
+    rule = name_rule(chosen)
     if result is not None:
         because = "the classifier predicts the labels of all nodes but the training nodes"
-    reason = f"donor law {law}, since {because}."
+    reason = f"donor rule {rule}, since {because}."
     log_decision(reason)
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
-    donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
-    return NodeCopying(donor_law).fit(labelled), reason
+    donor_rule, _ = create_rule(rule, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
+    return NodeCopying(donor_rule).fit(labelled), reason
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
@@ -378,7 +378,7 @@ def _classification_section(graph: Graph, result: Classification) -> Section:
 
 
 def _fill_labels(graph: Graph, result: Classification) -> Graph:
-    """Return the graph with predicted labels at all but the training nodes, for the donor law."""
+    """Return the graph with predicted labels at all but the training nodes, for the donor rule."""
     codes = result.prediction.probabilities.argmax(axis=1)
     codes[result.train] = result.codes[result.train]
     return graph.replace(labels=codes)

@@ -19,13 +19,13 @@ from nodecopy.cli.files import ReadingOptions, reads
 from nodecopy.cli.options import at_least, between, check_applicable, flag, option
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.copying import (
-    DonorLaw,
+    DonorRule,
     Jaccard,
     NearestNeighbours,
     NodeCopying,
     SameLabel,
     Weighted,
-    choose_law,
+    choose_donors,
 )
 from nodecopy.edge_tables import (
     EdgeTableCopying,
@@ -34,7 +34,7 @@ from nodecopy.edge_tables import (
     SameLabelTable,
     WeightedTable,
 )
-from nodecopy.edge_tables.donors import EdgeTableLaw
+from nodecopy.edge_tables.donors import EdgeTableRule
 from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -79,9 +79,9 @@ def find_samples(path: Path) -> list[Path]:
     return [path]
 
 
-Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
-"""The donor laws."""
-LAWS: dict[Law, type] = {
+Rule = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
+"""The donor rules."""
+RULES: dict[Rule, type] = {
     "same-label": SameLabel,
     "nearest-neighbours": NearestNeighbours,
     "jaccard": Jaccard,
@@ -111,8 +111,8 @@ def sample(
         "--interactions/--graph",
     ),
     largest_component: options.LargestComponent = False,
-    law: Law = option(
-        "The donor law. auto takes same-label where at least half of the nodes have a label, else "
+    donors: Rule = option(
+        "The donor rule. auto takes same-label where at least half of the nodes have a label, else "
         "nearest-neighbours where there are features, else jaccard.",
         "auto",
     ),
@@ -170,20 +170,20 @@ def sample(
 
     Examples:
         nodecopy sample karate --n 5 --out samples
-        nodecopy sample edges.csv --labels labels.csv --law same-label --seed 7
+        nodecopy sample edges.csv --labels labels.csv --donors same-label --seed 7
         nodecopy sample edges.parquet --engine duckdb --out large
     """
     settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
-    of_laws = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
+    of_rules = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
         check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
         of_graphs = {"labels": labels, "features": features, "directed": directed}
         data: Any = _load(source, interactions, reading, **of_graphs, largest_component=largest_component)
-        donor_law, law_settings = _choose_law(law, data, similarity, of_laws)
-        origin = sources.describe_run(source, **law_settings, **settings)
-        with show_status("fitting the donor law"):
-            model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
+        donor_rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
+        origin = sources.describe_run(source, **rule_settings, **settings)
+        with show_status("fitting the donor rule"):
+            model: NodeCopying[Any] = NodeCopying(donor_rule, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
         given = [None if sources.is_dataset(source) else source, labels, features, similarity]
         write: Any = write_interactions if isinstance(data, Interactions) else write_graph
@@ -198,13 +198,13 @@ def sample(
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
-        table_law, law_settings = create_table_law(law, tables, limits)
-        origin = sources.describe_run(source, engine=engine, **law_settings, **settings)
+        table_rule, rule_settings = create_table_rule(donors, tables, limits)
+        origin = sources.describe_run(source, engine=engine, **rule_settings, **settings)
         start = engine_factory(engine, memory, master, scratch or resolve(out).parent)
         kind = {"directed": directed, "interactions": bool(interactions)}
         inputs = [path for path in tables.values() if path is not None]
         summaries = write_table_samples(
-            table_law, source, inputs, start, origin, out, overwrite=overwrite, **kind
+            table_rule, source, inputs, start, origin, out, overwrite=overwrite, **kind
         )
         title, is_undirected = f"{source}, {engine}", not (directed or interactions)
     if json_:
@@ -212,7 +212,7 @@ def sample(
         return
     effect = EFFECTS.get(symmetrise, "directed samples")
     rule = f"symmetrise {symmetrise} ({effect}), " if is_undirected else ""
-    print_note(f"{title}, law {origin['law']}, {rule}seed {seed}")
+    print_note(f"{title}, donor rule {origin['donors']}, {rule}seed {seed}")
     if summaries:
         print_table(list(summaries[0]), [list(row.values()) for row in summaries])
     print_written(out, "samples", option="--out FOLDER")
@@ -248,49 +248,49 @@ def _is_interaction_table(source: str) -> bool:
     return True
 
 
-def name_law(law: DonorLaw) -> Law:
-    """Return the name of a donor law on the command line."""
-    return next(name for name, kind in LAWS.items() if isinstance(law, kind))
+def name_rule(donors: DonorRule) -> Rule:
+    """Return the name of a donor rule on the command line."""
+    return next(name for name, kind in RULES.items() if isinstance(donors, kind))
 
 
-def _choose_law(
-    law: Law, data: Graph | Interactions, similarity: Path | None, of_laws: dict[str, Any]
-) -> tuple[DonorLaw, dict[str, Any]]:
-    """Return the donor law, chosen by the data with auto, and its name and settings.
+def _choose_donors(
+    donors: Rule, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
+) -> tuple[DonorRule, dict[str, Any]]:
+    """Return the donor rule, chosen by the data with auto, and its name and settings.
 
-    Options of other laws are errors.
+    Options of other donor rules are errors.
     """
-    if law == "auto":
-        chosen, reason = choose_law(data)
-        law = name_law(chosen)
-        log_decision(f"law {law}, since {reason}. Choose another with --law.")
-    for name in of_laws:
+    if donors == "auto":
+        chosen, reason = choose_donors(data)
+        donors = name_rule(chosen)
+        log_decision(f"donor rule {donors}, since {reason}. Choose another with --donors.")
+    for name in of_rules:
         owner = "nearest-neighbours" if name == "n_neighbours" else "jaccard"
-        if law != owner:
-            check_applicable(f"--law {owner}", f"--law {law}", **{name: of_laws[name]})
-    donor_law, settings = create_law(law, data, **of_laws, similarity=similarity)
-    return donor_law, {"law": law, **settings}
+        if donors != owner:
+            check_applicable(f"--donors {owner}", f"--donors {donors}", **{name: of_rules[name]})
+    donor_rule, settings = create_rule(donors, data, **of_rules, similarity=similarity)
+    return donor_rule, {"donors": donors, **settings}
 
 
-def create_law(
-    law: Law,
+def create_rule(
+    donors: Rule,
     data: Graph | Interactions,
     n_neighbours: int | None = None,
     exponent: float | None = None,
     max_donors: int | None = None,
     similarity: Path | None = None,
-) -> tuple[DonorLaw, dict[str, Any]]:
-    """Return the donor law of that name, and its settings; options of other laws are ignored."""
-    if (law == "weighted") != (similarity is not None):
-        raise InputError("--law weighted and --similarity FILE must be given together; one is missing.")
+) -> tuple[DonorRule, dict[str, Any]]:
+    """Return the donor rule of that name, and its settings; options of other donor rules are ignored."""
+    if (donors == "weighted") != (similarity is not None):
+        raise InputError("--donors weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
         ids = data.user_ids if isinstance(data, Interactions) else data.node_ids
         return Weighted(read_matrix(similarity, node_ids=ids)), {"similarity": similarity.name}
-    if law == "same-label":
+    if donors == "same-label":
         return SameLabel(), {}
-    if law == "nearest-neighbours":
+    if donors == "nearest-neighbours":
         if getattr(data, "features", None) is None:
-            raise InputError("--law nearest-neighbours needs features; got none. Give --features FILE.")
+            raise InputError("--donors nearest-neighbours needs features; got none. Give --features FILE.")
         n_neighbours = 10 if n_neighbours is None else n_neighbours
         return NearestNeighbours(n_neighbours), {"n_neighbours": n_neighbours}
     settings: dict[str, Any] = {"exponent": 1.0 if exponent is None else exponent, "max_donors": max_donors}
@@ -340,12 +340,12 @@ def _summarise(sample: Any, data: Any) -> dict[str, Any]:
 # ``nodecopy sample --engine``: samples of Parquet files that need not fit into memory.
 
 
-TABLE_LAWS: dict[str, tuple[str, type[Any]]] = {
+TABLE_RULES: dict[str, tuple[str, type[Any]]] = {
     "same-label": ("labels", SameLabelTable),
     "nearest-neighbours": ("neighbours", NearestNeighboursTable),
     "weighted": ("similarity", WeightedTable),
 }
-"""The donor laws that read a table: the option that names it, and the class."""
+"""The donor rules that read a table: the option that names it, and the class."""
 
 
 def engine_factory(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Engine]:
@@ -356,29 +356,31 @@ def engine_factory(name: str, memory: str | None, master: str, scratch: Path) ->
     return lambda: Spark(master, scratch)
 
 
-def create_table_law(
-    law: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
-) -> tuple[EdgeTableLaw, dict[str, Any]]:
-    """Return a donor law, and its name and settings; auto takes the law whose table is given, else jaccard.
+def create_table_rule(
+    donors: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
+) -> tuple[EdgeTableRule, dict[str, Any]]:
+    """Return a donor rule, and its name and settings; auto takes the donor rule whose table is given, else jaccard.
 
-    Tables of other laws, and limits of Jaccard, are errors.
+    Tables of other donor rules, and limits of Jaccard, are errors.
     """
-    if law == "auto":
-        law = next((kind for kind, (name, _) in TABLE_LAWS.items() if tables[name]), "jaccard")
-    for other, (name, _) in TABLE_LAWS.items():
-        if other != law:
-            check_applicable(f"--law {other}", f"--law {law}", **{name: tables[name]})
-    if law == "jaccard":
-        return JaccardTable(**limits), {"law": law, **limits}
-    check_applicable("--law jaccard", f"--law {law}", **limits)
-    name, kind = TABLE_LAWS[law]
+    if donors == "auto":
+        donors = next((kind for kind, (name, _) in TABLE_RULES.items() if tables[name]), "jaccard")
+    for other, (name, _) in TABLE_RULES.items():
+        if other != donors:
+            check_applicable(f"--donors {other}", f"--donors {donors}", **{name: tables[name]})
+    if donors == "jaccard":
+        return JaccardTable(**limits), {"donors": donors, **limits}
+    check_applicable("--donors jaccard", f"--donors {donors}", **limits)
+    name, kind = TABLE_RULES[donors]
     if tables[name] is None:
-        raise InputError(f"--law {law} with an engine needs a Parquet file; got none. Give --{name} FILE.")
-    return kind(tables[name]), {"law": law}
+        raise InputError(
+            f"--donors {donors} with an engine needs a Parquet file; got none. Give --{name} FILE."
+        )
+    return kind(tables[name]), {"donors": donors}
 
 
 def write_table_samples(
-    law: EdgeTableLaw,
+    donors: EdgeTableRule,
     source: str,
     inputs: Iterable[Path],
     start_engine: Callable[[], Engine],
@@ -395,7 +397,7 @@ def write_table_samples(
             f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}. "
             "Leave --engine out."
         )
-    model, n, summaries = EdgeTableCopying(law, origin["keep"], origin["symmetrise"]), origin["n"], []
+    model, n, summaries = EdgeTableCopying(donors, origin["keep"], origin["symmetrise"]), origin["n"], []
     with (
         create_sample_folder(
             out, origin, "parquet", overwrite=overwrite, inputs=[source, *inputs]

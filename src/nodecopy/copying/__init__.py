@@ -1,6 +1,6 @@
 """Node copying (the paper's section 3): a sample is a gather of rows.
 
-Read :mod:`.model` first, then :mod:`.laws` (which nodes may be whose donors), :mod:`.distributions` (drawing
+Read :mod:`.model` first, then :mod:`.donor rules` (which nodes may be whose donors), :mod:`.distributions` (drawing
 donors) and :mod:`.row_copying` (copying rows); :mod:`.kernels` computes the same for large graphs.
 """
 
@@ -8,7 +8,7 @@ from nodecopy.copying.distributions import DonorDistribution as DonorDistributio
 from nodecopy.copying.distributions import DonorLists as DonorLists
 from nodecopy.copying.distributions import DonorRows as DonorRows
 from nodecopy.copying.donors import Balanced as Balanced
-from nodecopy.copying.donors import DonorLaw as DonorLaw
+from nodecopy.copying.donors import DonorRule as DonorRule
 from nodecopy.copying.donors import Jaccard as Jaccard
 from nodecopy.copying.donors import KeepByDegree as KeepByDegree
 from nodecopy.copying.donors import NearestNeighbours as NearestNeighbours
@@ -16,5 +16,5 @@ from nodecopy.copying.donors import SameLabel as SameLabel
 from nodecopy.copying.donors import Weighted as Weighted
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
 from nodecopy.copying.model import NodeCopying as NodeCopying
-from nodecopy.copying.model import choose_law as choose_law
+from nodecopy.copying.model import choose_donors as choose_donors
 from nodecopy.copying.rows import copy_rows as copy_rows

@@ -1,4 +1,4 @@
-"""The contract of donor laws: ``fit``, and optional attributes with their defaults."""
+"""The contract of donor rules: ``fit``, and optional attributes with their defaults."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
 
-class DonorLaw(Protocol):
+class DonorRule(Protocol):
     """An object whose ``fit`` returns the distribution of every node's donor.
 
     These attributes are optional. ``reads_edges``: whether donors depend on edges, assumed if it is missing.
     ``crosses_components``: whether a donor may be in another connected component, assumed if it is missing.
-    ``restrict(nodes, n_nodes)``: the law of a slice of ``n_nodes`` nodes, needed if the law holds values per
+    ``restrict(nodes, n_nodes)``: the donor rule of a slice of ``n_nodes`` nodes, needed if the donor rule holds values per
     node. ``group_labels(data)``: the labels that donors share, -1 for nodes that keep their own neighbours.
     """
 
@@ -45,20 +45,20 @@ class DonorLaw(Protocol):
         """Return the donor distribution of the nodes of a graph, or of the users of interactions."""
 
 
-def check_law(law: Any, name: str) -> None:
-    """Raise an error that names the parameter unless an object has the method of a law."""
-    if isinstance(law, type) or not hasattr(law, "fit"):
-        raise InputError(name, f"must be a donor law such as SameLabel(); got {show(law)}.")
+def check_rule(donors: Any, name: str) -> None:
+    """Raise an error that names the parameter unless an object has the method of a donor rule."""
+    if isinstance(donors, type) or not hasattr(donors, "fit"):
+        raise InputError(name, f"must be a donor rule such as SameLabel(); got {show(donors)}.")
 
 
-def fit_law(law: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return the distribution of a law after checking both; ``name`` is what the law is called in errors."""
-    check_law(law, name)
-    return check_distribution(law.fit(data), data, name)
+def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
+    """Return the distribution of a donor rule after checking both; ``name`` is what the donor rule is called in errors."""
+    check_rule(donors, name)
+    return check_distribution(donors.fit(data), data, name)
 
 
 def check_distribution(distribution: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return what a law returned if it is a distribution of the donors of every node."""
+    """Return what a donor rule returned if it is a distribution of the donors of every node."""
     n_rows = data.rows.n_rows
     if not isinstance(distribution, DonorDistribution):
         raise InputError(name, f"must return a DonorDistribution from fit; got {type_name(distribution)}.")
@@ -69,25 +69,25 @@ def check_distribution(distribution: Any, data: Graph | Interactions, name: str)
     return distribution
 
 
-def reads_edges(law: DonorLaw) -> bool:
-    """Return whether the donors of a law may depend on edges."""
-    return bool(getattr(law, "reads_edges", True))
+def reads_edges(donors: DonorRule) -> bool:
+    """Return whether the donors of a donor rule may depend on edges."""
+    return bool(getattr(donors, "reads_edges", True))
 
 
-def crosses_components(law: DonorLaw) -> bool:
+def crosses_components(donors: DonorRule) -> bool:
     """Return whether a donor may be in another connected component than its node."""
-    return bool(getattr(law, "crosses_components", True))
+    return bool(getattr(donors, "crosses_components", True))
 
 
-def restrict_law(law: DonorLaw, nodes: slice, n_nodes: int) -> DonorLaw:
-    """Return the law of some of ``n_nodes`` nodes: values per node are those of these nodes."""
-    restricted: DonorLaw = law.restrict(nodes, n_nodes) if hasattr(law, "restrict") else law
+def restrict_rule(donors: DonorRule, nodes: slice, n_nodes: int) -> DonorRule:
+    """Return the donor rule of some of ``n_nodes`` nodes: values per node are those of these nodes."""
+    restricted: DonorRule = donors.restrict(nodes, n_nodes) if hasattr(donors, "restrict") else donors
     return restricted
 
 
-def group_labels(law: DonorLaw, data: Graph | Interactions) -> Any:
+def group_labels(donors: DonorRule, data: Graph | Interactions) -> Any:
     """Return the labels that a node and its donor share, or ``None`` if there are none."""
-    return law.group_labels(data) if hasattr(law, "group_labels") else None
+    return donors.group_labels(data) if hasattr(donors, "group_labels") else None
 
 
 def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
@@ -98,7 +98,7 @@ def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
     return array[nodes] if array.shape[0] == n_nodes else values
 
 
-# Donor laws: which nodes may be whose donors, and with which probabilities.
+# Donor rules: which nodes may be whose donors, and with which probabilities.
 
 
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
@@ -140,7 +140,7 @@ class SameLabel(Configurable):
         return DonorLists.from_groups(group_of)
 
     def restrict(self, nodes: slice, n_nodes: int) -> SameLabel:
-        """Return the law of some of ``n_nodes`` nodes."""
+        """Return the donor rule of some of ``n_nodes`` nodes."""
         return replace(self, labels=select_nodes(self.labels, nodes, n_nodes))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
@@ -186,8 +186,8 @@ class NearestNeighbours(Configurable):
     --------
     >>> from nodecopy import Graph, NodeCopying, NearestNeighbours
     >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    >>> law = NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]])
-    >>> NodeCopying(law).fit(path).distribution_.probabilities().toarray().tolist()
+    >>> donor rule = NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]])
+    >>> NodeCopying(donor rule).fit(path).distribution_.probabilities().toarray().tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     """
 
@@ -284,7 +284,7 @@ class NearestNeighbours(Configurable):
         return shared_nearest(data, min(N_CANDIDATES * self.n_neighbours, data.n_nodes))
 
     def restrict(self, nodes: slice, n_nodes: int) -> NearestNeighbours:
-        """Return the law of some of ``n_nodes`` nodes; if they are too few, all of them are donors."""
+        """Return the donor rule of some of ``n_nodes`` nodes; if they are too few, all of them are donors."""
         groups, size = select_nodes(self.groups, nodes, n_nodes), nodes.stop - nodes.start
         if groups is None and size <= self.n_neighbours:
             groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error
@@ -327,57 +327,57 @@ class Weighted(Configurable):
         return DonorRows.from_similarity(similarity.csr)
 
     def restrict(self, nodes: slice, n_nodes: int) -> Weighted:
-        """Return the law of some of ``n_nodes`` nodes."""
+        """Return the donor rule of some of ``n_nodes`` nodes."""
         rows = select_nodes(self.similarity, nodes, n_nodes)
         return self if rows is self.similarity else Weighted(rows[:, nodes])
 
 
 @dataclass(eq=False)
 class Balanced(Configurable):
-    """Rescale the probabilities of another law so that every node is expected to be a donor once.
+    """Rescale the probabilities of another donor rule so that every node is expected to be a donor once.
 
     The expected degree distribution of the copied rows is then the observed one: a node of degree d is
     expected to give its row to one node. The expected mean degree and the expected number of claws are
-    the observed ones, too. Other laws lose hubs, which are among the nearest neighbours of few nodes.
+    the observed ones, too. Other donor rules lose hubs, which are among the nearest neighbours of few nodes.
 
     Parameters
     ----------
-    law
-        The other law, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
+    donor rule
+        The other donor rule, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
         whose rows and columns add up to one (Sinkhorn). This exists where every node may be its own donor.
 
     Examples
     --------
     >>> from nodecopy import Balanced, Graph, NearestNeighbours, NodeCopying
     >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    >>> law = Balanced(NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]]))
-    >>> P = NodeCopying(law).fit(path).distribution_.probabilities().toarray()
+    >>> donor rule = Balanced(NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]]))
+    >>> P = NodeCopying(donor rule).fit(path).distribution_.probabilities().toarray()
     >>> P.sum(axis=0).round(6).tolist()
     [1.0, 1.0, 1.0]
     """
 
-    law: DonorLaw
+    donors: DonorRule
 
     @property
     def reads_edges(self) -> bool:
-        """Whether the donors of the other law depend on edges."""
-        return reads_edges(self.law)
+        """Whether the donors of the other donor rule depend on edges."""
+        return reads_edges(self.donors)
 
     @property
     def crosses_components(self) -> bool:
-        """Whether the donors of the other law may be in another component."""
-        return crosses_components(self.law)
+        """Whether the donors of the other donor rule may be in another component."""
+        return crosses_components(self.donors)
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
-        return self.rescale(fit_law(self.law, data, "law of Balanced"))
+        return self.rescale(fit_rule(self.donors, data, "donor rule of Balanced"))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the labels that the donors of the other law share."""
-        return group_labels(self.law, data)
+        """Return the labels that the donors of the other donor rule share."""
+        return group_labels(self.donors, data)
 
     def rescale(self, distribution: DonorDistribution) -> DonorRows:
-        """Return the balanced form of the distribution of the other law."""
-        P = as_csr(distribution.probabilities(), "probabilities of the law of Balanced")
+        """Return the balanced form of the distribution of the other donor rule."""
+        P = as_csr(distribution.probabilities(), "probabilities of the donor rule of Balanced")
         mutual = sparse.csr_array(P.maximum(P.T))
         scale = np.ones(mutual.shape[0])
         for _ in range(MAX_SCALINGS):
@@ -387,7 +387,7 @@ class Balanced(Configurable):
             scale /= np.sqrt(sums)
         else:
             raise InputError(
-                "law of Balanced", "must let every node be its own donor; it cannot be balanced."
+                "donor rule of Balanced", "must let every node be its own donor; it cannot be balanced."
             )
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
@@ -418,7 +418,7 @@ def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str
     return codes
 
 
-# The donor law by the Jaccard index of two users' items, or of two nodes' neighbours.
+# The donor rule by the Jaccard index of two users' items, or of two nodes' neighbours.
 
 
 MAX_BLOCK_ENTRIES = 2**22
@@ -555,20 +555,20 @@ def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> ND
     return np.maximum(np.partition(index, -max_donors, axis=1)[:, -max_donors], tiny)
 
 
-# A law under which nodes with many neighbours mostly keep them.
+# A donor rule under which nodes with many neighbours mostly keep them.
 
 
 @dataclass(eq=False)
 class KeepByDegree(Configurable):
     """Let a node of degree d keep its own neighbours with probability d / (d + prior).
 
-    Otherwise another law draws its donor. A node with few neighbours says little about itself and takes those
+    Otherwise another donor rule draws its donor. A node with few neighbours says little about itself and takes those
     of similar nodes; a node with many keeps them.
 
     Parameters
     ----------
-    law
-        The other law.
+    donor rule
+        The other donor rule.
     prior
         The degree at which a node keeps its neighbours half of the time, 2 by default.
 
@@ -581,29 +581,29 @@ class KeepByDegree(Configurable):
     [0.8125, 0.625, 0.625, 0.625]
     """
 
-    law: DonorLaw
+    donors: DonorRule
     prior: float = 2.0
     reads_edges: ClassVar[bool] = True
 
     @property
     def crosses_components(self) -> bool:
-        """Whether the donors of the other law may be in another component."""
-        return crosses_components(self.law)
+        """Whether the donors of the other donor rule may be in another component."""
+        return crosses_components(self.donors)
 
     def fit(self, data: Graph | Interactions) -> KeepingDistribution:
         prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
         degrees = check_row_data(data).rows.degrees.astype(np.float64)
         # A node without neighbours draws a donor, also with a prior of 0.
         keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
-        return KeepingDistribution(fit_law(self.law, data, "law of KeepByDegree"), keep)
+        return KeepingDistribution(fit_rule(self.donors, data, "donor rule of KeepByDegree"), keep)
 
     def restrict(self, nodes: slice, n_nodes: int) -> KeepByDegree:
-        """Return the law of some of ``n_nodes`` nodes."""
-        return replace(self, law=restrict_law(self.law, nodes, n_nodes))
+        """Return the donor rule of some of ``n_nodes`` nodes."""
+        return replace(self, donors=restrict_rule(self.donors, nodes, n_nodes))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the labels that the donors of the other law share."""
-        return group_labels(self.law, data)
+        """Return the labels that the donors of the other donor rule share."""
+        return group_labels(self.donors, data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Donor laws for several graphs that are stored as one, as loaders of graphs batch them."""
+"""Donor rules for several graphs that are stored as one, as loaders of graphs batch them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nodecopy._core.estimator import Configurable
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.copying.donors import (
     Balanced,
-    DonorLaw,
-    check_law,
+    DonorRule,
+    check_rule,
     crosses_components,
     group_labels,
     reads_edges,
-    restrict_law,
+    restrict_rule,
 )
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -34,8 +34,8 @@ class WithinGraphs(Configurable):
 
     Parameters
     ----------
-    law
-        The law of every graph. Its values per node (labels, embeddings, similarities) are those of all
+    donor rule
+        The donor rule of every graph. Its values per node (labels, embeddings, similarities) are those of all
         nodes of the batch, or of one graph if all have the same nodes. Of :class:`.NearestNeighbours`, a
         graph with too few nodes takes all of them as donors.
     sizes
@@ -49,28 +49,28 @@ class WithinGraphs(Configurable):
     [[0.5, 0.5, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.5, 0.5]]
     """
 
-    law: DonorLaw
+    donors: DonorRule
     sizes: ArrayLike
 
     @property
     def reads_edges(self) -> bool:
-        """Whether the donors of the law of every graph depend on edges."""
-        return reads_edges(self.law)
+        """Whether the donors of the donor rule of every graph depend on edges."""
+        return reads_edges(self.donors)
 
     def fit(self, data: Any) -> DonorDistribution:
-        check_law(self.law, "law of WithinGraphs")
+        check_rule(self.donors, "donor rule of WithinGraphs")
         graphs = split_graph(data, self.sizes)
-        if not crosses_components(self.law):
-            return self.law.fit(data)
-        if isinstance(self.law, Balanced):  # all graphs at once
-            return self.law.rescale(WithinGraphs(self.law.law, self.sizes).fit(data))
+        if not crosses_components(self.donors):
+            return self.donors.fit(data)
+        if isinstance(self.donors, Balanced):  # all graphs at once
+            return self.donors.rescale(WithinGraphs(self.donors.donors, self.sizes).fit(data))
         bounds = pairwise(np.cumsum([0, *(graph.n_nodes for graph in graphs)]).tolist())
-        laws = [restrict_law(self.law, slice(*bound), data.n_nodes) for bound in bounds]
-        return join_distributions([law.fit(graph) for law, graph in zip(laws, graphs, strict=True)])
+        rules = [restrict_rule(self.donors, slice(*bound), data.n_nodes) for bound in bounds]
+        return join_distributions([rule.fit(graph) for rule, graph in zip(rules, graphs, strict=True)])
 
     def group_labels(self, data: Any) -> Any:
         """Return the labels that donors share, of all nodes."""
-        return group_labels(self.law, data)
+        return group_labels(self.donors, data)
 
 
 def split_graph(graph: Graph, sizes: ArrayLike) -> list[Graph]:

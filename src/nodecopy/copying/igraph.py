@@ -14,7 +14,7 @@ import numpy as np
 from nodecopy._core.checks import check_type
 from nodecopy._core.imports import import_optional
 from nodecopy._core.random import Rng
-from nodecopy.copying.donors import DonorLaw, SameLabel
+from nodecopy.copying.donors import DonorRule, SameLabel
 from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -50,7 +50,7 @@ def sample(
     network: Any,
     *,
     label: str | None = None,
-    law: DonorLaw | None = None,
+    donors: DonorRule | None = None,
     keep: float = 0.0,
     symmetrise: str = "one-endpoint",
     weight: str = "weight",
@@ -63,9 +63,9 @@ def sample(
     network
         Any igraph graph; it is not changed.
     label
-        Vertex attribute with classes. Required unless ``law`` is given.
-    law
-        Donor law; :class:`.SameLabel` of ``label`` by default.
+        Vertex attribute with classes. Required unless ``donor rule`` is given.
+    donor rule
+        Donor donor rule; :class:`.SameLabel` of ``label`` by default.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     weight
@@ -83,7 +83,7 @@ def sample(
     """
     return next(
         sample_many(
-            network, 1, label=label, law=law, keep=keep, symmetrise=symmetrise, weight=weight, rng=rng
+            network, 1, label=label, donors=donors, keep=keep, symmetrise=symmetrise, weight=weight, rng=rng
         )
     )
 
@@ -93,7 +93,7 @@ def sample_many(
     n: int,
     *,
     label: str | None = None,
-    law: DonorLaw | None = None,
+    donors: DonorRule | None = None,
     keep: float = 0.0,
     symmetrise: str = "one-endpoint",
     weight: str = "weight",
@@ -103,16 +103,16 @@ def sample_many(
 
     >>> import igraph
     >>> from nodecopy import Jaccard
-    >>> [other.vcount() for other in sample_many(igraph.Graph.Famous("Zachary"), 2, law=Jaccard(), rng=0)]
+    >>> [other.vcount() for other in sample_many(igraph.Graph.Famous("Zachary"), 2, donors=Jaccard(), rng=0)]
     [34, 34]
     """
     igraph = import_optional("igraph", "nodecopy.copying.igraph")
-    if label is None and law is None:
-        raise InputError("label or law must be given, since donors depend on them; got neither.")
+    if label is None and donors is None:
+        raise InputError("label or donor rule must be given, since donors depend on them; got neither.")
     graph = from_igraph(network, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:
         raise InputError("label", f"must be a vertex attribute; no vertex has {label!r}.")
-    model = NodeCopying(SameLabel() if law is None else law, keep, symmetrise).fit(graph)
+    model = NodeCopying(SameLabel() if donors is None else donors, keep, symmetrise).fit(graph)
     ends = np.array(network.get_edgelist(), np.int64).reshape(-1, 2)
     is_weighted = weight in network.es.attributes()
     weights = np.array(network.es[weight] if is_weighted else np.ones(len(ends)), np.float64)

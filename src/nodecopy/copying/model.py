@@ -18,12 +18,12 @@ from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequ
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.donors import (
-    DonorLaw,
+    DonorRule,
     Jaccard,
     NearestNeighbours,
     SameLabel,
     check_distribution,
-    fit_law,
+    fit_rule,
     group_labels,
 )
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
@@ -33,18 +33,18 @@ from nodecopy.interactions import Interactions
 from nodecopy.io import convert_data
 from nodecopy.models import Data, GraphModel
 
-# The donor law that suits some data, and a warning if labels are too few for a law by labels.
+# The donor rule that suits some data, and a warning if labels are too few for a donor rule by labels.
 
 
 MIN_LABELLED_SHARE = 0.5
-"""Share of nodes with a label below which a law by labels warns and is not chosen."""
+"""Share of nodes with a label below which a donor rule by labels warns and is not chosen."""
 
 
-def choose_law(data: Any) -> tuple[DonorLaw, str]:
-    """Return a donor law for a graph or for interactions, and why it was chosen.
+def choose_donors(data: Any) -> tuple[DonorRule, str]:
+    """Return a donor rule for a graph or for interactions, and why it was chosen.
 
     :class:`.SameLabel` is chosen if at least half of the nodes have a label, else :class:`.NearestNeighbours`
-    if there are features, else :class:`.Jaccard`, which is also the law of interactions.
+    if there are features, else :class:`.Jaccard`, which is also the donor rule of interactions.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def choose_law(data: Any) -> tuple[DonorLaw, str]:
     Examples
     --------
     >>> from nodecopy import datasets
-    >>> from nodecopy.copying import choose_law
-    >>> choose_law(datasets.load("karate"))
+    >>> from nodecopy.copying import choose_donors
+    >>> choose_donors(datasets.load("karate"))
     (SameLabel(labels=None), '34 of 34 nodes have a label')
     """
-    data = convert_data(data, "data of choose_law")
+    data = convert_data(data, "data of choose_donors")
     if isinstance(data, Interactions):
         return Jaccard(), "donors of users are users with shared items"
     reason = "no node has a label"
@@ -73,9 +73,9 @@ def choose_law(data: Any) -> tuple[DonorLaw, str]:
     return Jaccard(), f"{reason}, and there are no features"
 
 
-def warn_of_unlabelled_nodes(law: DonorLaw, data: Any) -> bool:
-    """Warn if the donors of a law share labels that most nodes do not have; return whether it warned."""
-    labels = group_labels(law, data)
+def warn_of_unlabelled_nodes(donors: DonorRule, data: Any) -> bool:
+    """Warn if the donors of a donor rule share labels that most nodes do not have; return whether it warned."""
+    labels = group_labels(donors, data)
     if labels is None:
         return False
     values = np.asarray(labels)
@@ -89,8 +89,8 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
     warn_about_data(
         f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
         "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
-        "or choose a law by features or by shared neighbours.",
-        "law",
+        "or choose a donor rule by features or by shared neighbours.",
+        "donors",
     )
     return True
 
@@ -106,8 +106,8 @@ class NodeCopying(GraphModel[Data]):
 
     Parameters
     ----------
-    law
-        Donor law: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
+    donor rule
+        Donor donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
         :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``.
     keep
         Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
@@ -144,8 +144,8 @@ class NodeCopying(GraphModel[Data]):
     keep_: float
     symmetrise_: str
 
-    def __init__(self, law: DonorLaw, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
-        self.law = law
+    def __init__(self, donors: DonorRule, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
+        self.donors = donors
         self.keep = keep
         self.symmetrise = symmetrise
 
@@ -156,7 +156,7 @@ class NodeCopying(GraphModel[Data]):
     def fit(self: NodeCopying[Any], graph: Any, *, rng: Rng = None) -> NodeCopying[Any]: ...
 
     def fit(self: NodeCopying[Any], graph: Any, *, rng: Rng = None) -> NodeCopying[Any]:
-        """Fit the donor law to a graph or to interactions; ``rng`` is not used.
+        """Fit the donor rule to a graph or to interactions; ``rng`` is not used.
 
         Objects of other libraries are converted by :func:`.as_graph` and :func:`.as_interactions`; a data
         frame is interactions if its columns have names of users and items.
@@ -165,8 +165,8 @@ class NodeCopying(GraphModel[Data]):
         keep, symmetrise = self._check_settings(self.keep, self.symmetrise)
         if symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
-        self.distribution_ = fit_law(self.law, data, "law of NodeCopying")
-        warn_of_unlabelled_nodes(self.law, data)
+        self.distribution_ = fit_rule(self.donors, data, "donor rule of NodeCopying")
+        warn_of_unlabelled_nodes(self.donors, data)
         self.graph_, self.keep_, self.symmetrise_ = data, keep, symmetrise
         return self
 
@@ -174,7 +174,7 @@ class NodeCopying(GraphModel[Data]):
         state = vars(self)  # files of old versions lack the settings
         settings = state.get("keep_", self.keep), state.get("symmetrise_", self.symmetrise)
         self.keep_, self.symmetrise_ = self._check_settings(*settings)
-        check_distribution(self.distribution_, self.graph_, "the fitted law of NodeCopying")
+        check_distribution(self.distribution_, self.graph_, "the fitted donor rule of NodeCopying")
 
     @staticmethod
     def _check_settings(keep: Any, symmetrise: Any) -> tuple[float, str]:
@@ -276,7 +276,9 @@ class NodeCopying(GraphModel[Data]):
         else:
             uniforms = node_uniforms(key, n_rows)
         donors = self.distribution_.draw(uniforms, self.keep_, compiled=compiled)
-        check_positions(check_vector(donors, "donors", length=n_rows), n_rows, "donors that the law draws")
+        check_positions(
+            check_vector(donors, "donors", length=n_rows), n_rows, "donors that the donor rule draws"
+        )
         return donors
 
     def _sampled_rows(self, donors: IntArray, key: Key) -> Rows:

@@ -21,7 +21,7 @@ import numpy as np
 from nodecopy._core.checks import check_type
 from nodecopy._core.imports import import_optional
 from nodecopy._core.random import Rng
-from nodecopy.copying.donors import DonorLaw, SameLabel
+from nodecopy.copying.donors import DonorRule, SameLabel
 from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -32,7 +32,7 @@ def sample(
     network: Any,
     *,
     label: str | None = None,
-    law: DonorLaw | None = None,
+    donors: DonorRule | None = None,
     keep: float = 0.0,
     symmetrise: str = "one-endpoint",
     weight: str = "weight",
@@ -45,9 +45,9 @@ def sample(
     network
         Any NetworkX graph; it is not changed.
     label
-        Node attribute with classes; a node without it keeps its neighbours. Required unless ``law`` is given.
-    law
-        Donor law; :class:`.SameLabel` of ``label`` by default.
+        Node attribute with classes; a node without it keeps its neighbours. Required unless ``donor rule`` is given.
+    donor rule
+        Donor donor rule; :class:`.SameLabel` of ``label`` by default.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     weight
@@ -61,7 +61,7 @@ def sample(
     >>> sample(nx.karate_club_graph(), label="club", symmetrise="one-endpoint", rng=0).nodes[0]
     {'club': 'Mr. Hi'}
     """
-    settings = {"label": label, "law": law, "keep": keep, "symmetrise": symmetrise, "weight": weight}
+    settings = {"label": label, "donors": donors, "keep": keep, "symmetrise": symmetrise, "weight": weight}
     return next(sample_many(network, 1, rng=rng, **settings))
 
 
@@ -70,7 +70,7 @@ def sample_many(network: Any, n: int, *, rng: Rng = None, **settings: Any) -> It
 
     >>> import networkx as nx
     >>> from nodecopy import Jaccard
-    >>> [other.number_of_nodes() for other in sample_many(nx.path_graph(4), 2, law=Jaccard(), rng=0)]
+    >>> [other.number_of_nodes() for other in sample_many(nx.path_graph(4), 2, donors=Jaccard(), rng=0)]
     [4, 4]
     """
     model = _fit(network, **settings)
@@ -112,20 +112,20 @@ def _fit(
     network: Any,
     *,
     label: str | None = None,
-    law: DonorLaw | None = None,
+    donors: DonorRule | None = None,
     keep: float = 0.0,
     symmetrise: str = "one-endpoint",
     weight: str = "weight",
 ) -> NodeCopying[Graph]:
     networkx = import_optional("networkx", "nodecopy.copying.networkx")
-    if label is None and law is None:
-        raise InputError("label or law must be given, since donors depend on them; got neither.")
+    if label is None and donors is None:
+        raise InputError("label or donor rule must be given, since donors depend on them; got neither.")
     check_type(network, networkx.Graph, "network", "a networkx.Graph")
     numbered = networkx.convert_node_labels_to_integers(network)
     graph = from_networkx(numbered, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:
         raise InputError("label", f"must be a node attribute; no node has {label!r}.")
-    return NodeCopying(SameLabel() if law is None else law, keep, symmetrise).fit(graph)
+    return NodeCopying(SameLabel() if donors is None else donors, keep, symmetrise).fit(graph)
 
 
 def _without_edges(network: Any) -> Any:

@@ -1,6 +1,6 @@
 """Node copying on edge tables larger than memory, inside an engine (:mod:`.engines`).
 
-Read :mod:`.table_copying` first (the join), then :mod:`.donor_tables` (donor laws) and :mod:`.draws` (random
+Read :mod:`.table_copying` first (the join), then :mod:`.donor_tables` (donor rules) and :mod:`.draws` (random
 numbers as integer arithmetic that gives the same bits in every engine). Ibis is imported when an engine is
 opened.
 """

@@ -1,7 +1,7 @@
-"""Donor laws on edge tables, each the twin of a law in :mod:`nodecopy.copying.donors`.
+"""Donor rules on edge tables, each the twin of a donor rule in :mod:`nodecopy.copying.donors`.
 
-A law is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
-fitted law has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows
+A donor rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
+fitted donor rule has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows
 with cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
 """
 
@@ -81,26 +81,26 @@ LIST_COLUMNS = PAIR_COLUMNS | {"rank": ("rank", "place", "distance")}
 WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
 
 
-class FittedLaw(Protocol):
+class FittedRule(Protocol):
     """A donor distribution on tables."""
 
     def draw(self, key: Key, keep: float) -> Any:
         """Return a table of id and donor; nodes that are their own donors may be missing."""
 
 
-class EdgeTableLaw(Protocol):
-    """A donor law on edge tables."""
+class EdgeTableRule(Protocol):
+    """A donor rule on edge tables."""
 
     def ids(self, engine: Engine) -> Any | None:
-        """Return a table of the node ids (column id) that the law adds to the graph; none by default."""
+        """Return a table of the node ids (column id) that the donor rule adds to the graph; none by default."""
         return None
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
         """Return the donor distribution of the nodes of an edge table."""
 
 
 @dataclass(eq=False)
-class SameLabelTable(Configurable, EdgeTableLaw):
+class SameLabelTable(Configurable, EdgeTableRule):
     """Draw donors uniformly from the nodes with the same label, as :class:`~nodecopy.copying.SameLabel`.
 
     Parameters
@@ -113,7 +113,7 @@ class SameLabelTable(Configurable, EdgeTableLaw):
     Examples
     --------
     >>> from nodecopy.edge_tables import EdgeTableCopying, SameLabelTable
-    >>> EdgeTableCopying(SameLabelTable("labels.parquet")).law
+    >>> EdgeTableCopying(SameLabelTable("labels.parquet")).donors
     SameLabelTable(labels='labels.parquet')
     """
 
@@ -125,7 +125,7 @@ class SameLabelTable(Configurable, EdgeTableLaw):
         check_unique_ids(table, "labels of SameLabelTable", engine)
         return table.select("id")
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
         labels = self._table(engine).cast({"id": nodes.id.type()})
         members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
         lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
@@ -139,7 +139,7 @@ class SameLabelTable(Configurable, EdgeTableLaw):
 
 
 @dataclass(eq=False)
-class NearestNeighboursTable(Configurable, EdgeTableLaw):
+class NearestNeighboursTable(Configurable, EdgeTableRule):
     """Draw donors uniformly from listed neighbours, as :class:`~nodecopy.copying.NearestNeighbours`.
 
     Parameters
@@ -151,13 +151,13 @@ class NearestNeighboursTable(Configurable, EdgeTableLaw):
     Examples
     --------
     >>> from nodecopy.edge_tables import EdgeTableCopying, NearestNeighboursTable
-    >>> EdgeTableCopying(NearestNeighboursTable("neighbours.parquet")).law
+    >>> EdgeTableCopying(NearestNeighboursTable("neighbours.parquet")).donors
     NearestNeighboursTable(neighbours='neighbours.parquet')
     """
 
     neighbours: Any
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
         name = "neighbours of NearestNeighboursTable"
         table = select_columns(engine.scan(self.neighbours), LIST_COLUMNS, name, n_required=2)
         rank = table["rank"].min() if "rank" in table.columns else ibis.literal(0)
@@ -168,7 +168,7 @@ class NearestNeighboursTable(Configurable, EdgeTableLaw):
 
 
 @dataclass(eq=False)
-class WeightedTable(Configurable, EdgeTableLaw):
+class WeightedTable(Configurable, EdgeTableRule):
     """Draw donors in proportion to listed weights, as :class:`~nodecopy.copying.Weighted`.
 
     Parameters
@@ -180,13 +180,13 @@ class WeightedTable(Configurable, EdgeTableLaw):
     Examples
     --------
     >>> from nodecopy.edge_tables import EdgeTableCopying, WeightedTable
-    >>> EdgeTableCopying(WeightedTable("weights.parquet")).law
+    >>> EdgeTableCopying(WeightedTable("weights.parquet")).donors
     WeightedTable(weights='weights.parquet')
     """
 
     weights: Any
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
         name = "weights of WeightedTable"
         table = select_columns(engine.scan(self.weights), WEIGHT_COLUMNS, name, n_required=3)
         check_weights(table, name, engine)
@@ -196,7 +196,7 @@ class WeightedTable(Configurable, EdgeTableLaw):
 
 
 @dataclass(eq=False)
-class JaccardTable(Configurable, EdgeTableLaw):
+class JaccardTable(Configurable, EdgeTableRule):
     """Draw donors in proportion to the Jaccard index of items, as :class:`~nodecopy.copying.Jaccard`.
 
     Parameters
@@ -210,7 +210,7 @@ class JaccardTable(Configurable, EdgeTableLaw):
     Examples
     --------
     >>> from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
-    >>> EdgeTableCopying(JaccardTable(max_item_degree=1000)).law
+    >>> EdgeTableCopying(JaccardTable(max_item_degree=1000)).donors
     JaccardTable(max_item_degree=1000, include_self=True, max_donors=None)
     """
 
@@ -218,7 +218,7 @@ class JaccardTable(Configurable, EdgeTableLaw):
     include_self: bool = True
     max_donors: int | None = None
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
         for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
             if value is not None:
                 check_integer(value, f"{name} of JaccardTable", low=1)

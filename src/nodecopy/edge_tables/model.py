@@ -8,7 +8,7 @@ from typing import Any
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, type_name
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
-from nodecopy.edge_tables.donors import EdgeTableLaw, FittedLaw, flip_coins
+from nodecopy.edge_tables.donors import EdgeTableRule, FittedRule, flip_coins
 from nodecopy.edge_tables.engines import Engine, check_ids, check_weights, ibis, select_columns
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
@@ -22,7 +22,7 @@ class EdgeTableCopying(Configurable):
 
     Parameters
     ----------
-    law
+    donor rule
         :class:`.SameLabelTable`, :class:`.NearestNeighboursTable`, :class:`.WeightedTable`,
         :class:`.JaccardTable`, or any object with their methods.
     keep, symmetrise
@@ -46,8 +46,8 @@ class EdgeTableCopying(Configurable):
     nodes_: Any
     n_nodes_: int
 
-    def __init__(self, law: EdgeTableLaw, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
-        self.law = law
+    def __init__(self, donors: EdgeTableRule, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
+        self.donors = donors
         self.keep = keep
         self.symmetrise = symmetrise
 
@@ -61,7 +61,7 @@ class EdgeTableCopying(Configurable):
         nodes: Any = None,
         distinct: bool = False,
     ) -> EdgeTableCopying:
-        """Check an edge table, number its nodes and fit the law.
+        """Check an edge table, number its nodes and fit the donor rule.
 
         Parameters
         ----------
@@ -83,10 +83,10 @@ class EdgeTableCopying(Configurable):
         self._keep = check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
-        if not hasattr(self.law, "ids"):
+        if not hasattr(self.donors, "ids"):
             raise InputError(
-                "law of EdgeTableCopying",
-                f"must be a law on tables, such as SameLabelTable; got {type_name(self.law)}.",
+                "donor rule of EdgeTableCopying",
+                f"must be a donor rule on tables, such as SameLabelTable; got {type_name(self.donors)}.",
             )
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
@@ -103,8 +103,8 @@ class EdgeTableCopying(Configurable):
             roles = {"id": NODE_COLUMNS["id"]}
             listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
             check_ids(listed[-1], ["id"], "nodes", engine)
-        ids_of_law = self.law.ids(engine)
-        listed += [] if ids_of_law is None else [ids_of_law]
+        ids_of_rule = self.donors.ids(engine)
+        listed += [] if ids_of_rule is None else [ids_of_rule]
         id_type = self._narrowest_type(listed)
         rows = table.cast({"source": id_type} | ({} if interactions else {"target": id_type}))
         is_edge = rows.weight > 0 if self.weighted else ibis.literal(True)
@@ -120,7 +120,7 @@ class EdgeTableCopying(Configurable):
             rows = rows.filter(is_edge)
             rows = rows if distinct else engine.materialise_distinct(rows)
         self._number_nodes([ids.cast({"id": id_type}) for ids in listed])
-        self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
+        self._rows, self._fitted = rows, self.donors.fit(rows, self.nodes_, engine)
         return self
 
     def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> Any:
@@ -196,7 +196,7 @@ class EdgeTableCopying(Configurable):
         nodes = self.nodes_.rename(node="id")
         if self._keep == 1.0:
             return nodes.mutate(donor=nodes.node)
-        fitted: FittedLaw = self._fitted
+        fitted: FittedRule = self._fitted
         chosen = nodes.left_join(fitted.draw(key, self._keep), [("node", "id")])
         return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
 

@@ -70,7 +70,7 @@ FEATURE_WEIGHT = 0.5
 PURPOSE = "to find similar nodes"
 """What features are scaled for, in messages."""
 N_DECIMALS = 8
-"""Decimals of embeddings that laws of copying search in."""
+"""Decimals of embeddings that donor rules of copying search in."""
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 

@@ -34,7 +34,7 @@ from nodecopy.generators.edges import (
 from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
-from nodecopy.nn.networks import Networks, Recipe, add_identity_features, draw_glorot
+from nodecopy.nn.networks import Networks, TrainingConfig, add_identity_features, draw_glorot
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import AdamStepper, check_device
 
@@ -356,8 +356,8 @@ class GraphAutoencoder(GraphModel[Graph]):
         distribution = self.distribution_
         return distribution.probabilities(*check_pairs(first, second, len(distribution.decoded)))
 
-    def _encoder_recipe(self) -> Recipe:
-        return Recipe(n_hidden=self.n_hidden, dropout=0.0)
+    def _encoder_recipe(self) -> TrainingConfig:
+        return TrainingConfig(n_hidden=self.n_hidden, dropout=0.0)
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         return Decoder()

@@ -23,7 +23,7 @@ from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
 from nodecopy.generators.autoencoders import Decoder, GraphAutoencoder, Loss, PresenceLoss, draw_normal
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, Recipe, draw_glorot
+from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, TrainingConfig, draw_glorot
 from nodecopy.nn.stack import SparseStack
 
 TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5
@@ -88,8 +88,8 @@ class DGLFRMB(GraphAutoencoder):
     dropout: float = 0.5
     reconstruct_features: bool = True
 
-    def _encoder_recipe(self) -> Recipe:
-        return Recipe(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
+    def _encoder_recipe(self) -> TrainingConfig:
+        return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         targets = _select_features(graph) if self.reconstruct_features else None

@@ -1,7 +1,7 @@
 """Inference from one network: standard errors, intervals, tests and comparisons.
 
 Read :mod:`.bootstrapping` first, then :mod:`.null_tests` and :mod:`.graph_differences`.
-:mod:`.degree_classes` is the default donor law, with :mod:`.communities`; :mod:`.directed_copying` uses it
+:mod:`.degree_classes` is the default donor rule, with :mod:`.communities`; :mod:`.directed_copying` uses it
 for directed graphs, and :mod:`.node_resampling` samples nodes. :mod:`.measurement` computes statistics,
 :mod:`.resampling` those of samples, and :mod:`.intervals` turns them into :mod:`.bootstrap_results`.
 :mod:`.sample_store` keeps them on disk. :mod:`.community_stability` finds communities again in samples.
@@ -24,10 +24,10 @@ from nodecopy.inference.nodes import NodeResampler as NodeResampler
 from nodecopy.inference.nodes import NodeSubsampling as NodeSubsampling
 from nodecopy.inference.null_tests import SignificanceTest as SignificanceTest
 from nodecopy.inference.null_tests import SignificanceTests as SignificanceTests
-from nodecopy.inference.null_tests import test as test
+from nodecopy.inference.null_tests import null_test as null_test
 from nodecopy.inference.results import BootstrapResult as BootstrapResult
 from nodecopy.inference.results import Estimate as Estimate
-from nodecopy.inference.results import Problem as Problem
+from nodecopy.inference.results import Diagnostic as Diagnostic
 from nodecopy.inference.stability import CommunityStability as CommunityStability
 from nodecopy.inference.stability import community_stability as community_stability
 from nodecopy.inference.statistics import statistic_names as statistic_names

@@ -13,7 +13,7 @@ from nodecopy._core.messages import mute_data_warnings, warn_about_data
 from nodecopy._core.parallel import track
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
-from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, find_problems
+from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, diagnose
 from nodecopy.inference.resampling import (
     InferenceSeeds,
     Samples,
@@ -25,7 +25,7 @@ from nodecopy.inference.resampling import (
 from nodecopy.inference.results import (
     METHODS,
     BootstrapResult,
-    Problem,
+    Diagnostic,
     count_needed_samples,
     estimate_interval,
 )
@@ -73,7 +73,7 @@ def bootstrap(
         least 20. Modularity is that of the labels; without labels, of communities that
         :func:`.spectral_communities` finds in each graph again, as many as in the observed one.
     model
-        How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
+        How samples are drawn. For ``target="edges"`` a graph model or a donor rule, by default node copying by
         :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). Blocks of block models are
         the labels or, without labels, communities of :func:`.spectral_communities`. For ``target="nodes"``
         :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or :class:`.LatentPositionBootstrap`.
@@ -121,8 +121,8 @@ def bootstrap(
 
     >>> import networkx as nx
     >>> network = nx.karate_club_graph()
-    >>> law = SameLabel([0] * 17 + [1] * 17)
-    >>> scores = bootstrap(network, nx.degree_centrality, model=law, n=20, rng=0)
+    >>> donor rule = SameLabel([0] * 17 + [1] * 17)
+    >>> scores = bootstrap(network, nx.degree_centrality, model=donor rule, n=20, rng=0)
     >>> len(scores["degree_centrality"].low)
     34
     """
@@ -163,11 +163,11 @@ def bootstrap(
         estimate_interval(name, value, values[name], errors=errors.get(name), **settings)
         for name, value in observed_values.items()
     ]
-    problems = find_problems(sampler, estimates, values)
+    problems = diagnose(sampler, estimates, values)
     if n < (n_needed := count_needed_samples(level)) and method != "normal":
-        problems.append(Problem(None, TOO_FEW_SAMPLES.format(n=n, level=level, n_needed=n_needed)))
+        problems.append(Diagnostic(None, TOO_FEW_SAMPLES.format(n=n, level=level, n_needed=n_needed)))
     if measure.estimates_communities:
-        problems.append(Problem("modularity", ESTIMATED_COMMUNITIES))
+        problems.append(Diagnostic("modularity", ESTIMATED_COMMUNITIES))
     for problem in problems:
         warn_about_data(problem.text)
     return BootstrapResult(

@@ -14,7 +14,7 @@ from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.inference.bootstrapping import bootstrap
 from nodecopy.inference.resampling import InferenceSeeds
-from nodecopy.inference.results import QUESTIONS, BootstrapResult, Problem, estimate_interval
+from nodecopy.inference.results import QUESTIONS, BootstrapResult, Diagnostic, estimate_interval
 from nodecopy.inference.statistics import Statistic, find_library, prepare_measure
 from nodecopy.io import GraphLike
 
@@ -82,11 +82,11 @@ class GraphDifference:
         return "\n".join([self.question, f"{self.level:.0%} intervals", *lines, *warnings])
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[Diagnostic, ...]:
         """Return reasons not to trust an interval, which were also given as warnings."""
         results = {"first": self.first, "second": self.second}
         return tuple(
-            Problem(statistic, f"{name} graph: {text}")
+            Diagnostic(statistic, f"{name} graph: {text}")
             for name, result in results.items()
             for statistic, text in result.problems
         )

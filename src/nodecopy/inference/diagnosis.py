@@ -13,7 +13,7 @@ from nodecopy.graph import Graph
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
 from nodecopy.inference.nodes import NodeBootstrap
 from nodecopy.inference.resampling import Sampler, Samples
-from nodecopy.inference.results import Estimate, Problem
+from nodecopy.inference.results import Estimate, Diagnostic
 
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
 """A node has few donors if it has less than the first; a warning says if such nodes have more than the second
@@ -52,16 +52,16 @@ ESTIMATED_COMMUNITIES = (
 )
 
 
-def find_problems(sampler: Sampler, estimates: list[Estimate], values: Samples) -> list[Problem]:
+def diagnose(sampler: Sampler, estimates: list[Estimate], values: Samples) -> list[Diagnostic]:
     """Return the reasons not to trust the intervals, in sentences; ``values`` are those of the samples."""
     model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
-    problems = [Problem(None, text) for text in (_find_problems_of_donors(copying) if copying else ())]
+    problems = [Diagnostic(None, text) for text in (_find_problems_of_donors(copying) if copying else ())]
     if (
         isinstance(sampler, NodeBootstrap)
         and (factor := node_variance_factor(sampler.graph_)) > MAX_NODES_FACTOR
     ):
-        problems.append(Problem(None, NODES_ALIKE.format(factor)))
+        problems.append(Diagnostic(None, NODES_ALIKE.format(factor)))
     for estimate in estimates:
         name, rows = estimate.name, values[estimate.name]
         n_undefined = sum(not np.isfinite(row).all() for row in rows)
@@ -72,7 +72,7 @@ def find_problems(sampler: Sampler, estimates: list[Estimate], values: Samples) 
                 texts += _find_problems_of_degrees(name, copying)
                 texts += _find_problems_of_triangles(estimate, copying)
             texts += [] if estimate.is_array or name in EXTREMES else _find_problems_of_shape(name, rows)
-        problems += [Problem(name, text) for text in texts]
+        problems += [Diagnostic(name, text) for text in texts]
     return problems
 
 
@@ -82,14 +82,14 @@ def _find_problems_of_donors(copying: NodeCopying[Any]) -> list[str]:
         return [
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
             "(themselves included), which keep a quarter of their edges or more, so that standard errors "
-            "are too small. Use a law with more donors, or another model."
+            "are too small. Use a donor rule with more donors, or another model."
         ]
     ratio = donor_variance_ratio(copying)
     if ratio is None or DONOR_SHARES[0] <= ratio <= DONOR_SHARES[1]:
         return []
     side, reason = ("large", "more") if ratio > 1 else ("small", "less")
     advice = (
-        "another model" if isinstance(copying.law, DegreeClasses) else "DegreeClasses(), or another model"
+        "another model" if isinstance(copying.donors, DegreeClasses) else "DegreeClasses(), or another model"
     )
     return [
         f"the numbers of edges of a node's donors vary {reason} than chance explains, so that the standard "

@@ -1,4 +1,4 @@
-"""The default donor law of inference: nodes of one community whose degrees differ by chance only."""
+"""The default donor rule of inference: nodes of one community whose degrees differ by chance only."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class DegreeClasses(Configurable):
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
     def restrict(self, nodes: slice, n_nodes: int) -> DegreeClasses:
-        """Return the law of some of ``n_nodes`` nodes."""
+        """Return the donor rule of some of ``n_nodes`` nodes."""
         return replace(self, communities=select_nodes(self.communities, nodes, n_nodes))
 
 
@@ -165,8 +165,8 @@ class DirectedCopying(GraphModel[Graph]):
                 "graph of DirectedCopying",
                 f"must be directed; got {graph!r}. Use NodeCopying(DegreeClasses()).",
             )
-        law = DegreeClasses(self.communities, self.tolerance)
-        codes = law.find_communities(graph)
+        rule = DegreeClasses(self.communities, self.tolerance)
+        codes = rule.find_communities(graph)
         both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
         self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))
         self.graph_ = graph

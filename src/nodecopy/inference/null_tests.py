@@ -39,7 +39,7 @@ class SignificanceTest:
     Examples
     --------
     >>> from nodecopy import datasets, inference
-    >>> results = inference.test(datasets.load("karate"), "transitivity", n=99, rng=0)
+    >>> results = inference.null_test(datasets.load("karate"), "transitivity", n=99, rng=0)
     >>> results["transitivity"].question
     'How often is transitivity as far out as observed in graphs of ConfigurationModel()?'
     """
@@ -85,7 +85,7 @@ class SignificanceTests:
     Examples
     --------
     >>> from nodecopy import datasets, inference
-    >>> results = inference.test(datasets.load("karate"), ["transitivity", "assortativity"], n=99, rng=0)
+    >>> results = inference.null_test(datasets.load("karate"), ["transitivity", "assortativity"], n=99, rng=0)
     >>> [result.name for result in results]
     ['transitivity', 'assortativity']
     """
@@ -123,7 +123,7 @@ class SignificanceTests:
         return axes if n > 1 else axes[0]
 
 
-def test(
+def null_test(
     graph: GraphLike,
     statistic: Statistic,
     *,
@@ -159,7 +159,7 @@ def test(
         edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
         are the labels or, without labels, communities of :func:`.spectral_communities`), ``"node-copying"``
         (the default of :func:`.bootstrap`; it does not keep the level, with a warning), a graph model or a
-        donor law.
+        donor rule.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
@@ -175,7 +175,7 @@ def test(
     --------
     >>> from nodecopy import datasets, inference
     >>> club = datasets.load("karate")
-    >>> results = inference.test(club, "modularity", null="erdos-renyi", alternative="greater", n=99, rng=0)
+    >>> results = inference.null_test(club, "modularity", null="erdos-renyi", alternative="greater", n=99, rng=0)
     >>> results["modularity"].p_value
     0.01
     """

@@ -54,7 +54,7 @@ class InferenceSeeds(IntEnum):
 
 
 def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sampler:
-    """Return the model, or the default of the target; a donor law stands for node copying by it."""
+    """Return the model, or the default of the target; a donor rule stands for node copying by it."""
     if model is None and target == "edges":
         return DirectedCopying() if directed else NodeCopying(DegreeClasses())
     if model is None:
@@ -65,7 +65,7 @@ def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sample
     if target == "edges" and not isinstance(model, (type, NodeResampler)) and hasattr(model, "fit"):
         return NodeCopying(model)
     allowed = {
-        "edges": "a graph model such as NodeCopying(SameLabel()), or a donor law",
+        "edges": "a graph model such as NodeCopying(SameLabel()), or a donor rule",
         "nodes": "NodeBootstrap(), NodeSubsampling() or LatentPositionBootstrap()",
     }
     raise InputError(f"model for target={target!r} must be {allowed[target]}; got {show(model)}.")

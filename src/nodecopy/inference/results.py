@@ -48,13 +48,13 @@ class Estimate(NamedTuple):
         return np.ndim(self.observed) > 0
 
 
-class Problem(NamedTuple):
+class Diagnostic(NamedTuple):
     """A reason not to trust an interval.
 
     Examples
     --------
-    >>> from nodecopy.inference import Problem
-    >>> print(Problem("max_degree", "max_degree depends on few nodes."))
+    >>> from nodecopy.inference import Diagnostic
+    >>> print(Diagnostic("max_degree", "max_degree depends on few nodes."))
     max_degree depends on few nodes.
     """
 
@@ -95,7 +95,7 @@ class BootstrapResult:
     """The values of each statistic, one row per sample."""
     keys: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The nodes or edges of statistics that are mappings; others are of ``node_ids``."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
     """Reasons not to trust an interval, which were also given as warnings."""
     deviation_factor: float = 1.0
     """What deviations of samples from their mean are multiplied by."""

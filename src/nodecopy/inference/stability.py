@@ -16,17 +16,17 @@ from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.inference.communities import spectral_communities
-from nodecopy.inference.diagnosis import find_problems
+from nodecopy.inference.diagnosis import diagnose
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
 from nodecopy.inference.resampling import collect_values, start_sampling
-from nodecopy.inference.results import Problem
+from nodecopy.inference.results import Diagnostic
 from nodecopy.inference.statistics import prepare_measure
 from nodecopy.io import GraphLike
 
 Floats = NDArray[np.float64]
 CIRCULAR = (
     "samples are drawn from communities that were estimated from the graph, and have them whether they exist "
-    "or not. Test modularity by inference.test, or give model=."
+    "or not. Test modularity by inference.null_test, or give model=."
 )
 
 
@@ -57,7 +57,7 @@ class CommunityStability:
     node_ids: NDArray[Any] = field(repr=False)
     memberships: NDArray[np.int32] = field(repr=False)
     """The community of each node in each sample, one row per sample."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
     """Reasons not to trust the shares, which were also given as warnings."""
 
     def pair_share(self, first: Any, second: Any) -> float:
@@ -119,8 +119,8 @@ def community_stability(
     >>> import networkx as nx
     >>> from nodecopy import SameLabel
     >>> from nodecopy.inference import community_stability
-    >>> cliques, law = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
-    >>> result = community_stability(cliques, nx.community.louvain_communities, model=law, n=20, rng=0)
+    >>> cliques, donor rule = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
+    >>> result = community_stability(cliques, nx.community.louvain_communities, model=donor rule, n=20, rng=0)
     >>> result.sizes.tolist()
     [8, 8, 8]
     """
@@ -156,10 +156,10 @@ def community_stability(
         rng=rng,
     )
     sampler = sampling.sampler
-    problems = find_problems(sampler, [], {})
-    law = getattr(sampler, "law", sampler)
-    if isinstance(law, (DegreeClasses, DirectedCopying)) and law.communities is None:
-        problems.append(Problem(None, CIRCULAR))
+    problems = diagnose(sampler, [], {})
+    rule = getattr(sampler, "donors", sampler)
+    if isinstance(rule, (DegreeClasses, DirectedCopying)) and rule.communities is None:
+        problems.append(Diagnostic(None, CIRCULAR))
     for problem in problems:
         warn_about_data(problem.text)
     memberships = collect_values(sampling.samples, sampling.shapes, n)[name].astype(np.int32)

@@ -27,7 +27,7 @@ class CompiledSettings:
     Parameters
     ----------
     propagation, n_steps, teleport
-        As in :class:`~nodecopy.nn.networks.Recipe`.
+        As in :class:`~nodecopy.nn.networks.TrainingConfig`.
     slope
         Of the activation, below zero.
     input_threshold, hidden_threshold

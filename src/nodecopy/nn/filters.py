@@ -19,7 +19,7 @@ from torch.nn.functional import elu
 
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import MAX_DROPOUT, Networks, Recipe, Stack
+from nodecopy.nn.networks import MAX_DROPOUT, Networks, TrainingConfig, Stack
 from nodecopy.nn.stack import SparseStack, build_csr_tensor
 
 # Attention over the edges of B graphs: no more numbers than edges, and a backward pass of sparse products.
@@ -90,9 +90,9 @@ VARIANCE_EPSILON = 1e-3
 
 
 @dataclass(frozen=True)
-class FilterRecipe(Recipe):
+class FilterRecipe(TrainingConfig):
     """How networks of filters are built and trained; biases, hidden units and
-    activations of :class:`Recipe` do not apply.
+    activations of :class:`TrainingConfig` do not apply.
 
     Parameters
     ----------

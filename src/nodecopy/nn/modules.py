@@ -21,7 +21,7 @@ from nodecopy._core.checks import check_finite, show
 from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph, class_codes
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.networks import TrainingConfig
 from nodecopy.nn.training import AdamStepper, Targets, choose_threads
 
 SUM_TOLERANCE = 1e-4
@@ -298,7 +298,7 @@ def train_module(
     x: Tensor,
     edges: Edges,
     targets: Targets,
-    recipe: Recipe,
+    recipe: TrainingConfig,
     *,
     n_classes: int,
     early_stopping: ModuleEarlyStopping | None = None,
@@ -374,7 +374,7 @@ class ModuleLoss:
         self.last = loss.detach()
         return loss
 
-    def check(self, epoch: int, recipe: Recipe) -> None:
+    def check(self, epoch: int, recipe: TrainingConfig) -> None:
         """Raise an error if the last loss is not finite: the weights will never recover."""
         if self.last is not None and not bool(self.last.isfinite()):
             raise InputError(

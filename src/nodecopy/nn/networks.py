@@ -43,7 +43,7 @@ Stack: TypeAlias = SparseStack | LowRankStack
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingConfig:
     """How networks are built and trained.
 
     Parameters
@@ -130,7 +130,7 @@ class Recipe:
 
     def is_compiled(self, device: torch.device) -> bool:
         """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
-        is_plain = self.propagation in Recipe.PROPAGATIONS and self.rank is None and not self.drop_edges
+        is_plain = self.propagation in TrainingConfig.PROPAGATIONS and self.rank is None and not self.drop_edges
         return is_plain and device.type == "cpu"
 
     def count_activations(self, features: sparse.csr_array) -> int:
@@ -138,11 +138,11 @@ class Recipe:
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
 
 
-KIPF = Recipe()
+KIPF = TrainingConfig()
 """The settings of Kipf and Welling (2017)."""
 
 
-def propagation_matrix(adjacency: sparse.csr_array, recipe: Recipe) -> Matrix:
+def propagation_matrix(adjacency: sparse.csr_array, recipe: TrainingConfig) -> Matrix:
     """Return the matrix that networks propagate by on a graph."""
     if recipe.rank is None:
         return normalise_adjacency(adjacency)
@@ -164,17 +164,17 @@ class Networks:
         The key of each model's dropout masks.
     """
 
-    recipe: Recipe
+    recipe: TrainingConfig
 
     def __init__(
-        self, recipe: Recipe, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
+        self, recipe: TrainingConfig, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
     ) -> None:
         self.recipe, self.features, self.weights = recipe, features, list(weights)
         self.masks, self.edge_masks = Masks(keys, recipe.dropout), Masks(keys, recipe.edge_dropout)
 
     @classmethod
     def initialise(
-        cls, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
+        cls, recipe: TrainingConfig, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
     ) -> Self:
         """Return networks to train; weights and masks of a model depend on its own seed alone."""
         device, rngs = features.device, [np.random.default_rng(seed) for seed in seeds]
@@ -296,7 +296,7 @@ def draw_glorot(rngs: Sequence[Generator], rows: int, columns: int, device: torc
 # Feature matrices of networks.
 
 
-def fit_feature_scaling(graph: Graph, recipe: Recipe, *, counts: str = "unit") -> FeatureScaling:
+def fit_feature_scaling(graph: Graph, recipe: TrainingConfig, *, counts: str = "unit") -> FeatureScaling:
     """Return the scaling that a recipe asks for, fitted to the features of a graph.
 
     ``counts`` is what ``"auto"`` is for word counts.

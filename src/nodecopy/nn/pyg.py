@@ -15,7 +15,7 @@ from nodecopy._core.imports import OptionalModule, import_optional
 from nodecopy._core.messages import mute_data_warnings
 from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key, Rng, child, sample_key, seed_sequence
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
-from nodecopy.copying.donors import DonorLaw, reads_edges
+from nodecopy.copying.donors import DonorRule, reads_edges
 from nodecopy.copying.graph_batches import WithinGraphs
 from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying, warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
@@ -183,17 +183,17 @@ class NodeCopy(Transform):  # type: ignore[misc]
     sample only) or in the training loop, on single graphs or on a ``Batch``, in which the donors of a node
     come from its own graph. Node attributes are kept; the attributes of an edge are those of the edge it was
     copied from. A sample is computed on the device of the data, and the same on every device; edges leave
-    the device only to fit a law that reads them, such as :class:`.Jaccard`.
+    the device only to fit a donor rule that reads them, such as :class:`.Jaccard`.
 
     Parameters
     ----------
-    law
-        Donor law, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by edges) or
+    donor rule
+        Donor donor rule, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by edges) or
         :class:`.SameLabel`.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     labels, mask
-        Attributes of the data with the classes of nodes and with a mask of the nodes whose classes the law
+        Attributes of the data with the classes of nodes and with a mask of the nodes whose classes the donor rule
         may use. By default ``data.y`` and, if it exists, ``data.train_mask``, so that test labels are not
         used. Other nodes count as unlabelled and keep their neighbours. For predicted classes set
         ``labels="predicted", mask=None``.
@@ -215,7 +215,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     def __init__(
         self,
-        law: DonorLaw,
+        donors: DonorRule,
         keep: float = 0.0,
         symmetrise: str = "one-endpoint",
         *,
@@ -224,7 +224,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         directed: bool | None = None,
         rng: Rng = None,
     ) -> None:
-        self.law, self.keep, self.symmetrise = law, keep, symmetrise
+        self.donors, self.keep, self.symmetrise = donors, keep, symmetrise
         self.labels, self.mask, self.directed = labels, mask, directed
         self.seed, self.n_calls = seed_sequence(rng), 0
         self._has_warned = False
@@ -278,21 +278,21 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return self._last[1]
 
     def _fit(self, data: Any) -> EdgeTrackingSampler | DeviceSampler:
-        """Fit the law; edges on a GPU stay there unless the law reads them."""
+        """Fit the donor rule; edges on a GPU stay there unless the donor rule reads them."""
         directed = not data.is_undirected() if self.directed is None else self.directed
         on_cpu = data.edge_index.device.type in COMPUTED_ON_CPU
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
         weights = plain.edge_weight = _weights(data)
         plain.y = self._visible_labels(data)
-        if not on_cpu and not reads_edges(self.law):
+        if not on_cpu and not reads_edges(self.donors):
             plain.edge_index, plain.edge_weight = data.edge_index[:, :0], None
-        law, sizes = self.law, _graph_sizes(data)
+        rule, sizes = self.donors, _graph_sizes(data)
         if sizes is not None:
-            law = WithinGraphs(law, sizes)
+            rule = WithinGraphs(rule, sizes)
         graph = from_pyg(plain, directed=directed)
         with mute_data_warnings():  # the batches of a training loop would warn at every step
-            model = NodeCopying(law, self.keep, self.symmetrise).fit(graph)
-        self._has_warned = self._has_warned or warn_of_unlabelled_nodes(law, graph)
+            model = NodeCopying(rule, self.keep, self.symmetrise).fit(graph)
+        self._has_warned = self._has_warned or warn_of_unlabelled_nodes(rule, graph)
         if not on_cpu:
             rule = None if model.graph_.directed else self.symmetrise
             return DeviceSampler(model.distribution_, data.edge_index, weights, keep=self.keep, rule=rule)
@@ -321,7 +321,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return self.__dict__ | {"_last": None}
 
     def __repr__(self) -> str:
-        return f"NodeCopy({self.law!r}, keep={self.keep!r}, symmetrise={self.symmetrise!r})"
+        return f"NodeCopy({self.donors!r}, keep={self.keep!r}, symmetrise={self.symmetrise!r})"
 
 
 WEIGHT_ATTRIBUTES = ("edge_weight", "edge_attr")

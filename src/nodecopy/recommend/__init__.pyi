@@ -14,6 +14,6 @@ from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
 from nodecopy.recommend.ease import EASE as EASE
 from nodecopy.recommend.ensembles import EnsembleBPR as EnsembleBPR
 from nodecopy.recommend.ensembles import SampledGraphBPR as SampledGraphBPR
-from nodecopy.recommend.hybrid import Fusion as Fusion
+from nodecopy.recommend.hybrid import WeightedHybrid as WeightedHybrid
 
 __all__: list[str]

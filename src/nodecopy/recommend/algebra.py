@@ -1,7 +1,7 @@
 """Dense items x items matrices on the CPU (NumPy, SciPy) and, in :mod:`.torch_algebra`, on a GPU.
 
 Both kinds of arrays share slices, products, sums and ``diagonal``, so that the moments and the models are
-written once. What differs is in the algebras: Gram matrices of sparse data, products with donor laws, and
+written once. What differs is in the algebras: Gram matrices of sparse data, products with donor rules, and
 solvers.
 """
 
@@ -160,7 +160,7 @@ def singular_matrix(regularisation: Any) -> InputError:
 BLOCK_ROWS = 1024
 MAX_BLOCK_ENTRIES = 2**24
 MIN_DENSE_SHARE = 0.12
-"""Share of stored entries from which a dense product with a law is faster than a sparse one."""
+"""Share of stored entries from which a dense product with a donor rule is faster than a sparse one."""
 PANEL_BYTES = 256
 """Width of the columns of a product with a sparse matrix: a panel of all rows then fits into the cache."""
 MIN_THREADED_PRODUCTS = 2**24
@@ -202,7 +202,7 @@ class Algebra(ABC):
         P: sparse.csr_array | None = None,
         name: str = "",
     ) -> Any:
-        """Return A'DA, or A'DPA with a law P of users, where D holds weights of users.
+        """Return A'DA, or A'DPA with a donor rule P of users, where D holds weights of users.
 
         ``name`` distinguishes the products of one model for an algebra that updates them.
         """
@@ -218,16 +218,16 @@ class Algebra(ABC):
         """Add a multiple of a matrix to another one in place, both in C order."""
 
     @abstractmethod
-    def law(self, Q: sparse.csr_array | None, size: int) -> Any:
-        """Return a law in the form that is fastest in products; ``None`` is the uniform law of all others."""
+    def rule(self, Q: sparse.csr_array | None, size: int) -> Any:
+        """Return a donor rule in the form that is fastest in products; ``None`` is the uniform donor rule of all others."""
 
     @abstractmethod
-    def apply(self, law: Any, matrix: Any) -> Any:
-        """Return the product of a law with a dense matrix, in C order."""
+    def apply(self, donors: Any, matrix: Any) -> Any:
+        """Return the product of a donor rule with a dense matrix, in C order."""
 
     @abstractmethod
-    def apply_transposed(self, law: Any, matrix: Any) -> Any:
-        """Return the transpose of the product of a law with a symmetric matrix, in C order."""
+    def apply_transposed(self, donors: Any, matrix: Any) -> Any:
+        """Return the transpose of the product of a donor rule with a symmetric matrix, in C order."""
 
     @abstractmethod
     def set_diagonal(self, matrix: Any, values: Any) -> None:
@@ -246,8 +246,8 @@ class Algebra(ABC):
         """Return some entries of a matrix as an array of NumPy."""
 
     @abstractmethod
-    def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
-        """Add a multiple of the transpose of a law, ``None`` for the uniform one, to weights in place."""
+    def add_transpose(self, weights: Any, scale: float, donors: sparse.csr_array | None) -> None:
+        """Add a multiple of the transpose of a donor rule, ``None`` for the uniform one, to weights in place."""
 
     @abstractmethod
     def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
@@ -331,32 +331,32 @@ class NumpyAlgebra(Algebra):
         for block in row_blocks(len(total), self.block_rows):
             total[block] += scale * matrix[block]
 
-    def law(self, Q: sparse.csr_array | None, size: int) -> Any:
+    def rule(self, Q: sparse.csr_array | None, size: int) -> Any:
         if Q is None:
-            return uniform_law(size, self.dtype)
+            return uniform_rule(size, self.dtype)
         Q = Q.astype(self.dtype)
         return Q.toarray() if _is_full(Q) else Q
 
-    def apply(self, law: Any, matrix: Any) -> Any:
-        if isinstance(law, np.ndarray):
-            return law @ matrix
-        product = np.empty((law.shape[0], matrix.shape[1]), matrix.dtype)
+    def apply(self, donors: Any, matrix: Any) -> Any:
+        if isinstance(donors, np.ndarray):
+            return donors @ matrix
+        product = np.empty((donors.shape[0], matrix.shape[1]), matrix.dtype)
 
         def multiply(panel: slice) -> None:
-            product[:, panel] = law @ np.ascontiguousarray(matrix[:, panel])
+            product[:, panel] = donors @ np.ascontiguousarray(matrix[:, panel])
 
-        _for_panels(multiply, law, matrix)
+        _for_panels(multiply, donors, matrix)
         return product
 
-    def apply_transposed(self, law: Any, matrix: Any) -> Any:
-        if isinstance(law, np.ndarray):
-            return matrix @ law.T
-        product = np.empty((matrix.shape[1], law.shape[0]), matrix.dtype)
+    def apply_transposed(self, donors: Any, matrix: Any) -> Any:
+        if isinstance(donors, np.ndarray):
+            return matrix @ donors.T
+        product = np.empty((matrix.shape[1], donors.shape[0]), matrix.dtype)
 
         def multiply(panel: slice) -> None:
-            product[panel] = (law @ np.ascontiguousarray(matrix[panel].T)).T
+            product[panel] = (donors @ np.ascontiguousarray(matrix[panel].T)).T
 
-        _for_panels(multiply, law, matrix)
+        _for_panels(multiply, donors, matrix)
         return product
 
     def set_diagonal(self, matrix: Any, values: Any) -> None:
@@ -371,11 +371,11 @@ class NumpyAlgebra(Algebra):
     def entries(self, matrix: Any, rows: IntArray, columns: IntArray) -> NDArray[Any]:
         return np.asarray(matrix[rows, columns])
 
-    def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
-        if law is None:
-            weights += np.float32(scale) * uniform_law(len(weights), np.float32)
+    def add_transpose(self, weights: Any, scale: float, donors: sparse.csr_array | None) -> None:
+        if donors is None:
+            weights += np.float32(scale) * uniform_rule(len(weights), np.float32)
         else:
-            weights[law.indices, law.tocoo().row] += (scale * law.data).astype(np.float32)
+            weights[donors.indices, donors.tocoo().row] += (scale * donors.data).astype(np.float32)
 
     def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
         scores: Any = rows @ weights
@@ -415,7 +415,7 @@ def max_items_in_memory() -> int:
     return int((usable_memory() / BYTES_PER_PAIR) ** 0.5)
 
 
-def uniform_law(size: int, dtype: Any) -> NDArray[Any]:
+def uniform_rule(size: int, dtype: Any) -> NDArray[Any]:
     """Return equal probabilities for all others; a single node is its own donor."""
     if size == 1:
         return np.ones((1, 1), dtype)
@@ -424,15 +424,15 @@ def uniform_law(size: int, dtype: Any) -> NDArray[Any]:
     return Q
 
 
-def _for_panels(multiply: Callable[[slice], None], law: sparse.csr_array, matrix: NDArray[Any]) -> None:
+def _for_panels(multiply: Callable[[slice], None], donors: sparse.csr_array, matrix: NDArray[Any]) -> None:
     """Call a function for panels of columns, from several threads where there is much to multiply."""
     panels = row_blocks(matrix.shape[1], PANEL_BYTES // matrix.itemsize)
-    is_small = law.nnz * matrix.shape[1] < MIN_THREADED_PRODUCTS
+    is_small = donors.nnz * matrix.shape[1] < MIN_THREADED_PRODUCTS
     list(map_on_cores(multiply, panels, 1 if is_small else MAX_THREADS))
 
 
-def _is_full(law: sparse.csr_array) -> bool:
-    return bool(law.nnz >= MIN_DENSE_SHARE * law.shape[0] * law.shape[1])
+def _is_full(donors: sparse.csr_array) -> bool:
+    return bool(donors.nnz >= MIN_DENSE_SHARE * donors.shape[0] * donors.shape[1])
 
 
 # Moments of a matrix whose entries are copied from donor users and donor items, exactly.
@@ -454,7 +454,7 @@ def copied_moments(
     matrix
         A, users x items, zeros and ones.
     P, Q
-        Donor probabilities of users and of items, whose rows add up to 1; ``None`` for the uniform law.
+        Donor probabilities of users and of items, whose rows add up to 1; ``None`` for the uniform donor rule.
     user_share, item_share
         The probabilities q1 and q2.
     weights
@@ -482,13 +482,13 @@ def copied_moments(
         counts = 1 * G.diagonal()
         C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
     if q2:
-        law = algebra.law(Q, len(G))
-        GQ_t = algebra.apply_transposed(law, G)
+        rule = algebra.donors(Q, len(G))
+        GQ_t = algebra.apply_transposed(rule, G)
         del G
-        diagonal = diagonal + q2 * (law @ counts)
+        diagonal = diagonal + q2 * (rule @ counts)
         GQ_t *= q2 / 2
         C_t += GQ_t
-        algebra.add(S, q2, algebra.apply(law, C_t))
+        algebra.add(S, q2, algebra.apply(rule, C_t))
         C_t += GQ_t
         del GQ_t
     _add_transpose(S, algebra.block_rows)

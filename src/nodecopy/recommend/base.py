@@ -700,7 +700,7 @@ class Recommender(ScoringModel):
             Largest number of items and of donors to return; ``None`` for all that are not zero.
         donors
             Whether to return donors (default). For EASE and CopyEASE they take the solution of a linear
-            system, and for CopyEASE the donor laws are fitted again in the first call. Items of the history
+            system, and for CopyEASE the donor rules are fitted again in the first call. Items of the history
             take a millisecond.
         """
         train = self.check_fitted()

@@ -31,8 +31,8 @@ EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
-def default_donor_law() -> Jaccard:
-    """Return the donor law of users and of items that :class:`CopyEASE` uses by default."""
+def default_donors() -> Jaccard:
+    """Return the donor rule of users and of items that :class:`CopyEASE` uses by default."""
     return Jaccard(include_self=False, exponent=4.0, max_donors=50)
 
 
@@ -45,8 +45,8 @@ class CopyEASE(LinearRecommender):
     user_share, item_share
         Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2), 0.4
         each by default; the rest is the user's own. EASE is the case in which both are 0.
-    user_law, item_law
-        Donor laws of users and of items. The default is
+    user_donors, item_donors
+        Donor rules of users and of items. The default is
         ``Jaccard(include_self=False, exponent=4.0, max_donors=50)``. With ``"uniform"`` all others
         have equal probability: the control that shows what similarity adds.
     regularisation
@@ -95,8 +95,8 @@ class CopyEASE(LinearRecommender):
 
     user_share: float = 0.4
     item_share: float = 0.4
-    user_law: Any = field(default_factory=default_donor_law)
-    item_law: Any = field(default_factory=default_donor_law)
+    user_donors: Any = field(default_factory=default_donors)
+    item_donors: Any = field(default_factory=default_donors)
     regularisation: float = 60.0
     item_bonus: float | str = AUTO
     precision: str = "auto"
@@ -117,18 +117,18 @@ class CopyEASE(LinearRecommender):
             )
         if not (isinstance(self.item_bonus, str) and self.item_bonus == AUTO):
             check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
-        for name in ("user_law", "item_law"):
-            law = getattr(self, name)
-            if not (isinstance(law, str) and law == UNIFORM) and (
-                isinstance(law, (str, type)) or not hasattr(law, "fit")
+        for name in ("user_donors", "item_donors"):
+            rule = getattr(self, name)
+            if not (isinstance(rule, str) and rule == UNIFORM) and (
+                isinstance(rule, (str, type)) or not hasattr(rule, "fit")
             ):
                 raise InputError(
                     f"{name} of CopyEASE",
-                    f"must be a donor law such as Jaccard() or 'uniform'; got {show(law)}.",
+                    f"must be a donor rule such as Jaccard() or 'uniform'; got {show(rule)}.",
                 )
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
-        P, Q = self._laws(interactions)
+        P, Q = self._rules(interactions)
         self._item_donors, self._popularity = Q, relative_popularity(interactions)
         weights = self.user_weights(interactions)
         self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
@@ -137,7 +137,7 @@ class CopyEASE(LinearRecommender):
 
             if P is None or Q is None:
                 raise InputError(
-                    "the sparse form of CopyEASE needs laws with few donors; got 'uniform'. Use "
+                    "the sparse form of CopyEASE needs donor rules with few donors; got 'uniform'. Use "
                     "n_neighbours=None otherwise."
                 )
             shares = (self.user_share, self.item_share)
@@ -161,24 +161,24 @@ class CopyEASE(LinearRecommender):
 
     def donor_system(self) -> DonorSystem:
         train = self.interactions_
-        P, Q = self._laws(train)
+        P, Q = self._rules(train)
         shares = self.user_share, self.item_share, self.item_bonus_
         penalties = self.item_penalties(relative_popularity(train))
         return DonorSystem(train.matrix, penalties, self.user_weights(train), P, Q, *shares)
 
-    def _laws(self, interactions: Interactions) -> tuple[Any, Any]:
-        """Return the donor probabilities of users and of items, ``None`` for the uniform law."""
+    def _rules(self, interactions: Interactions) -> tuple[Any, Any]:
+        """Return the donor probabilities of users and of items, ``None`` for the uniform donor rule."""
         transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
-        sides = (("users", self.user_law, interactions), ("items", self.item_law, transpose))
+        sides = (("users", self.user_donors, interactions), ("items", self.item_donors, transpose))
         P, Q = map_on_cores(lambda side: self._donors(*side), sides)  # most of it is done without the GIL
         return P, Q
 
-    def _donors(self, side: str, law: Any, interactions: Interactions) -> sparse.csr_array | None:
-        """Return the donor probabilities, from ``laws`` if it holds those of the same law."""
-        key, laws = (side, repr(law)), {} if self.laws is None else self.laws
-        if key not in laws:
-            laws[key] = donor_matrix(law, interactions)
-        probabilities: sparse.csr_array | None = laws[key]
+    def _donors(self, side: str, donors: Any, interactions: Interactions) -> sparse.csr_array | None:
+        """Return the donor probabilities, from ``donor rules`` if it holds those of the same donor rule."""
+        key, rules = (side, repr(donors)), {} if self.rules is None else self.rules
+        if key not in rules:
+            rules[key] = donor_matrix(donors, interactions)
+        probabilities: sparse.csr_array | None = rules[key]
         return probabilities
 
     def finish_weights(self, weights: Any) -> Any:
@@ -198,10 +198,10 @@ class CopyEASE(LinearRecommender):
         return super().finish_weights(weights)
 
     def coordinates(self) -> list[Coordinate]:
-        """Return the parameters that :meth:`tune` searches; those of laws only where they have them."""
-        laws = [name for name in ("user_law", "item_law") if isinstance(getattr(self, name), Jaccard)]
-        exponents = tuple(f"{law}__exponent" for law in laws)
-        n_donors = tuple(f"{law}__max_donors" for law in laws)
+        """Return the parameters that :meth:`tune` searches; those of donor rules only where they have them."""
+        rules = [name for name in ("user_donors", "item_donors") if isinstance(getattr(self, name), Jaccard)]
+        exponents = tuple(f"{rule}__exponent" for rule in rules)
+        n_donors = tuple(f"{rule}__max_donors" for rule in rules)
         regularisation, degree_exponent, *by_popularity = super().coordinates()
         return [
             regularisation,
@@ -217,7 +217,7 @@ class CopyEASE(LinearRecommender):
 
 
 def _coefficient(weights: Any, Q: sparse.csr_array | None, algebra: Algebra) -> float:
-    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform law."""
+    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform donor rule."""
     if Q is None:
         return float(weights.sum()) / len(weights)
     if isinstance(weights, sparse.csr_array):
@@ -227,8 +227,8 @@ def _coefficient(weights: Any, Q: sparse.csr_array | None, algebra: Algebra) -> 
     return float(total / (Q.data @ Q.data))
 
 
-def donor_matrix(law: Any, interactions: Interactions) -> sparse.csr_array | None:
-    """Return the donor probabilities of a law; ``None`` stands for the uniform law over all others."""
-    if isinstance(law, str):
+def donor_matrix(donors: Any, interactions: Interactions) -> sparse.csr_array | None:
+    """Return the donor probabilities of a donor rule; ``None`` stands for the uniform donor rule over all others."""
+    if isinstance(donors, str):
         return None
-    return NodeCopying(law).fit(interactions).distribution_.probabilities()
+    return NodeCopying(donors).fit(interactions).distribution_.probabilities()

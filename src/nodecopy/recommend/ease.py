@@ -82,8 +82,8 @@ class RunningAlgebra(NumpyAlgebra):
         is_new = _differs(A, old.matrix)
         changed = is_new | ~np.isclose(w, scale * old.weights, rtol=1e-12, atol=0.0)
         if P is not None and old.P is not None:
-            for law in (P, old.P):
-                changed |= law @ is_new.astype(np.float64) > 0
+            for rule in (P, old.P):
+                changed |= rule @ is_new.astype(np.float64) > 0
             changed |= _differs(P, old.P)
         rows, result = np.flatnonzero(changed), old.result
         # Computed first: an interrupted update must not leave a product that does not fit its factors.
@@ -120,8 +120,8 @@ def _pad(product: _Product, shape: tuple[int, int]) -> _Product:
     result = np.zeros((n_items, n_items))
     result[:old_items, :old_items] = product.result
     weights = np.append(product.weights, np.zeros(n_users - old_users))
-    law = None if P is None else _enlarge(P, (n_users, n_users))
-    return _Product(_enlarge(product.matrix, shape), weights, law, result)
+    rule = None if P is None else _enlarge(P, (n_users, n_users))
+    return _Product(_enlarge(product.matrix, shape), weights, rule, result)
 
 
 def _enlarge(matrix: sparse.csr_array, shape: tuple[int, int]) -> sparse.csr_array:
@@ -151,7 +151,7 @@ Values = NDArray[np.float64]
 MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
 ENTRIES_PER_BLOCK = 2**24
-"""Entries of a dense users x columns matrix, which the uniform law needs."""
+"""Entries of a dense users x columns matrix, which the uniform donor rule needs."""
 TOLERANCE, MAX_STEPS = 1e-9, 2000
 """When conjugate gradients end: the residual divided by the right side, and the number of steps."""
 MIN_WEIGHT_SHARE = 1e-6
@@ -170,7 +170,7 @@ class DonorSystem:
     weights
         Weight of each user in the objective; all are 1 by default.
     P, Q
-        Donor probabilities of users and of items; ``None`` for the uniform law.
+        Donor probabilities of users and of items; ``None`` for the uniform donor rule.
     user_share, item_share, item_bonus
         The probabilities q1 and q2, and the weight of A Q' in the scores.
     """
@@ -191,8 +191,8 @@ class DonorSystem:
         self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
         self.penalties, self.bonus = np.broadcast_to(regularisation, (n_items,)), item_bonus
         self.w = np.ones(n_users) if weights is None else weights
-        self.P = _law(P, n_users, bool(user_share))
-        self.Q = _law(Q, n_items, bool(item_share or item_bonus))
+        self.P = _rule_(P, n_users, bool(user_share))
+        self.Q = _rule_(Q, n_items, bool(item_share or item_bonus))
         self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
         self._diagonals: dict[str, Values] = {
             name: np.full(n_items, np.nan) for name in ("moment", "product")
@@ -241,7 +241,7 @@ class DonorSystem:
     @cached_property
     def inverse(self) -> Values:
         """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
-        P, Q = (None if isinstance(law, UniformLaw) else law for law in (self.P, self.Q))
+        P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
         M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
         return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
 
@@ -278,7 +278,7 @@ class DonorSystem:
         moment, product = self._diagonals["moment"], self._diagonals["product"]
         unknown = columns[np.isnan(moment[columns])]
         counts = self.A.T @ self.w
-        is_dense = isinstance(self.P, UniformLaw) or isinstance(self.Q, UniformLaw)
+        is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
         step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
         for start in range(0, len(unknown), step):
             block = unknown[start : start + step]
@@ -295,8 +295,8 @@ class DonorSystem:
         return moment[columns], product[columns]
 
 
-class UniformLaw:
-    """The donor probabilities of the uniform law over the other n - 1, which are no matrix in memory.
+class UniformDonors:
+    """The donor probabilities of the uniform donor rule over the other n - 1, which are no matrix in memory.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class UniformLaw:
         return np.asarray((values.sum(axis=0) - values) / (self.n - 1))
 
     @property
-    def T(self) -> UniformLaw:  # noqa: N802
+    def T(self) -> UniformDonors:  # noqa: N802
         """The transpose, which is the same."""
         return self
 
@@ -327,13 +327,13 @@ class UniformLaw:
         return LinearOperator(shape, lambda v: (self @ v.ravel())[rows], spread, dtype=np.float64)
 
 
-def _law(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
+def _rule_(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
     """Return donor probabilities as a matrix or operator, without entries where nothing is copied."""
     if not is_used:
         return sparse.csr_array((n, n))
     if probabilities is not None:
         return sparse.csr_array(probabilities.astype(np.float64))
-    return UniformLaw(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
+    return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
 
 
 def _square(matrix: Any) -> Any:
@@ -342,7 +342,7 @@ def _square(matrix: Any) -> Any:
 
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400
-"""Bytes that the sparse form takes for each item and neighbour, donor laws included (measured)."""
+"""Bytes that the sparse form takes for each item and neighbour, donor rules included (measured)."""
 MIN_SPECTRAL_PATH = 8
 """Number of regularisations from which one eigendecomposition is faster than as many factorisations."""
 
@@ -362,8 +362,8 @@ class LinearRecommender(Recommender):
     tuning_: list[dict[str, Any]]
 
     is_linear: ClassVar[bool] = True
-    laws: dict[Any, Any] | None = None
-    """Donor laws that :meth:`tune` has fitted, shared by the models that it compares."""
+    rules: dict[Any, Any] | None = None
+    """Donor rules that :meth:`tune` has fitted, shared by the models that it compares."""
     _running: RunningAlgebra | None = None
     _popularity: NDArray[np.float64]
     """The popularity of items in the interactions of the last moments."""
@@ -444,7 +444,7 @@ class LinearRecommender(Recommender):
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to those of training; the weights are those of a fit to all of them.
 
-        Users and items may be new. Donor laws are fitted again, since new interactions change similarities.
+        Users and items may be new. Donor rules are fitted again, since new interactions change similarities.
         In the sums over users behind the moments, only users whose interactions, weight or donors changed,
         or whose donors' interactions changed, are computed again; the equations are solved as in ``fit``.
         The first call computes the sums of all users and keeps them: up to three items x items matrices in

@@ -46,9 +46,9 @@ class EnsembleBPR(Recommender):
     base
         A network trained by pairs, such as :class:`.LightGCN`. One that is already fitted to the same
         interactions is not trained again. It is not changed.
-    law
-        Donor law of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor;
-        its parameters exclude the user, sharpen the law and limit the number of donors.
+    donor rule
+        Donor donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor;
+        its parameters exclude the user, sharpen the donor rule and limit the number of donors.
     n_graphs
         Number of sampled graphs to average over, as in the paper. With ``None``, the default, the network is
         evaluated once, on the exact expected graph P A.
@@ -77,7 +77,7 @@ class EnsembleBPR(Recommender):
     """
 
     base: BPRRecommender
-    law: Any = field(default_factory=Jaccard)
+    donors: Any = field(default_factory=Jaccard)
     n_graphs: int | None = None
     average: str = "scores"
     keep: float = 0.0
@@ -104,7 +104,7 @@ class EnsembleBPR(Recommender):
 
     def copied_matrices(self, interactions: Interactions, seed: SeedSequence) -> Iterator[sparse.csr_array]:
         """Yield the matrices to evaluate the network on: the expected one, or samples."""
-        model = NodeCopying(self.law, self.keep).fit(interactions)
+        model = NodeCopying(self.donors, self.keep).fit(interactions)
         if self.n_graphs is None:
             yield model.expected_adjacency().tocsr()
         else:
@@ -156,7 +156,7 @@ class SampledGraphBPR(EnsembleBPR):
 
     Parameters
     ----------
-    base, law, n_graphs, average, keep
+    base, donor rule, n_graphs, average, keep
         As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
         expectation too is a mean over samples, as in the paper.
     threshold

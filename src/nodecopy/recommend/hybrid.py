@@ -19,15 +19,15 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender, fit_copy
 
 
-class FusionSeeds(IntEnum):
-    """Children of the seed of :class:`Fusion`."""
+class HybridSeeds(IntEnum):
+    """Children of the seed of :class:`WeightedHybrid`."""
 
     FIRST = 0
     SECOND = 1
 
 
 @dataclass(eq=False)
-class Fusion(Recommender):
+class WeightedHybrid(Recommender):
     """Add up the scores of two recommenders, each user's scores standardised to mean 0 and deviation 1.
 
     Parameters
@@ -46,9 +46,9 @@ class Fusion(Recommender):
     Examples
     --------
     >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import CopyEASE, Fusion, ItemKNN
+    >>> from nodecopy.recommend import CopyEASE, WeightedHybrid, ItemKNN
     >>> library = datasets.load("library")
-    >>> items, scores = Fusion(CopyEASE(), ItemKNN()).fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items, scores = WeightedHybrid(CopyEASE(), ItemKNN()).fit(library, rng=0).recommend(["reader 001"], 3)
     >>> items.shape
     (1, 3)
     """
@@ -58,18 +58,18 @@ class Fusion(Recommender):
     weight: float = 0.5
 
     def check_params(self) -> None:
-        check_real(self.weight, "weight of Fusion", low=0.0, high=1.0)
+        check_real(self.weight, "weight of WeightedHybrid", low=0.0, high=1.0)
         for name in ("first", "second"):
             model = getattr(self, name)
             if not isinstance(model, Recommender):
-                raise InputError(f"{name} of Fusion", f"must be a recommender; got {show(model)}.")
+                raise InputError(f"{name} of WeightedHybrid", f"must be a recommender; got {show(model)}.")
             model.check_params()
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        self.first_ = fit_copy(self.first, interactions, validation, child(seed, FusionSeeds.FIRST))
-        self.second_ = fit_copy(self.second, interactions, validation, child(seed, FusionSeeds.SECOND))
+        self.first_ = fit_copy(self.first, interactions, validation, child(seed, HybridSeeds.FIRST))
+        self.second_ = fit_copy(self.second, interactions, validation, child(seed, HybridSeeds.SECOND))
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))

@@ -15,7 +15,7 @@ from nodecopy._core.imports import import_optional
 from nodecopy.errors import InputError
 from nodecopy.recommend import algebra as constrained_ridge
 from nodecopy.recommend import algebra as dense_algebra
-from nodecopy.recommend.algebra import Algebra, max_items_in_memory, row_blocks, uniform_law
+from nodecopy.recommend.algebra import Algebra, max_items_in_memory, row_blocks, uniform_rule
 
 
 class TorchAlgebra(Algebra):
@@ -55,24 +55,24 @@ class TorchAlgebra(Algebra):
         n_users, n_items = matrix.shape
         scaled = matrix if weights is None else sparse.diags_array(weights) @ matrix
         transpose, left = sparse.csr_array(matrix.T), self._csr(scaled.T)
-        law = None if P is None else self._csr(P)
+        rule = None if P is None else self._csr(P)
         product = self.torch.empty((n_items, n_items), dtype=self._dtype_of(self.dtype), device=self.device)
         for panel in row_blocks(n_items, max(1, 16 * dense_algebra.MAX_BLOCK_ENTRIES // n_users)):
             columns = self._csr(transpose[panel]).to_dense().T.contiguous()
-            product[:, panel] = left @ (columns if law is None else law @ columns)
+            product[:, panel] = left @ (columns if rule is None else rule @ columns)
         return product
 
     def add(self, total: Any, scale: float, matrix: Any) -> None:
         total.add_(matrix, alpha=scale)
 
-    def law(self, Q: sparse.csr_array | None, size: int) -> Any:
-        return self.array(uniform_law(size, np.float64)) if Q is None else self._csr(Q)
+    def rule(self, Q: sparse.csr_array | None, size: int) -> Any:
+        return self.array(uniform_rule(size, np.float64)) if Q is None else self._csr(Q)
 
-    def apply(self, law: Any, matrix: Any) -> Any:
-        return law @ matrix
+    def apply(self, donors: Any, matrix: Any) -> Any:
+        return donors @ matrix
 
-    def apply_transposed(self, law: Any, matrix: Any) -> Any:
-        return (law @ matrix).T.contiguous()
+    def apply_transposed(self, donors: Any, matrix: Any) -> Any:
+        return (donors @ matrix).T.contiguous()
 
     def set_diagonal(self, matrix: Any, values: Any) -> None:
         matrix.diagonal().copy_(values)
@@ -87,8 +87,10 @@ class TorchAlgebra(Algebra):
         places = (self.torch.as_tensor(part.astype(np.int64), device=self.device) for part in (rows, columns))
         return self.to_numpy(matrix[tuple(places)])
 
-    def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
-        weights += scale * (self.law(None, len(weights)) if law is None else self._csr(law.T).to_dense())
+    def add_transpose(self, weights: Any, scale: float, donors: sparse.csr_array | None) -> None:
+        weights += scale * (
+            self.donors(None, len(weights)) if donors is None else self._csr(donors.T).to_dense()
+        )
 
     def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
         histories = self._csr(rows.astype(np.float32))

@@ -138,8 +138,8 @@ class Search:
     k: int
     budget: int
     trials: list[ScoredSettings] = field(default_factory=list)
-    laws: dict[Any, Any] = field(default_factory=dict)
-    """Donor laws that were fitted, by what they are fitted to and by their parameters."""
+    rules: dict[Any, Any] = field(default_factory=dict)
+    """Donor rules that were fitted, by what they are fitted to and by their parameters."""
     fixed: dict[str, Any] | None = None
     owner: Any = None
     moments: Any = ()
@@ -195,7 +195,7 @@ class Search:
         fixed = {name: value for name, value in settings.items() if name not in SHARED_MOMENTS}
         if fixed != self.fixed:
             self.moments = ()  # frees the memory first
-            candidate.laws = self.laws
+            candidate.rules = self.rules
             self.fixed, self.owner, self.moments = fixed, candidate, candidate.moments(self.fitted)
         candidate = copy.copy(self.owner).set_params(**settings)
         weights = candidate.finish_weights(candidate.solve(*self.moments))
@@ -224,7 +224,7 @@ def _list_scores(lists: IntArray, relevant: Any) -> NDArray[np.float64]:
 
 
 def _unfitted(model: LinearRecommender) -> LinearRecommender:
-    """Return a copy of a model with laws of its own."""
+    """Return a copy of a model with donor rules of its own."""
     return type(model)(**copy.deepcopy(model.get_params(deep=False)))
 
 

@@ -44,15 +44,15 @@ class = "nodecopy.experiments.ObservedGraph"
 title = "Near"
 class = "nodecopy.NodeCopying"
 settings.symmetrise = "none"
-settings.law.class = "nodecopy.NearestNeighbours"
-settings.law.n_neighbours = 2
-settings.law.embeddings = { class = "PLACES", use = "embeddings" }
+settings.donors.class = "nodecopy.NearestNeighbours"
+settings.donors.n_neighbours = 2
+settings.donors.embeddings = { class = "PLACES", use = "embeddings" }
 [methods.far]
 title = "Far"
 class = "nodecopy.NodeCopying"
-settings.law.class = "nodecopy.NearestNeighbours"
-settings.law.n_neighbours = 9
-settings.law.embeddings = { class = "PLACES", use = "embeddings" }
+settings.donors.class = "nodecopy.NearestNeighbours"
+settings.donors.n_neighbours = 9
+settings.donors.embeddings = { class = "PLACES", use = "embeddings" }
 [published.karate]
 observed = ["4.59", "17", "12.8", "45", "-"]
 near = ["4.5", "1.7e1", "13", "-", "-"]

@@ -50,8 +50,8 @@ gain_over = ["popularity"]
 title = "CopyEASE"
 class = "nodecopy.recommend.CopyEASE"
 settings.regularisation = 80.0
-settings.user_law = { class = "nodecopy.copying.Jaccard", include_self = false, max_donors = 9 }
-search = [{ user_law.exponent = 2.0 }, { user_law.exponent = 4.0 }]
+settings.user_donors = { class = "nodecopy.copying.Jaccard", include_self = false, max_donors = 9 }
+search = [{ user_donors.exponent = 2.0 }, { user_donors.exponent = 4.0 }]
 [published.library]
 ease = ["-", "-", "-", "-", "44.10±0.20", "61.27±0.21", "-", "-"]
 """
@@ -136,8 +136,8 @@ def test_scores_are_those_of_a_recommender_fitted_by_hand(store: Store) -> None:
         record = read_records(table, store)["ease"][trial]
         assert record.scores == formula | {f"printed {name}": value for name, value in printed.items()}
         assert formula["recall@10"] != printed["recall@10"]
-        law = Jaccard(include_self=False, exponent=2.0, max_donors=9)
-        copied = CopyEASE(regularisation=80.0, user_law=law).fit(split.train)
+        rule = Jaccard(include_self=False, exponent=2.0, max_donors=9)
+        copied = CopyEASE(regularisation=80.0, user_donors=rule).fit(split.train)
         tried = read_records(table, store)["copy-ease"][trial].details["search"]
         assert tried[0]["recall@20"] == copied.evaluate(split.validation, metrics=["recall@20"])["recall@20"]
 
@@ -309,7 +309,7 @@ def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.Mo
         (
             "exponent = 2.0",
             "expnent = 2.0",
-            r"a setting of user_law in \[methods.copy-ease\] .*mean exponent",
+            r"a setting of user_donors in \[methods.copy-ease\] .*mean exponent",
         ),
         ("{ regularisation = 0.01 }", "1", r"search of \[methods.ease\] must be a section"),
     ],

@@ -412,7 +412,7 @@ class LevelTask(Task):
         graph = NULL_NETWORKS[cell.dataset](self.nodes, self.degree, child(seed, TrialSeeds.SPLIT))
         model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
         with mute_data_warnings():  # that node copying is no exact null model is what is measured
-            tests = inference.test(
+            tests = inference.null_test(
                 graph, list(self.scores), null=model, n=self.samples, rng=child(seed, TrialSeeds.METHOD)
             )
         return {result.name: result.p_value <= SIGNIFICANCE for result in tests}

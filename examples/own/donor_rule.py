@@ -1,4 +1,4 @@
-"""A donor law: donors are the nodes of the same degree."""
+"""A donor rule: donors are the nodes of the same degree."""
 
 from __future__ import annotations
 
