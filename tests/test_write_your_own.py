@@ -10,10 +10,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from examples.own.donor_rule import SameDegree
-
 from examples.own.attack import LinkToRarestClass
 from examples.own.classifier import RandomWalkClassifier
+from examples.own.donor_rule import SameDegree
 from examples.own.graph_model import Rewired
 from examples.own.recommender import CoOccurrence
 from nodecopy import Graph, GraphModel, NodeCopying, datasets

@@ -11,7 +11,7 @@ from nodecopy import Balanced, Jaccard, NearestNeighbours, NodeCopying, SameLabe
 from nodecopy._core.estimator import Configurable
 from nodecopy.edge_tables import JaccardTable
 from nodecopy.errors import InputError
-from nodecopy.recommend import CopyEASE, WeightedHybrid, ItemKNN, Popularity
+from nodecopy.recommend import CopyEASE, ItemKNN, Popularity, WeightedHybrid
 
 base = pytest.importorskip("sklearn.base")
 pytest.importorskip("torch")

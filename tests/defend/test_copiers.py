@@ -99,7 +99,9 @@ def test_path_by_hand(mode: str) -> None:
     ones = np.ones((1, 1, 1), np.float32)
     both = np.array([[[1.0, 0.0]]], np.float32)
     scaling = FeatureScaling("none"), WeightScaling("raw")
-    trained = Ensemble(TrainingConfig(n_hidden=1, features="none"), (ones, both), np.zeros(1, np.int32), 0, *scaling)
+    trained = Ensemble(
+        TrainingConfig(n_hidden=1, features="none"), (ones, both), np.zeros(1, np.int32), 0, *scaling
+    )
     probabilities = TwoHopCopier(trained, path, mode).predict_pairs(np.array([3]), np.array([1]))
     if mode == "swap-features":
         ends = [1 / 2 + 8 / np.sqrt(6), 3 / 2 + 8 / np.sqrt(6)]

@@ -16,10 +16,10 @@ from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import Estimate, NodeSubsampling, bootstrap
 from nodecopy.inference.diagnosis import (
     degree_variance_factor,
+    diagnose,
     donor_variance_ratio,
     expected_shift,
     few_donors_share,
-    diagnose,
     node_variance_factor,
     skewness,
 )

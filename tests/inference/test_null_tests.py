@@ -39,7 +39,9 @@ def test_the_p_value_by_its_definition() -> None:
         (result.observed - result.values.mean()) / result.values.std(ddof=1)
     )
     greater, less = (
-        inference.null_test(CLUB, "assortativity", alternative=side, n=60, stop_after=None, rng=0)["assortativity"]
+        inference.null_test(CLUB, "assortativity", alternative=side, n=60, stop_after=None, rng=0)[
+            "assortativity"
+        ]
         for side in ("greater", "less")
     )
     assert (greater.p_value, less.p_value) == pytest.approx((upper / 61, lower / 61))
@@ -191,7 +193,9 @@ def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
 def test_modularity_without_labels_is_that_of_the_communities_of_each_sample() -> None:
     graph, null = draw_graph(two_blocks(60), np.random.default_rng(0)), ErdosRenyi(fixed_edges=True)
     seed = SeedSequence(0)
-    result = inference.null_test(graph, "modularity", null=null, n=20, stop_after=None, rng=seed)["modularity"]
+    result = inference.null_test(graph, "modularity", null=null, n=20, stop_after=None, rng=seed)[
+        "modularity"
+    ]
     samples = null.fit(graph).sample_many(20, rng=child(seed, InferenceSeeds.SAMPLES))
     expected = [compute_modularity(sample, spectral_communities(sample)) for sample in samples]
     assert result.values.tolist() == expected

@@ -17,10 +17,10 @@ from nodecopy.recommend import (
     EASE,
     CopyEASE,
     EmbeddingRecommender,
-    WeightedHybrid,
     ItemKNN,
     Popularity,
     Recommender,
+    WeightedHybrid,
 )
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, WeightedHybrid, ItemKNN
+from nodecopy.recommend import EASE, ItemKNN, WeightedHybrid
 from tests.contracts.recommenders import tastes
 
 
@@ -49,7 +49,10 @@ def test_parts_stay_unfitted() -> None:
 @pytest.mark.parametrize(
     ("recommender", "message"),
     [
-        (WeightedHybrid(EASE(), ItemKNN(), weight=2.0), "weight of WeightedHybrid must be a number between 0 and 1"),
+        (
+            WeightedHybrid(EASE(), ItemKNN(), weight=2.0),
+            "weight of WeightedHybrid must be a number between 0 and 1",
+        ),
         (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be a recommender; got 'knn'"),  # type: ignore[arg-type]
         (WeightedHybrid(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
     ],

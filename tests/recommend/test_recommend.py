@@ -13,7 +13,7 @@ import nodecopy
 from nodecopy import NodeCopying, SameLabel, datasets, write_interactions
 from nodecopy.copying import Weighted
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, WeightedHybrid, ItemKNN, Popularity, Recommender
+from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity, Recommender, WeightedHybrid
 from tests.contracts.recommenders import tastes
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from nodecopy import Graph, compare, datasets
 from nodecopy.errors import InputError
-from nodecopy.inference import BootstrapResult, Estimate, Problem
+from nodecopy.inference import BootstrapResult, Diagnostic, Estimate
 from nodecopy.report import page as page_sections
 from nodecopy.report.page import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample
 from tests.report import examples
@@ -116,7 +116,7 @@ def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
     graph = datasets.load("karate")
     comparison = compare(graph, [graph])
 
-    def rows(*problems: Problem) -> tuple[str, dict[str, Any]]:
+    def rows(*problems: Diagnostic) -> tuple[str, dict[str, Any]]:
         result = BootstrapResult(
             (Estimate("triangles", 5, 1.0, 0.0, 3.0, 7.0), Estimate("n_edges", 9, 1.0, 0.0, 7.0, 11.0)),
             *(100, 0.95, "normal", "edges", "a model", False, graph.node_ids, {}),
@@ -130,8 +130,8 @@ def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
     text, intervals = rows()
     assert intervals == {"triangles": [3, 7], "n_edges": [7, 11]}
     assert text.startswith("In brackets: 95 % intervals of observed statistics from 100 bootstrap samples")
-    assert rows(Problem("n_edges", "It is wrong."))[1] == {"triangles": [3, 7]}
-    text, intervals = rows(Problem(None, "35% of the ends are wrong. Use another donor rule."))
+    assert rows(Diagnostic("n_edges", "It is wrong."))[1] == {"triangles": [3, 7]}
+    text, intervals = rows(Diagnostic(None, "35% of the ends are wrong. Use another donor rule."))
     assert (text, intervals) == (
         "The observed statistics have no intervals, since 35 % of the ends are wrong.",
         {},

@@ -24,7 +24,7 @@ from nodecopy.inference import (
     NodeSubsampling,
     SignificanceTests,
     bootstrap,
-    test,
+    null_test,
 )
 from nodecopy.inference.statistics import NODE_STATISTICS, statistic_names
 
@@ -143,7 +143,7 @@ def infer(
             defined = [row for row in numbers if np.isfinite(row.observed)]
             names = [row.name for row in defined or numbers]  # the test says it if none is defined
             side = alternative or "two-sided"
-            tests = test(graph, names, null=null, alternative=side, store=parts[1], **settings)
+            tests = null_test(graph, names, null=null, alternative=side, store=parts[1], **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure

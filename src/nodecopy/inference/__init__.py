@@ -26,8 +26,8 @@ from nodecopy.inference.null_tests import SignificanceTest as SignificanceTest
 from nodecopy.inference.null_tests import SignificanceTests as SignificanceTests
 from nodecopy.inference.null_tests import null_test as null_test
 from nodecopy.inference.results import BootstrapResult as BootstrapResult
-from nodecopy.inference.results import Estimate as Estimate
 from nodecopy.inference.results import Diagnostic as Diagnostic
+from nodecopy.inference.results import Estimate as Estimate
 from nodecopy.inference.stability import CommunityStability as CommunityStability
 from nodecopy.inference.stability import community_stability as community_stability
 from nodecopy.inference.statistics import statistic_names as statistic_names

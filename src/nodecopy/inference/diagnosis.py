@@ -13,7 +13,7 @@ from nodecopy.graph import Graph
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
 from nodecopy.inference.nodes import NodeBootstrap
 from nodecopy.inference.resampling import Sampler, Samples
-from nodecopy.inference.results import Estimate, Diagnostic
+from nodecopy.inference.results import Diagnostic, Estimate
 
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
 """A node has few donors if it has less than the first; a warning says if such nodes have more than the second

@@ -19,7 +19,7 @@ from torch.nn.functional import elu
 
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import MAX_DROPOUT, Networks, TrainingConfig, Stack
+from nodecopy.nn.networks import MAX_DROPOUT, Networks, Stack, TrainingConfig
 from nodecopy.nn.stack import SparseStack, build_csr_tensor
 
 # Attention over the edges of B graphs: no more numbers than edges, and a backward pass of sparse products.

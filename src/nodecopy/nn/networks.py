@@ -130,7 +130,9 @@ class TrainingConfig:
 
     def is_compiled(self, device: torch.device) -> bool:
         """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
-        is_plain = self.propagation in TrainingConfig.PROPAGATIONS and self.rank is None and not self.drop_edges
+        is_plain = (
+            self.propagation in TrainingConfig.PROPAGATIONS and self.rank is None and not self.drop_edges
+        )
         return is_plain and device.type == "cpu"
 
     def count_activations(self, features: sparse.csr_array) -> int:
