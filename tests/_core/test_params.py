@@ -118,7 +118,7 @@ def test_set_params_changes_laws_in_place() -> None:
 
 def test_errors_name_what_there_is() -> None:
     with pytest.raises(
-        InputError, match="a parameter of NodeCopying must be one of keep, donor rule, symmetrise"
+        InputError, match="a parameter of NodeCopying must be one of keep, donors, symmetrise"
     ):
         NodeCopying(SameLabel()).set_params(kep=0.1)
     with pytest.raises(InputError, match="keep of NodeCopying must have parameters to set k; got 0"):

@@ -169,15 +169,15 @@ def test_a_saved_classifier_that_ignores_columns_predicts_a_graph_with_features(
         ([*FILES, "--load", "model.npz", "--scale-weights", "raw"], "--scale-weights applies to training"),
         ([*FILES, "--load", "model.npz"], "model.npz does not exist"),
         (
-            [*FILES, "--load", "donor rule.npz"],
-            "--load must be a file of a classifier; donor rule.npz holds a NodeCopying",
+            [*FILES, "--load", "copying.npz"],
+            "--load must be a file of a classifier; copying.npz holds a NodeCopying",
         ),
     ],
 )
 def test_mistakes_are_told_in_one_line(
     run: Run, truth: dict[str, str], arguments: list[str], message: str
 ) -> None:
-    NodeCopying(SameLabel()).fit(datasets.load("karate")).save("donor rule.npz")
+    NodeCopying(SameLabel()).fit(datasets.load("karate")).save("copying.npz")
     ran = run("classify", *arguments)
     assert ran.code == 2
     assert message in ran.err

@@ -17,16 +17,16 @@ RULES: list[Any] = [
 ]
 
 
-def name(model: NodeCopying[Graph]) -> str:
+def name_model(model: NodeCopying[Graph]) -> str:
     return f"{type(model.donors).__name__}-{model.keep}-{model.symmetrise}"
 
 
 class Undirected(GraphModelContract):
     @pytest.fixture(
         scope="class",
-        params=[NodeCopying(rule, symmetrise=rule) for rule in RULES for rule in ("maximum", "one-endpoint")]
+        params=[NodeCopying(rule, symmetrise=name) for rule in RULES for name in ("maximum", "one-endpoint")]
         + [NodeCopying(SameLabel(), keep=0.4)],
-        ids=name,
+        ids=name_model,
     )
     @classmethod
     def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
@@ -46,7 +46,7 @@ class TestWeighted(Undirected):
 
 
 class TestDirected(GraphModelContract):
-    @pytest.fixture(scope="class", params=[NodeCopying(rule) for rule in RULES], ids=name)
+    @pytest.fixture(scope="class", params=[NodeCopying(rule) for rule in RULES], ids=name_model)
     @classmethod
     def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
         model: GraphModel[Graph] = request.param

@@ -46,7 +46,7 @@ def test_limits_of_settings() -> None:
     graph = Graph.from_edges([0, 1], [1, 2])
     many, every = (NodeCopying(Jaccard(max_donors=n)).fit(graph) for n in (2**63, None))
     assert many.sample(rng=0) == every.sample(rng=0)
-    with pytest.raises(InputError, match="donor rule of Balanced must be a donor rule"):
+    with pytest.raises(InputError, match="donors of Balanced must be a donor rule"):
         NodeCopying(Balanced(None)).fit(graph)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="rating of at_least must be a finite number; got nan"):
         Interactions([[1]]).at_least(rating=np.nan)

@@ -95,7 +95,7 @@ def test_distributions_of_two_kinds_are_joined() -> None:
 
 
 def test_wrong_laws_and_sizes() -> None:
-    with pytest.raises(InputError, match="donor rule of WithinGraphs must be a donor rule"):
+    with pytest.raises(InputError, match="donors of WithinGraphs must be a donor rule"):
         WithinGraphs("same", SIZES).fit(batch())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="sizes must be integers that add up to 17 nodes"):
         WithinGraphs(SameLabel(), [5]).fit(batch())

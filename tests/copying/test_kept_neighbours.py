@@ -78,5 +78,5 @@ def test_hubs_keep_their_neighbours() -> None:
 def test_wrong_parameters() -> None:
     with pytest.raises(InputError, match="prior of KeepByDegree must be a number of at least 0"):
         KeepByDegree(SameLabel(), prior=-1).fit(STAR)
-    with pytest.raises(InputError, match="donor rule of KeepByDegree must be a donor rule"):
+    with pytest.raises(InputError, match="donors of KeepByDegree must be a donor rule"):
         KeepByDegree("same").fit(STAR)  # type: ignore[arg-type]

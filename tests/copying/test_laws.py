@@ -308,7 +308,7 @@ def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(rules, "MAX_SCALINGS", 200)
     star = np.zeros((4, 4))
     star[0, 1:] = star[1:, 0] = 1
-    with pytest.raises(InputError, match="donor rule of Balanced must let every node be its own donor"):
+    with pytest.raises(InputError, match="donors of Balanced must let every node be its own donor"):
         Balanced(Weighted(star)).fit(EMPTY)
 
 

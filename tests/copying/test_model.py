@@ -125,7 +125,7 @@ def test_compiled_samples_are_the_same(
 
 
 def test_keep_is_the_share_of_nodes_that_are_their_own_donors() -> None:
-    """Everybody's donor rule is somebody else: own donors come from keep alone.
+    """Everybody's donor is somebody else: own donors come from keep alone.
 
     20,000 fair-ish coins stay within 6 standard deviations but once in 5e8 runs.
     """
@@ -242,13 +242,13 @@ def test_impossible_samples() -> None:
             "symmetrise of NodeCopying must be one of 'maximum', 'one-endpoint', 'none'; got 'max'.",
         ),
         (
-            NodeCopying("same"),
-            "donor rule of NodeCopying must be a donor rule such as SameLabel.*; got 'same'.",
-        ),  # type: ignore[arg-type]
+            NodeCopying("same"),  # type: ignore[arg-type]
+            "donors of NodeCopying must be a donor rule such as SameLabel.*; got 'same'.",
+        ),
         (
-            NodeCopying(SameLabel),
-            "donor rule of NodeCopying must be a donor rule such as SameLabel.*; got type",
-        ),  # type: ignore[arg-type]
+            NodeCopying(SameLabel),  # type: ignore[arg-type]
+            "donors of NodeCopying must be a donor rule such as SameLabel.*; got type",
+        ),
         (NodeCopying(SameLabel([0])), "labels of SameLabel must hold one entry per node, 4 in all; got 1."),
     ],
 )
@@ -367,7 +367,7 @@ SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
 RATINGS = Interactions(
     np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
 )
-RULES: dict[str, Any] = {
+DONOR_RULES: dict[str, Any] = {
     "labels": SameLabel(),
     "given labels": SameLabel(np.arange(20) % 3),
     "listed labels": SameLabel([number % 3 for number in range(20)]),
@@ -380,14 +380,18 @@ RULES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", DONOR_RULES)
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
 def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: str, tmp_path: Path) -> None:
-    model = NodeCopying(RULES[name], 0.25, symmetrise).fit(community_graph(weighted=True))
+    model = NodeCopying(DONOR_RULES[name], 0.25, symmetrise).fit(community_graph(weighted=True))
     model.save(tmp_path / "model.npz")
     loaded = nodecopy.load(tmp_path / "model.npz")
     assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
-    assert (loaded.keep, loaded.symmetrise, type(loaded.donors)) == (0.25, symmetrise, type(RULES[name]))
+    assert (loaded.keep, loaded.symmetrise, type(loaded.donors)) == (
+        0.25,
+        symmetrise,
+        type(DONOR_RULES[name]),
+    )
     assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
 
 

@@ -86,23 +86,23 @@ def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "donors",
+    "rule",
     [
         JaccardTable(max_item_degree=3),
         JaccardTable(max_donors=2),
         JaccardTable(include_self=False, max_item_degree=4),
     ],
 )
-def test_shared_items_that_too_many_have_do_not_count(engine: Engine, donors: JaccardTable) -> None:
+def test_shared_items_that_too_many_have_do_not_count(engine: Engine, rule: JaccardTable) -> None:
     log = Interactions((np.random.default_rng(1).random((12, 9)) < 0.35).astype(float))
     counted = log.matrix.toarray()
-    if donors.max_item_degree is not None:
-        counted[:, (counted > 0).sum(axis=0) > donors.max_item_degree] = 0
-    twin = NodeCopying(Jaccard(include_self=donors.include_self, max_donors=donors.max_donors)).fit(
+    if rule.max_item_degree is not None:
+        counted[:, (counted > 0).sum(axis=0) > rule.max_item_degree] = 0
+    twin = NodeCopying(Jaccard(include_self=rule.include_self, max_donors=rule.max_donors)).fit(
         Interactions(counted)
     )
     found = donors(
-        donors, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
+        rule, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
     )
     assert [found[user] for user in range(12)] == twin.draw_donors(rng=3, sample=2).tolist()
 

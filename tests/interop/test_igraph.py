@@ -56,7 +56,7 @@ def test_edges_have_the_attributes_of_the_heaviest_of_those_they_are_copied_from
 
 def test_what_samples_need() -> None:
     network = igraph.Graph.Ring(4)
-    with pytest.raises(InputError, match="label or donor rule must be given"):
+    with pytest.raises(InputError, match="label or donors must be given"):
         sample(network)
     with pytest.raises(InputError, match="no vertex has 'side'"):
         sample(network, label="side")

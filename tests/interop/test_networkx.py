@@ -83,7 +83,7 @@ def test_parallel_edges_become_the_heaviest_and_loops_of_directed_graphs_stay() 
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="label or donor rule must be given"):
+    with pytest.raises(InputError, match="label or donors must be given"):
         sample(towns(), rng=0)
     with pytest.raises(InputError, match="no node has 'color'"):
         sample(towns(), label="color", rng=0)

@@ -88,7 +88,7 @@ def test_users_keep_their_own_items(n_graphs: int | None) -> None:
         (EnsembleBPR(LightGCN(), average="ranks"), "average of EnsembleBPR must be one of"),
         (EnsembleBPR(LightGCN(), keep=1.5), "keep of EnsembleBPR must be a number between 0 and 1"),
         (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
-        (EnsembleBPR(LightGCN(), donors="same"), "donor rule of NodeCopying must be a donor rule"),
+        (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be a donor rule"),
     ],
 )
 def test_wrong_parameters(model: EnsembleBPR, message: str) -> None:

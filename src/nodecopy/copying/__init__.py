@@ -1,6 +1,6 @@
 """Node copying (the paper's section 3): a sample is a gather of rows.
 
-Read :mod:`.model` first, then :mod:`.donor rules` (which nodes may be whose donors), :mod:`.distributions` (drawing
+Read :mod:`.model` first, then :mod:`.donors` (which nodes may be whose donors), :mod:`.distributions` (drawing
 donors) and :mod:`.row_copying` (copying rows); :mod:`.kernels` computes the same for large graphs.
 """
 

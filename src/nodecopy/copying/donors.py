@@ -186,8 +186,8 @@ class NearestNeighbours(Configurable):
     --------
     >>> from nodecopy import Graph, NodeCopying, NearestNeighbours
     >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    >>> donor rule = NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]])
-    >>> NodeCopying(donor rule).fit(path).distribution_.probabilities().toarray().tolist()
+    >>> donors = NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]])
+    >>> NodeCopying(donors).fit(path).distribution_.probabilities().toarray().tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     """
 
@@ -342,7 +342,7 @@ class Balanced(Configurable):
 
     Parameters
     ----------
-    donor rule
+    donors
         The other donor rule, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
         whose rows and columns add up to one (Sinkhorn). This exists where every node may be its own donor.
 
@@ -350,8 +350,8 @@ class Balanced(Configurable):
     --------
     >>> from nodecopy import Balanced, Graph, NearestNeighbours, NodeCopying
     >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    >>> donor rule = Balanced(NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]]))
-    >>> P = NodeCopying(donor rule).fit(path).distribution_.probabilities().toarray()
+    >>> donors = Balanced(NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]]))
+    >>> P = NodeCopying(donors).fit(path).distribution_.probabilities().toarray()
     >>> P.sum(axis=0).round(6).tolist()
     [1.0, 1.0, 1.0]
     """
@@ -369,7 +369,7 @@ class Balanced(Configurable):
         return crosses_components(self.donors)
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
-        return self.rescale(fit_rule(self.donors, data, "donor rule of Balanced"))
+        return self.rescale(fit_rule(self.donors, data, "donors of Balanced"))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
         """Return the labels that the donors of the other donor rule share."""
@@ -387,7 +387,7 @@ class Balanced(Configurable):
             scale /= np.sqrt(sums)
         else:
             raise InputError(
-                "donor rule of Balanced", "must let every node be its own donor; it cannot be balanced."
+                "donors of Balanced", "must let every node be its own donor; it cannot be balanced."
             )
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
@@ -567,7 +567,7 @@ class KeepByDegree(Configurable):
 
     Parameters
     ----------
-    donor rule
+    donors
         The other donor rule.
     prior
         The degree at which a node keeps its neighbours half of the time, 2 by default.
@@ -595,7 +595,7 @@ class KeepByDegree(Configurable):
         degrees = check_row_data(data).rows.degrees.astype(np.float64)
         # A node without neighbours draws a donor, also with a prior of 0.
         keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
-        return KeepingDistribution(fit_rule(self.donors, data, "donor rule of KeepByDegree"), keep)
+        return KeepingDistribution(fit_rule(self.donors, data, "donors of KeepByDegree"), keep)
 
     def restrict(self, nodes: slice, n_nodes: int) -> KeepByDegree:
         """Return the donor rule of some of ``n_nodes`` nodes."""

@@ -34,7 +34,7 @@ class WithinGraphs(Configurable):
 
     Parameters
     ----------
-    donor rule
+    donors
         The donor rule of every graph. Its values per node (labels, embeddings, similarities) are those of all
         nodes of the batch, or of one graph if all have the same nodes. Of :class:`.NearestNeighbours`, a
         graph with too few nodes takes all of them as donors.
@@ -58,7 +58,7 @@ class WithinGraphs(Configurable):
         return reads_edges(self.donors)
 
     def fit(self, data: Any) -> DonorDistribution:
-        check_rule(self.donors, "donor rule of WithinGraphs")
+        check_rule(self.donors, "donors of WithinGraphs")
         graphs = split_graph(data, self.sizes)
         if not crosses_components(self.donors):
             return self.donors.fit(data)

@@ -63,9 +63,9 @@ def sample(
     network
         Any igraph graph; it is not changed.
     label
-        Vertex attribute with classes. Required unless ``donor rule`` is given.
-    donor rule
-        Donor donor rule; :class:`.SameLabel` of ``label`` by default.
+        Vertex attribute with classes. Required unless ``donors`` is given.
+    donors
+        Donor rule; :class:`.SameLabel` of ``label`` by default.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     weight
@@ -108,7 +108,7 @@ def sample_many(
     """
     igraph = import_optional("igraph", "nodecopy.copying.igraph")
     if label is None and donors is None:
-        raise InputError("label or donor rule must be given, since donors depend on them; got neither.")
+        raise InputError("label or donors must be given, since donors depend on them; got neither.")
     graph = from_igraph(network, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:
         raise InputError("label", f"must be a vertex attribute; no vertex has {label!r}.")

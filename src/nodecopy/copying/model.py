@@ -106,8 +106,8 @@ class NodeCopying(GraphModel[Data]):
 
     Parameters
     ----------
-    donor rule
-        Donor donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
+    donors
+        Donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
         :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``.
     keep
         Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
@@ -165,7 +165,7 @@ class NodeCopying(GraphModel[Data]):
         keep, symmetrise = self._check_settings(self.keep, self.symmetrise)
         if symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
-        self.distribution_ = fit_rule(self.donors, data, "donor rule of NodeCopying")
+        self.distribution_ = fit_rule(self.donors, data, "donors of NodeCopying")
         warn_of_unlabelled_nodes(self.donors, data)
         self.graph_, self.keep_, self.symmetrise_ = data, keep, symmetrise
         return self
@@ -174,7 +174,7 @@ class NodeCopying(GraphModel[Data]):
         state = vars(self)  # files of old versions lack the settings
         settings = state.get("keep_", self.keep), state.get("symmetrise_", self.symmetrise)
         self.keep_, self.symmetrise_ = self._check_settings(*settings)
-        check_distribution(self.distribution_, self.graph_, "the fitted donor rule of NodeCopying")
+        check_distribution(self.distribution_, self.graph_, "fitted donors of NodeCopying")
 
     @staticmethod
     def _check_settings(keep: Any, symmetrise: Any) -> tuple[float, str]:

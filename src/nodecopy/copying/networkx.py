@@ -45,9 +45,9 @@ def sample(
     network
         Any NetworkX graph; it is not changed.
     label
-        Node attribute with classes; a node without it keeps its neighbours. Required unless ``donor rule`` is given.
-    donor rule
-        Donor donor rule; :class:`.SameLabel` of ``label`` by default.
+        Node attribute with classes; a node without it keeps its neighbours. Required unless ``donors`` is given.
+    donors
+        Donor rule; :class:`.SameLabel` of ``label`` by default.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     weight
@@ -119,7 +119,7 @@ def _fit(
 ) -> NodeCopying[Graph]:
     networkx = import_optional("networkx", "nodecopy.copying.networkx")
     if label is None and donors is None:
-        raise InputError("label or donor rule must be given, since donors depend on them; got neither.")
+        raise InputError("label or donors must be given, since donors depend on them; got neither.")
     check_type(network, networkx.Graph, "network", "a networkx.Graph")
     numbered = networkx.convert_node_labels_to_integers(network)
     graph = from_networkx(numbered, label=label or "label", weight=weight)

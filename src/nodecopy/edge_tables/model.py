@@ -22,7 +22,7 @@ class EdgeTableCopying(Configurable):
 
     Parameters
     ----------
-    donor rule
+    donors
         :class:`.SameLabelTable`, :class:`.NearestNeighboursTable`, :class:`.WeightedTable`,
         :class:`.JaccardTable`, or any object with their methods.
     keep, symmetrise

@@ -121,8 +121,8 @@ def bootstrap(
 
     >>> import networkx as nx
     >>> network = nx.karate_club_graph()
-    >>> donor rule = SameLabel([0] * 17 + [1] * 17)
-    >>> scores = bootstrap(network, nx.degree_centrality, model=donor rule, n=20, rng=0)
+    >>> donors = SameLabel([0] * 17 + [1] * 17)
+    >>> scores = bootstrap(network, nx.degree_centrality, model=donors, n=20, rng=0)
     >>> len(scores["degree_centrality"].low)
     34
     """

@@ -119,8 +119,8 @@ def community_stability(
     >>> import networkx as nx
     >>> from nodecopy import SameLabel
     >>> from nodecopy.inference import community_stability
-    >>> cliques, donor rule = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
-    >>> result = community_stability(cliques, nx.community.louvain_communities, model=donor rule, n=20, rng=0)
+    >>> cliques, donors = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
+    >>> result = community_stability(cliques, nx.community.louvain_communities, model=donors, n=20, rng=0)
     >>> result.sizes.tolist()
     [8, 8, 8]
     """

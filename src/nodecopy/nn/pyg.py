@@ -187,8 +187,8 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     Parameters
     ----------
-    donor rule
-        Donor donor rule, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by edges) or
+    donors
+        Donor rule, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by edges) or
         :class:`.SameLabel`.
     keep, symmetrise
         As in :class:`.NodeCopying`.
@@ -294,8 +294,10 @@ class NodeCopy(Transform):  # type: ignore[misc]
             model = NodeCopying(rule, self.keep, self.symmetrise).fit(graph)
         self._has_warned = self._has_warned or warn_of_unlabelled_nodes(rule, graph)
         if not on_cpu:
-            rule = None if model.graph_.directed else self.symmetrise
-            return DeviceSampler(model.distribution_, data.edge_index, weights, keep=self.keep, rule=rule)
+            symmetrise = None if model.graph_.directed else self.symmetrise
+            return DeviceSampler(
+                model.distribution_, data.edge_index, weights, keep=self.keep, rule=symmetrise
+            )
         first, second = data.edge_index.cpu().numpy()
         values = np.ones(len(first)) if weights is None else to_numpy(weights)
         return EdgeTrackingSampler(model, first, second, values)

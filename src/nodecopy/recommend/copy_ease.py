@@ -174,7 +174,7 @@ class CopyEASE(LinearRecommender):
         return P, Q
 
     def _donors(self, side: str, donors: Any, interactions: Interactions) -> sparse.csr_array | None:
-        """Return the donor probabilities, from ``donor rules`` if it holds those of the same donor rule."""
+        """Return the donor probabilities, from ``rules`` if it holds those of the same donor rule."""
         key, rules = (side, repr(donors)), {} if self.rules is None else self.rules
         if key not in rules:
             rules[key] = donor_matrix(donors, interactions)

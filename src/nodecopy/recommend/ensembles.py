@@ -46,8 +46,8 @@ class EnsembleBPR(Recommender):
     base
         A network trained by pairs, such as :class:`.LightGCN`. One that is already fitted to the same
         interactions is not trained again. It is not changed.
-    donor rule
-        Donor donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor;
+    donors
+        Donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor;
         its parameters exclude the user, sharpen the donor rule and limit the number of donors.
     n_graphs
         Number of sampled graphs to average over, as in the paper. With ``None``, the default, the network is
@@ -156,7 +156,7 @@ class SampledGraphBPR(EnsembleBPR):
 
     Parameters
     ----------
-    base, donor rule, n_graphs, average, keep
+    base, donors, n_graphs, average, keep
         As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
         expectation too is a mean over samples, as in the paper.
     threshold

@@ -135,7 +135,7 @@ class = "nodecopy.classify.BayesianGCN"
 [methods.inner.settings.graph_model]
 class = "nodecopy.NodeCopying"
 keep = 0.25
-donor rule = { class = "nodecopy.SameLabel" }
+donors = { class = "nodecopy.SameLabel" }
 """
     cell = make_experiment(text=FAKE + inner.replace("{", "{{").replace("}", "}}")).cells(0)[2]
     classifier = make_classifier(cell, "cpu")
