@@ -1,4 +1,4 @@
-"""On one GPU: products of stacked matrices, a Bayesian GCN on a million nodes, CopyEASE and EASE on Gowalla.
+"""On one GPU: a Bayesian GCN on a million nodes, CopyEASE and EASE on Gowalla.
 
 Run from the repository, with ``NODECOPY_DATA`` for the last part: ``python -m tests.benchmarks.bench_gpu``.
 """
@@ -19,7 +19,6 @@ from torch_geometric.nn import GCNConv
 
 from nodecopy import Graph, Jaccard, datasets
 from nodecopy.classify import GCN, BayesianGCN
-from nodecopy.nn.stack import SparseStack, multiply
 from nodecopy.recommend import EASE, CopyEASE
 
 N_NODES, N_EDGES, N_CLASSES, N_FEATURES, N_EPOCHS = 1_000_000, 10_300_000, 7, 64, 200
@@ -28,40 +27,8 @@ DEVICE = "cuda"
 
 def main() -> None:
     """Measure all parts."""
-    products()
     many_nodes()
     gowalla()
-
-
-def products() -> None:
-    """Print times of products of 25 stacked matrices: by cuSPARSE, by Triton, and of copying what is read."""
-    from triton.testing import do_bench  # doctests of this file are collected without a GPU, too
-
-    for n_rows, n_columns, per_row, width in (
-        (20_000, 20_000, 6, 3),  # networks of graphs with three and fifteen classes
-        (18_000, 18_000, 10, 15),
-        (20_000, 500, 50, 16),  # features, and their transposes
-        (500, 20_000, 2000, 16),
-        (7_500, 750, 260, 16),
-    ):
-        rng = np.random.default_rng(0)
-        columns = rng.integers(n_columns, size=n_rows * per_row, dtype=np.int32)
-        indptr = np.arange(n_rows + 1, dtype=np.int32) * per_row
-        values = rng.random(len(columns)).astype(np.float32)
-        stack = SparseStack(
-            [sparse.csr_array((values, columns, indptr), shape=(n_rows, n_columns))] * 25,
-            torch.device(DEVICE),
-        )
-        dense, matrix = torch.randn(25 * n_columns, width, device=DEVICE), stack.tensor
-        read = torch.empty(stack.values.numel(), 2, device=DEVICE)
-        sides = (partial(torch.matmul, matrix, dense), partial(multiply, matrix, dense, True), read.clone)
-        theirs, ours, copied = (1e3 * do_bench(side, return_mode="median") for side in sides)
-        print(
-            f"25 x {n_rows} x {n_columns}, {per_row} entries a row, times {width} columns: cuSPARSE "
-            f"{theirs:.0f} us, Triton {ours:.0f} us, {theirs / ours:.1f} times; copy of the entries "
-            f"{copied:.0f} us",
-            flush=True,
-        )
 
 
 def many_nodes() -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from nodecopy._core.checks import check_integer
 from nodecopy._core.random import child
 from nodecopy.generators.edges import EdgeScoreModel, split_rows
-from nodecopy.nn.training import AdamStepper, CudaGraphStep
+from nodecopy.nn.training import AdamStepper
 
 # Random walks: those of the observed graph, NetGAN's generator of walks, and its critic.
 
@@ -252,15 +252,13 @@ class _AdversarialTraining:
         self.observed = ObservedWalks(adjacency, device)
         self.generator = WalkGenerator(n_nodes, model.n_hidden, model.n_embedding, self.random)
         self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
-        on_gpu = device.type == "cuda"
         self.generator_stepper, self.critic_stepper = (
-            AdamStepper([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS, on_gpu)
+            AdamStepper([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS)
             for weights, decay in (
                 (self.generator.weights, GENERATOR_DECAY),
                 (self.critic.weights, CRITIC_DECAY),
             )
         )
-        self.step = CudaGraphStep(self._step, self.random.source) if on_gpu else self._step
 
     def evaluate(self, step: int) -> dict[str, Any]:
         self.model.check_finite(self.generator.weights)
@@ -271,7 +269,7 @@ class _AdversarialTraining:
         self.temperature.fill_(max(MIN_TEMPERATURE, cooled))
         return {"counts_": counts}
 
-    def _step(self) -> None:
+    def step(self) -> None:
         """Take one step of the generator, then several of the critic, whose walks are drawn at once."""
         size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
         self.generator_stepper.step(self._generator_loss)
@@ -320,8 +318,7 @@ class NetGAN(EdgeScoreModel):
     n_critic_steps, learning_rate
         Optimisation steps of the critic per step, and the learning rate of Adam.
     device
-        ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU, where a step is recorded once and
-        replayed (see :class:`nodecopy.nn.training.CudaGraphStep`).
+        ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU.
 
     Attributes
     ----------

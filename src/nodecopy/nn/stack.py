@@ -10,9 +10,9 @@ features are), so the plain form stays.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,7 @@ from torch import Tensor
 
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.linalg import truncated_svd
-from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
-
-# Products of a sparse matrix with a dense one: by torch, or on a GPU by Triton if there are few columns.
-
-
-MAX_NARROW = 32
-"""Columns of a dense matrix up to which Triton computes its product faster than cuSPARSE."""
-MAX_ENTRIES, MAX_STEPS = 32, 1000
-"""Entries of a row that Triton's kernel reads at once, and such steps up to which one row is no obstacle."""
 
 
 def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
@@ -41,36 +32,6 @@ def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[
     with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here cover them
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)
-
-
-def multiply(matrix: Tensor, dense: Tensor, uses_triton: bool = False) -> Tensor:
-    """Return the product of a CSR tensor with a matrix, by Triton if it may be used and columns are few."""
-    if uses_triton and dense.shape[1] <= MAX_NARROW:
-        product = load_narrow_product(dense.device)
-        if product is not None:
-            return product(matrix, dense.contiguous())
-    return matrix @ dense
-
-
-@cache
-def load_narrow_product(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
-    """Return Triton's product with few columns, or None where Triton is missing or cannot compile."""
-    try:
-        from nodecopy.nn.narrow_products import multiply_narrow  # not on a CPU: it takes a second
-
-        index = torch.tensor([0, 1], device=device).int(), torch.tensor([0], device=device).int()
-        one = torch.ones(1, device=device)
-        multiply_narrow(build_csr_tensor(index, one, (1, 1)), one[:, None])
-    except Exception as error:  # of many classes: without a C compiler, without Python.h, on an old GPU
-        log_decision(f"products on the GPU: by cuSPARSE, since Triton fails ({type(error).__name__}).")
-        return None
-    return multiply_narrow
-
-
-def has_short_rows(lengths: NDArray[np.integer]) -> bool:
-    """Return whether a kernel that reads the mean of a row at once soon ends the longest row."""
-    at_once = min(MAX_ENTRIES, max(1.0, float(lengths.mean())))
-    return bool(lengths.max() <= MAX_STEPS * at_once)
 
 
 # Dropout masks that are pure functions of (model, step, place).
@@ -220,14 +181,6 @@ class SparseStack:
         return index, origin.int(), build_csr_tensor(index, values, self.flat_shape[::-1])
 
     @cached_property
-    def uses_triton(self) -> tuple[bool, bool]:
-        """Whether Triton computes products with few columns, of the matrices and of their transposes."""
-        if self.device.type != "cuda" or self.dtype != torch.float32:
-            return False, False
-        columns = np.bincount(self._pattern.indices, minlength=self._pattern.shape[1])
-        return has_short_rows(np.diff(self._pattern.indptr)), has_short_rows(columns)
-
-    @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
         """The model of every stored entry, and the entry's number within that model."""
         device = self.device
@@ -269,11 +222,11 @@ class SparseStack:
         values = self.values if factors is None else self.values * factors.reshape(-1)
         matrix = self.tensor if factors is None else build_csr_tensor(self.index, values, self.flat_shape)
         if not (torch.is_grad_enabled() and flat.requires_grad):
-            return multiply(matrix, flat, self.uses_triton[0]).view(n_models, n_rows, -1)
+            return (matrix @ flat).view(n_models, n_rows, -1)
         index, origin, transpose = self.transpose
         if factors is not None:
             transpose = build_csr_tensor(index, values.index_select(0, origin), self.flat_shape[::-1])
-        out: Tensor = _Product.apply(flat, matrix, transpose, self.uses_triton)  # type: ignore[no-untyped-call]
+        out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
 
     __matmul__ = product
@@ -283,15 +236,13 @@ class _Product(torch.autograd.Function):
     """Sparse times dense; torch's own backward would build the gradient of the sparse matrix too."""
 
     @staticmethod
-    def forward(
-        ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor, uses_triton: tuple[bool, bool]
-    ) -> Tensor:
-        ctx.transpose, ctx.uses_triton = transpose, uses_triton[1]
-        return multiply(matrix, dense, uses_triton[0])
+    def forward(ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
+        ctx.transpose = transpose
+        return matrix @ dense
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        return multiply(ctx.transpose, gradient.contiguous(), ctx.uses_triton), None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.transpose @ gradient.contiguous(), None, None
 
 
 def normalise_adjacency(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:

@@ -22,13 +22,11 @@ from nodecopy.nn.compiled import CompiledTrainer
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import LowRankStack, SparseStack
 
-# Training steps: Adam's, the one place in which the engine changes weights, and recorded steps on a GPU.
+# Adam's steps: the one place in which the engine changes weights.
 
 
 LANES = 16
 """Entries that Adam updates together on a CPU; those beyond the last multiple are rounded differently."""
-N_WARM_UP_STEPS = 3
-"""Steps before the recording, in which optimisers create their state and libraries choose kernels."""
 
 
 class AdamStepper:
@@ -40,8 +38,6 @@ class AdamStepper:
         Tensors, or groups of them with settings of their own, as ``torch.optim`` takes them.
     learning_rate, betas
         Of Adam.
-    capturable
-        Whether steps can be recorded by a :class:`CudaGraphStep`.
     models_first
         Whether the first axis of every weight numbers independent models. On a CPU, the steps of a model then
         have the same bits alone and beside others: entries of a model are padded to a multiple of
@@ -53,12 +49,9 @@ class AdamStepper:
         weights: Iterable[Any],
         learning_rate: float,
         betas: tuple[float, float] = (0.9, 0.999),
-        capturable: bool = False,
         models_first: bool = False,
     ) -> None:
-        self._optimiser = torch.optim.Adam(
-            weights, lr=learning_rate, betas=betas, fused=True, capturable=capturable
-        )
+        self._optimiser = torch.optim.Adam(weights, lr=learning_rate, betas=betas, fused=True)
         self._weights = [weight for group in self._optimiser.param_groups for weight in group["params"]]
         self._padded: list[tuple[Tensor, Tensor]] = []
         for group in self._optimiser.param_groups if models_first else ():
@@ -93,46 +86,6 @@ class AdamStepper:
 def _fill(padded: Tensor, values: Tensor) -> None:
     """Write the entries of every model to the beginning of its padded row."""
     padded[:, : values[0].numel()] = values.flatten(1)
-
-
-class CudaGraphStep:
-    """A step that is recorded once and then replayed (CUDA graphs) when it is called.
-
-    Running thousands of small kernels takes a GPU less time than launching them one by one. The step must do
-    the same every time and not read a result on the CPU.
-
-    Parameters
-    ----------
-    step
-        The step; everything that it reads and changes is in tensors on the device of ``source``.
-    source
-        The only generator the step draws from.
-    """
-
-    def __init__(self, step: Callable[[], None], source: torch.Generator) -> None:
-        self._step, self._source, self._runs = step, source, 0
-        self._graph: torch.cuda.CUDAGraph | None = None
-
-    def __call__(self) -> None:
-        with torch.cuda.device(self._source.device):
-            if self._runs < N_WARM_UP_STEPS:
-                self._runs += 1
-                self._run_on_side_stream()
-                return
-            if self._graph is None:  # recording does not run the step
-                self._graph = torch.cuda.CUDAGraph()
-                self._graph.register_generator_state(self._source)
-                with torch.cuda.graph(self._graph):
-                    self._step()
-            self._graph.replay()
-
-    def _run_on_side_stream(self) -> None:
-        """Take the step on a stream of its own, as a recording does."""
-        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        aside.wait_stream(here)
-        with torch.cuda.stream(aside):
-            self._step()
-        here.wait_stream(aside)
 
 
 # Independent networks on threads of their own, with every operation on one thread.
