@@ -482,7 +482,7 @@ def copied_moments(
         counts = 1 * G.diagonal()
         C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
     if q2:
-        rule = algebra.donors(Q, len(G))
+        rule = algebra.rule(Q, len(G))
         GQ_t = algebra.apply_transposed(rule, G)
         del G
         diagonal = diagonal + q2 * (rule @ counts)

@@ -89,7 +89,7 @@ class TorchAlgebra(Algebra):
 
     def add_transpose(self, weights: Any, scale: float, donors: sparse.csr_array | None) -> None:
         weights += scale * (
-            self.donors(None, len(weights)) if donors is None else self._csr(donors.T).to_dense()
+            self.rule(None, len(weights)) if donors is None else self._csr(donors.T).to_dense()
         )
 
     def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
