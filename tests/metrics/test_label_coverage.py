@@ -24,7 +24,7 @@ def test_the_warning_says_what_is_computed() -> None:
     assert str(caught[0].message) == (
         "3 of 6 nodes have a label: modularity counts the 3 others as one community; edge_homophily is over "
         "2 of 5 edges, those between labelled nodes. Label all nodes, such as by predicted classes, for a "
-        "statistic of the whole graph. Without labels, modularity is that of estimated communities."
+        "statistic of the whole graph. Without labels, modularity is computed from estimated communities."
     )
     assert statistics(graph)["edge_homophily"] == 1 / 2
     with pytest.warns(DataWarning, match="one community"):

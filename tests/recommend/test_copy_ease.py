@@ -64,9 +64,9 @@ def test_weighted_law() -> None:
     np.testing.assert_allclose(weighted.weights_, uniform.weights_, atol=1e-5)
 
 
-def test_default_donor_laws_are_not_shared() -> None:
+def test_default_donor_rules_are_not_shared() -> None:
     first, second = CopyEASE(), CopyEASE()
-    first.set_params(user_law__exponent=1.0)
+    first.set_params(user_donors__exponent=1.0)
     assert (first.user_donors.exponent, first.item_donors.exponent) == (1.0, 4.0)
     assert second.user_donors.exponent == default_donors().exponent == 4.0
 

@@ -72,7 +72,7 @@ def test_many_items_take_the_sparse_form(
         model = CopyEASE().fit(tastes())
     assert "CopyEASE predicts each item from 100 others, because the exact weights of 24 items" in caplog.text
     assert caplog.text.count("predicts") == 1
-    assert "Use n_neighbours=None otherwise." in caplog.text
+    assert "Set n_neighbours to change this." in caplog.text
     assert model.n_neighbours_ == 100
     exact = CopyEASE(n_neighbours=None).fit(tastes())
     assert isinstance(exact.weights_, np.ndarray)

@@ -25,7 +25,7 @@ from nodecopy._core.checks import (
     check_real,
     check_vector,
 )
-from nodecopy._core.messages import Hint, warn_about_data
+from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.metrics.structure import LABEL_NAMES
@@ -347,16 +347,16 @@ def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
     n_missing = graph.n_nodes - len(labelled)
     if not n_missing or not len(labelled):
         return
-    effects, hints = [], []
-    if "modularity" in names:
+    effects, is_modularity = [], "modularity" in names
+    if is_modularity:
         effects.append(f"modularity counts the {n_missing:,} others as one community")
-        hints = [Hint("Without {}, modularity is that of estimated communities.", labels=...)]
     if affected:
         n_edges = graph.subgraph(labelled).n_edges
         subject = f"{', '.join(affected)} {'is' if len(affected) == 1 else 'are'}"
         effects.append(f"{subject} over {n_edges:,} of {graph.n_edges:,} edges, those between labelled nodes")
     warn_about_data(
         f"{len(labelled):,} of {graph.n_nodes:,} nodes have a label: {'; '.join(effects)}. Label all nodes, "
-        "such as by predicted classes, for a statistic of the whole graph.",
-        *hints,
+        "such as by predicted classes, for a statistic of the whole graph."
+        + " Without labels, modularity is computed from estimated communities."
+        * is_modularity
     )
