@@ -7,8 +7,8 @@ Three lines add node copying to a training loop of PyTorch Geometric. In PyG's `
 .. code-block:: diff
 
    +from nodecopy import Jaccard
-   +from nodecopy.interop import pyg
-   +augment = pyg.NodeCopy(Jaccard(max_donors=10), keep=0.5, symmetrise="one-endpoint", rng=0)
+   +from nodecopy.nn.pyg import NodeCopy
+   +augment = NodeCopy(Jaccard(max_donors=10), keep=0.5, symmetrise="one-endpoint", rng=0)
    -    out = model(data.x, data.edge_index, data.edge_attr)
    +    out = model(data.x, augment(data).edge_index, data.edge_attr)
 
@@ -36,7 +36,7 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv
 
 from nodecopy import Jaccard, datasets, to_pyg
-from nodecopy.nn import pyg
+from nodecopy.nn.pyg import NodeCopy
 
 N_SEEDS = {"digits": 3, "cora": 10}
 
@@ -93,7 +93,7 @@ name = sys.argv[1] if len(sys.argv) > 1 else "digits"
 data = load_data(name)
 rows = []
 for seed in range(N_SEEDS[name]):
-    augment = pyg.NodeCopy(Jaccard(max_donors=10), keep=0.5, symmetrise="one-endpoint", rng=seed)
+    augment = NodeCopy(Jaccard(max_donors=10), keep=0.5, symmetrise="one-endpoint", rng=seed)
     rows.append((seed, train_and_test(data, seed), train_and_test(data, seed, augment)))
 before, after = np.array(rows)[:, 1:].T
 print(f"{name}, {len(rows)} seeds: before {before.mean():.1f} ± {before.std(ddof=1):.1f}", end=", ")
@@ -132,6 +132,6 @@ for axes, title, pairs in zip(panels, (name, "Cora"), (np.column_stack([before, 
 # %%
 # In datasets and loaders
 # -----------------------
-# ``NodeCopy`` is a transform: ``Compose([..., NodeCopy(donors)])`` and ``transform=NodeCopy(donors)`` draw a new
-# sample whenever a graph is loaded, also in the workers of a ``DataLoader``. An edge has the attributes of
+# ``NodeCopy`` is a transform: ``Compose([..., NodeCopy(donors)])`` and ``transform=NodeCopy(donors)`` draw
+# a new sample whenever a graph is loaded, also in the workers of a ``DataLoader``. An edge has the attributes of
 # the observed edge that it was copied from.

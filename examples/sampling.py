@@ -74,8 +74,8 @@ print("donors of member 34:", karate.node_ids[by_neighbours.draw_donors(rng=0)[3
 
 import networkx as nx
 
-from nodecopy.copying.networkx import sample
+from nodecopy import sample_like
 
 club = nx.karate_club_graph()
-sampled_club = sample(club, label="club", rng=0)
+sampled_club = sample_like(club, label="club", rng=0)
 print(sampled_club, sampled_club.nodes[33])

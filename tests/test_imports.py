@@ -58,14 +58,13 @@ for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):
 
 
 def test_conversions_need_their_own_library_only() -> None:
-    """Before, ``to_pandas`` and ``interop.networkx`` needed torch."""
     code = """
 import sys
 sys.modules["torch"] = None
 import nodecopy, networkx
 graph = nodecopy.datasets.load("karate")
 print(len(nodecopy.to_pandas(graph)), nodecopy.to_igraph(graph).vcount())
-print(nodecopy.copying.networkx.sample(networkx.path_graph(3), donors=nodecopy.Jaccard(), rng=0))
+print(nodecopy.sample_like(networkx.path_graph(3), donors=nodecopy.Jaccard(), rng=0))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

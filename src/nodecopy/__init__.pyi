@@ -7,7 +7,7 @@ from nodecopy.copying import NearestNeighbours as NearestNeighbours
 from nodecopy.copying import NodeCopying as NodeCopying
 from nodecopy.copying import SameLabel as SameLabel
 from nodecopy.copying import Weighted as Weighted
-from nodecopy.copying.igraph import to_igraph as to_igraph
+from nodecopy.copying import sample_like as sample_like
 from nodecopy.features import graph_from_features as graph_from_features
 from nodecopy.graph import Graph as Graph
 from nodecopy.interactions import Interactions as Interactions
@@ -21,11 +21,12 @@ from nodecopy.io import read_interactions as read_interactions
 from nodecopy.io import to_networkx as to_networkx
 from nodecopy.io import write_graph as write_graph
 from nodecopy.io import write_interactions as write_interactions
+from nodecopy.io.igraph import to_igraph as to_igraph
 from nodecopy.io.pandas import to_pandas as to_pandas
+from nodecopy.io.pyg import to_pyg as to_pyg
 from nodecopy.metrics import compare as compare
 from nodecopy.metrics import statistics as statistics
 from nodecopy.models import GraphModel as GraphModel
-from nodecopy.nn.pyg import to_pyg as to_pyg
 
 __all__: list[str]
 __version__: str

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import math
 import pickle
 from collections import defaultdict
@@ -27,6 +28,7 @@ from nodecopy import (
 from nodecopy._core.random import pair_coins, sample_key, seed_sequence
 from nodecopy.copying import DonorRows
 from nodecopy.copying import rows as row_copying
+from nodecopy.copying.model import EdgeTrackingSampler
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.graph_models import community_graph
 from tests.copying import oracles
@@ -34,6 +36,8 @@ from tests.copying.oracles import all_donors, dense, with_keep
 from tests.strategies import graphs, interactions
 
 RULES = ["maximum", "one-endpoint"]
+
+
 ARROWS = Graph([[0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0]], directed=True)
 
 
@@ -137,8 +141,6 @@ def test_keep_is_the_share_of_nodes_that_are_their_own_donors() -> None:
 
 
 # Ids, labels and pickles
-
-
 @pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
 @settings(deadline=None, max_examples=40)
 @given(graphs(labelled=True), st.sampled_from(RULES))
@@ -150,14 +152,6 @@ def test_ids_labels_and_features_stay(graph: Graph, symmetrise: str) -> None:
     assert sample == Graph(  # what came out passes every check of what comes in
         sample.adjacency, graph.features, graph.named_labels(), graph.node_ids, graph.directed
     )
-    assert pickle.loads(pickle.dumps(sample)) == sample
-
-
-def test_ids_of_users_and_items_stay() -> None:
-    log = Interactions([[1, 1], [0, 1], [2, 0]], ["ann", "bob", "cleo"], ["jam", "tea"])
-    sample = NodeCopying[Interactions](Jaccard(include_self=False)).fit(log).sample(rng=2)
-    assert sample.user_ids.tolist() == ["ann", "bob", "cleo"]
-    assert sample.item_ids.tolist() == ["jam", "tea"]
     assert pickle.loads(pickle.dumps(sample)) == sample
 
 
@@ -173,15 +167,7 @@ def test_models_pickle(donors: Any) -> None:
     )
 
 
-def test_samples_are_read_only() -> None:
-    sample = ring().sample(rng=0)
-    with pytest.raises(ValueError, match="read-only"):
-        sample.adjacency.data[0] = 5
-
-
 # The probability of a sample
-
-
 def outcomes(model: NodeCopying[Any]) -> dict[bytes, tuple[float, Any]]:
     """Every distinct sample with its probability, by going through all donor vectors."""
     found: dict[bytes, tuple[float, Any]] = defaultdict(lambda: (0.0, None))
@@ -195,6 +181,8 @@ def outcomes(model: NodeCopying[Any]) -> dict[bytes, tuple[float, Any]]:
 
 
 WEIGHTED_ARROWS = Graph([[0, 2, 0, 0], [0, 0, 1, 0], [0, 2, 0, 0], [0, 1, 0, 0]], directed=True)
+
+
 LOG = Interactions([[1, 0, 1], [1, 0, 0], [1, 0, 1], [0, 0, 0]])
 
 
@@ -225,112 +213,12 @@ def test_impossible_samples() -> None:
     assert model.log_probability(ARROWS) == pytest.approx(4 * math.log(1 / 2))
 
 
-# Errors
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (NodeCopying(Ring(), keep=1.4), "keep of NodeCopying must be a number between 0 and 1; got 1.4."),
-        (
-            NodeCopying(Ring(), keep=math.nan),
-            "keep of NodeCopying must be a number between 0 and 1; got nan.",
-        ),
-        (NodeCopying(Ring(), keep="a"), "keep of NodeCopying must be a number between 0 and 1; got 'a'."),  # type: ignore[arg-type]
-        (
-            NodeCopying(Ring(), symmetrise="max"),
-            "symmetrise of NodeCopying must be one of 'maximum', 'one-endpoint', 'none'; got 'max'.",
-        ),
-        (
-            NodeCopying("same"),  # type: ignore[arg-type]
-            "donors of NodeCopying must be a donor rule such as SameLabel.*; got 'same'.",
-        ),
-        (
-            NodeCopying(SameLabel),  # type: ignore[arg-type]
-            "donors of NodeCopying must be a donor rule such as SameLabel.*; got type",
-        ),
-        (NodeCopying(SameLabel([0])), "labels of SameLabel must hold one entry per node, 4 in all; got 1."),
-    ],
-)
-def test_settings_are_checked_by_fit(model: NodeCopying[Graph], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        model.fit(ARROWS)
-
-
-def test_only_graphs_and_interactions_are_fitted() -> None:
-    with pytest.raises(InputError, match=r"graph of NodeCopying must be a Graph.*; got numpy\.ndarray"):
-        NodeCopying(Ring()).fit(np.eye(3))
-
-
-def test_wrong_arguments_are_named() -> None:
-    model = ring()
-    with pytest.raises(InputError, match="sample of draw_donors must be an integer of at least 0; got -1"):
-        model.draw_donors(rng=0, sample=-1)
-    with pytest.raises(InputError, match="donors must hold one entry per node, 40 in all; got 2"):
-        model.copy([0, 1])
-    with pytest.raises(InputError, match="donors must lie between 0 and 39; got 40"):
-        model.copy(np.full(40, 40))
-    with pytest.raises(InputError, match="donors must hold integers; got float64"):
-        model.copy(np.zeros(40))
-    with pytest.raises(
-        InputError, match="n of monte_carlo_adjacency must be an integer of at least 1; got 0"
-    ):
-        model.monte_carlo_adjacency(0, rng=0)
-
-
-def test_models_that_are_not_fitted_raise() -> None:
-    model: NodeCopying[Graph] = NodeCopying(Ring())
-    for call in (
-        lambda: model.sample(rng=0),
-        lambda: model.sample_many(1, rng=0),
-        lambda: model.draw_donors(rng=0),
-        lambda: model.copy([0]),
-        lambda: model.expected_adjacency(),
-        lambda: model.monte_carlo_adjacency(1, rng=0),
-        lambda: model.log_probability(ARROWS),
-    ):
-        with pytest.raises(NotFittedError, match=r"not fitted yet: call fit\(graph\) first"):
-            call()
-
-
 def test_a_failed_fit_leaves_nothing_fitted() -> None:
     model = NodeCopying(SameLabel())
     with pytest.raises(InputError):
         model.fit(ARROWS)
     with pytest.raises(NotFittedError):
         model.sample(rng=0)
-
-
-@pytest.mark.parametrize(
-    "sample",
-    [
-        Graph(np.zeros((3, 3)), directed=True),
-        Graph(np.zeros((4, 4))),
-        Interactions(np.zeros((4, 4))),
-    ],
-)
-def test_log_probability_wants_the_same_kind(sample: Any) -> None:
-    model = NodeCopying(Ring()).fit(ARROWS)
-    with pytest.raises(
-        InputError,
-        match=r"sample must have the nodes and the type of the observed data, Graph\(4 nodes.*; got ",
-    ):
-        model.log_probability(sample)
-
-
-def test_log_probability_wants_the_same_items() -> None:
-    model = NodeCopying[Interactions](Jaccard()).fit(LOG)
-    with pytest.raises(
-        InputError,
-        match=r"sample must have the nodes and the type.*; got Interactions\(4 users, 5 items",
-    ):
-        model.log_probability(Interactions(np.zeros((4, 5))))
-
-
-def test_log_probability_is_unknown_for_undirected_graphs() -> None:
-    model = ring()
-    with pytest.raises(InputError, match="log_probability needs a directed graph or interactions"):
-        model.log_probability(model.graph_)
 
 
 @settings(deadline=None)
@@ -345,28 +233,14 @@ def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed:
     assert graph.directed or union.sample(rng=seed) == sample.undirected()
 
 
-def test_states_of_old_files_take_the_settings_of_the_constructor() -> None:
-    model = NodeCopying(SameLabel([0, 0, 1]), keep=0.4, symmetrise="maximum").fit(Graph(np.ones((3, 3))))
-    state = {name: value for name, value in model.get_state().items() if name[:4] not in ("keep", "symm")}
-    loaded = NodeCopying(model.donors, model.keep, model.symmetrise)
-    loaded.set_state({})
-    assert not hasattr(loaded, "keep_")  # a part that is not fitted
-    loaded.set_state(state)
-    assert (loaded.keep_, loaded.symmetrise_) == (0.4, "maximum")
-    for wrong in (
-        {"keep_": np.nan},
-        {"symmetrise_": "bogus"},
-        {"distribution_": None},
-        {"graph_": Graph([[0]])},
-    ):
-        with pytest.raises(InputError, match="of NodeCopying must"):
-            loaded.set_state(state | wrong)
-
-
 SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
+
+
 RATINGS = Interactions(
     np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
 )
+
+
 DONOR_RULES: dict[str, Any] = {
     "labels": SameLabel(),
     "given labels": SameLabel(np.arange(20) % 3),
@@ -418,3 +292,99 @@ def test_the_edges_that_small_classes_lose() -> None:
     error = np.std(counts) / math.sqrt(len(counts))
     assert abs(np.mean(counts) - expected) < 3 * error < loss / 3
     assert (round(loss, 1), round(float(np.std(counts)))) == (3.9, 12)
+
+
+EDGES = st.lists(
+    st.tuples(st.integers(0, 7), st.integers(0, 7), st.sampled_from([0.5, 1.0, 2.0])), min_size=1, max_size=25
+)
+
+
+def fit_both(
+    edges: list[tuple[int, int, float]], directed: bool, symmetrise: str = "maximum"
+) -> tuple[NodeCopying[Graph], EdgeTrackingSampler]:
+    first, second, weights = (np.array(column) for column in zip(*edges, strict=True))
+    graph = Graph.from_edges(first, second, weights, node_ids=np.arange(8), directed=directed)
+    model = NodeCopying(SameLabel(np.arange(8) % 2), keep=0.2, symmetrise=symmetrise).fit(graph)
+    return model, EdgeTrackingSampler(model, first, second, weights)
+
+
+@settings(deadline=None)
+@given(EDGES, st.booleans(), st.sampled_from(["maximum", "one-endpoint"]), st.integers(0, 99))
+def test_sampled_edges_are_those_of_the_model_with_the_weights_of_their_origins(
+    edges: list[tuple[int, int, float]], directed: bool, symmetrise: str, seed: int
+) -> None:
+    model, sampler = fit_both(edges, directed, symmetrise)
+    for sample, (first, second, origin) in zip(
+        model.sample_many(3, rng=seed), sampler.sample_many(3, rng=seed), strict=True
+    ):
+        assert np.array_equal(first, sample.rows.row_numbers)
+        assert np.array_equal(second, sample.rows.indices)
+        weights = np.ones(len(first)) if sample.rows.weights is None else sample.rows.weights
+        assert [edges[number][2] for number in origin] == weights.tolist()
+
+
+@settings(deadline=None)
+@given(EDGES, st.integers(0, 99))
+def test_the_origin_of_a_directed_edge_is_an_edge_of_the_donor(
+    edges: list[tuple[int, int, float]], seed: int
+) -> None:
+    model, sampler = fit_both(edges, directed=True)
+    donors = model.draw_donors(rng=seed)
+    for node, target, number in zip(*sampler.sample(rng=seed), strict=True):
+        assert edges[number][:2] == (donors[node], target)
+
+
+def test_of_parallel_edges_the_heaviest_and_then_the_last_is_the_origin() -> None:
+    edges: Any = [(0, 1, 2.0), (0, 1, 0.5), (0, 1, 2.0), (0, 3, 1.0)]
+    model, _ = fit_both(edges, directed=True)
+    model.set_params(keep=1.0).fit(model.graph_)
+    first, second, weights = (np.array(column) for column in zip(*edges, strict=True))
+    origin = EdgeTrackingSampler(model, first, second, weights).sample(rng=0)[2]
+    assert origin.tolist() == [2, 3]
+
+
+def test_donors_are_chosen_by_what_the_graph_has(caplog: pytest.LogCaptureFixture) -> None:
+    club = datasets.load("karate")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        default = NodeCopying().fit(club)
+    assert "donors: SameLabel(labels=None), since 34 of 34 nodes have a label. Set donors" in caplog.text
+    assert default.sample(rng=0) == NodeCopying(SameLabel()).fit(club).sample(rng=0)
+    assert NodeCopying().fit(RATINGS).sample(rng=0) == NodeCopying(Jaccard()).fit(RATINGS).sample(rng=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "fragment"),
+    [
+        (lambda: NodeCopying(Ring(), keep=1.4).fit(ARROWS), InputError, "keep of NodeCopying must be"),
+        (lambda: NodeCopying(Ring(), keep=math.nan).fit(ARROWS), InputError, "between 0 and 1; got nan"),
+        (lambda: NodeCopying(Ring(), symmetrise="max").fit(ARROWS), InputError, "symmetrise of NodeCopying"),
+        (lambda: NodeCopying(SameLabel).fit(ARROWS), InputError, "donors of NodeCopying must be"),  # type: ignore[arg-type]
+        (lambda: NodeCopying(Ring()).fit(np.eye(3)), InputError, "graph of NodeCopying must be a Graph"),
+        (lambda: ring().draw_donors(rng=0, sample=-1), InputError, "sample of draw_donors must be"),
+        (lambda: ring().copy([0, 1]), InputError, "one entry per node, 40 in all; got 2"),
+        (lambda: ring().copy(np.full(40, 40)), InputError, "donors must lie between 0 and 39"),
+        (lambda: ring().monte_carlo_adjacency(0, rng=0), InputError, "n of monte_carlo_adjacency must be"),
+        (lambda: NodeCopying(Ring()).sample(rng=0), NotFittedError, "not fitted yet"),
+        (lambda: NodeCopying(Ring()).expected_adjacency(), NotFittedError, "not fitted yet"),
+        (lambda: ring().log_probability(ring().graph_), InputError, "needs a directed graph"),
+        (
+            lambda: NodeCopying(Ring()).fit(ARROWS).log_probability(Graph(np.zeros((4, 4)))),
+            InputError,
+            "sample must have the nodes and the type",
+        ),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], fragment: str) -> None:
+    with pytest.raises(error, match=fragment):
+        call()
+
+
+def test_damaged_states_are_errors() -> None:
+    model = NodeCopying(SameLabel([0, 0, 1]), keep=0.4, symmetrise="maximum").fit(Graph(np.ones((3, 3))))
+    state = model.get_state()
+    wrong_parts: list[dict[str, Any]] = [
+        {"keep_": np.nan}, {"symmetrise_": "bogus"}, {"distribution_": None}, {"graph_": Graph([[0]])},
+    ]  # fmt: skip
+    for wrong in wrong_parts:
+        with pytest.raises(InputError, match="of NodeCopying must"):
+            NodeCopying(model.donors).set_state(state | wrong)

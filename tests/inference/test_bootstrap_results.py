@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nodecopy import SameLabel, datasets
-from nodecopy.copying.igraph import to_igraph
+from nodecopy.io.igraph import to_igraph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import DegreeClasses, bootstrap
 from nodecopy.io import to_networkx

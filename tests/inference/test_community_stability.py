@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
-from nodecopy.copying.igraph import to_igraph
+from nodecopy.io.igraph import to_igraph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import DegreeClasses, community_stability

@@ -1,5 +1,3 @@
-"""The transform for PyTorch Geometric."""
-
 from __future__ import annotations
 
 import copy
@@ -16,16 +14,17 @@ from nodecopy import (
     Balanced,
     Graph,
     Jaccard,
+    KeepByDegree,
     NearestNeighbours,
     NodeCopying,
     SameLabel,
     Weighted,
     datasets,
+    to_pyg,
 )
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.io import from_pyg
-from nodecopy.nn.pyg import to_pyg
 from tests.strategies import graphs
 
 with warnings.catch_warnings():  # torch_geometric uses what torch has deprecated
@@ -36,7 +35,6 @@ with warnings.catch_warnings():  # torch_geometric uses what torch has deprecate
     from torch_geometric.loader import DataLoader
     from torch_geometric.transforms import Compose, ToUndirected
 
-    from nodecopy.nn import pyg
     from nodecopy.nn.pyg import NodeCopy
 
 
@@ -247,71 +245,6 @@ def test_all_but_ids_and_names_come_back(graph: Graph) -> None:
     assert from_pyg(data, directed=graph.directed) == expected
 
 
-def test_tables_of_doubles_suit_networks_in_single_precision() -> None:
-    """A plain network raised "mat1 and mat2 must have the same dtype"."""
-    data = to_pyg(Graph.from_edges([0, 1], [1, 2], [0.5, 2.5], features=np.array([[1.5], [2.5], [3.5]])))
-    assert data.x.dtype == data.edge_weight.dtype == torch.float32
-    assert torch.nn.Linear(1, 2)(data.x).shape == (3, 2)
-
-
-def test_symmetry_decides_direction() -> None:
-    both = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=3)
-    one = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=3)
-    assert not from_pyg(both).directed
-    assert from_pyg(one).directed
-    assert from_pyg(one, directed=False) == from_pyg(both)
-
-
-def test_duplicates_take_the_largest_weight() -> None:
-    data = Data(
-        edge_index=torch.tensor([[0, 0, 1], [1, 1, 0]]),
-        edge_weight=torch.tensor([1.0, 3.0, 2.0]),
-        num_nodes=2,
-    )
-    assert from_pyg(data, directed=True).adjacency.toarray().tolist() == [[0, 3], [2, 0]]
-
-
-def test_labels_stay_unknown_and_lose_a_second_dimension() -> None:
-    data = Data(edge_index=torch.zeros((2, 0), dtype=torch.long), y=torch.tensor([[-1], [2]]), num_nodes=2)
-    labels = from_pyg(data).labels
-    assert labels is not None
-    assert labels.tolist() == [-1, 2]
-
-
-def test_sparse_features_come_in() -> None:
-    data = Data(edge_index=torch.tensor([[0], [1]]), x=torch.eye(2).to_sparse(), num_nodes=2)
-    np.testing.assert_array_equal(from_pyg(data, directed=True).features, np.eye(2))
-
-
-def test_the_tensors_are_copies() -> None:
-    graph = Graph([[0, 2.0], [2.0, 0]], np.ones((2, 1)), [0, 1])
-    data = to_pyg(graph)
-    for tensor in (data.edge_weight, data.x, data.y):
-        tensor.zero_()
-    assert graph == Graph([[0, 2.0], [2.0, 0]], np.ones((2, 1)), [0, 1])
-
-
-@pytest.mark.parametrize(
-    ("index", "message"),
-    [
-        (None, "must have an edge_index"),
-        ([[0], [5]], "between 0 and 1; got 5"),
-        ([[0, -1]], "shape"),
-        ([[0.5], [1.0]], "must hold integers"),
-    ],
-)
-def test_bad_edges(index: list[list[float]] | None, message: str) -> None:
-    data = Data(edge_index=None if index is None else torch.tensor(index), num_nodes=2)
-    with pytest.raises(InputError, match=message):
-        from_pyg(data, directed=True)
-
-
-def test_bad_weights() -> None:
-    data = Data(edge_index=torch.tensor([[0], [1]]), edge_weight=torch.tensor([-1.0]), num_nodes=2)
-    with pytest.raises(InputError, match="must not be negative"):
-        from_pyg(data)
-
-
 def random_graphs(n_graphs: int = 12, **more: Any) -> list[Any]:
     """Graphs of 5 to 16 nodes with features, classes of nodes and of the graph, and edge attributes."""
     draws, result = torch.Generator().manual_seed(0), []
@@ -335,15 +268,11 @@ class SameParity:
 
 
 RULES = [SameLabel(), NearestNeighbours(4), NearestNeighbours(9), Jaccard(), SameParity()]
-RULES += [Balanced(SameLabel()), Weighted(np.ones((126, 126)))]
+RULES += [Balanced(SameLabel()), KeepByDegree(SameLabel()), Weighted(np.ones((126, 126)))]
 
 
 @pytest.mark.parametrize("donors", RULES, ids=lambda donors: type(donors).__name__)
-@pytest.mark.parametrize("on_cpu", [True, False], ids=["cpu", "device"])
-def test_a_batch_is_copied_within_its_graphs(donors: Any, on_cpu: bool, monkeypatch: Any) -> None:
-    """Before, half of the edges of a sample joined two graphs of the batch, and it could not be unbatched."""
-    if not on_cpu:
-        monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
+def test_a_batch_is_copied_within_its_graphs(donors: Any) -> None:
     graphs = random_graphs()
     batch = Batch.from_data_list(graphs)
     before = batch.clone()
@@ -384,44 +313,16 @@ def test_edges_between_the_graphs_of_a_batch_are_refused() -> None:
         NodeCopy(Jaccard(), rng=0)(ring(4, batch=torch.tensor([0, 0, 1, 1])))
 
 
-@pytest.mark.parametrize("donors", RULES[:-1], ids=lambda donors: type(donors).__name__)
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
-def test_samples_are_the_same_on_every_device(donors: Any, symmetrise: str, monkeypatch: Any) -> None:
-    """The code for devices, run on the CPU."""
-    data = random_graphs(12)[-1]
-    data.edge_weight = data.edge_code % 7 / 10  # with ties
-    settings: dict[str, Any] = {
-        "keep": 0.2,
-        "symmetrise": symmetrise,
-        "labels": "kind",
-        "directed": False,
-        "rng": 5,
-    }
-    plain = NodeCopy(donors, **settings)
-    expected = [plain(data) for _ in range(3)]
-    monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
-    transform = NodeCopy(donors, **settings)
-    for sample in expected:
-        other = transform(data)
-        assert torch.equal(other.edge_index, sample.edge_index)
-        assert torch.equal(other.edge_code, sample.edge_code)
-
-
-def test_a_law_without_edges_is_fitted_without_them(monkeypatch: Any) -> None:
-    """On a device, edges are copied to the CPU for donor rules that read them only."""
-    monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
-    fitted = []
-
-    def record(data: Any, **more: Any) -> Graph:
-        fitted.append(data)
-        return from_pyg(data, **more)
-
-    monkeypatch.setattr(pyg, "from_pyg", record)
-    data = random_graphs()[-1]
-    rules = (SameLabel(), Balanced(NearestNeighbours(2)), Weighted(np.eye(16)))
-    for rule in (*rules, Jaccard(), NearestNeighbours(2, max_degree_ratio=2.0), SameParity()):
-        NodeCopy(rule, labels="kind", rng=0)(data)
-    assert [part.num_edges > 0 for part in fitted] == [False] * 3 + [True] * 3
+def test_samples_of_a_batch_are_those_of_a_model_with_donors_in_the_same_graph(symmetrise: str) -> None:
+    batch = Batch.from_data_list(random_graphs())
+    groups = (batch.kind + 2 * batch.batch).numpy()
+    model = NodeCopying(SameLabel(groups), 0.2, symmetrise).fit(from_pyg(batch, directed=False))
+    transform = NodeCopy(SameLabel(), 0.2, symmetrise, labels="kind", directed=False, rng=5)
+    for number in range(3):
+        rows = model.sample(rng=child(child(seed_sequence(5), 0), number)).rows
+        expected = np.stack([rows.row_numbers, rows.indices])
+        np.testing.assert_array_equal(transform(batch).edge_index.numpy(), expected)
 
 
 def test_weights_that_single_precision_cannot_hold() -> None:

@@ -1,7 +1,8 @@
 """Node copying (the paper's section 3): a sample is a gather of rows.
 
-Read :mod:`.model` first, then :mod:`.donors` (which nodes may be whose donors), :mod:`.distributions` (drawing
-donors) and :mod:`.row_copying` (copying rows); :mod:`.kernels` computes the same for large graphs.
+Read :mod:`.model` first, then :mod:`.donors` (which nodes may be the donors of a node), :mod:`.distributions`
+(drawing donors) and :mod:`.rows` (copying rows); :mod:`.kernels` computes the same for large graphs.
+:mod:`.networks` samples graphs of other libraries.
 """
 
 from nodecopy.copying.distributions import DonorDistribution as DonorDistribution
@@ -17,4 +18,5 @@ from nodecopy.copying.donors import Weighted as Weighted
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
 from nodecopy.copying.model import NodeCopying as NodeCopying
 from nodecopy.copying.model import choose_donors as choose_donors
+from nodecopy.copying.networks import sample_like as sample_like
 from nodecopy.copying.rows import copy_rows as copy_rows

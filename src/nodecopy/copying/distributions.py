@@ -20,7 +20,7 @@ from nodecopy._core.checks import check_finite, check_indices, check_vector
 from nodecopy.errors import InputError
 
 SIMILARITY_UNITS = 2**40
-"""The largest similarity of a row in units; draws round every similarity up to whole units."""
+"""The largest similarity of a row in units; every similarity is rounded up to whole units."""
 
 
 class DonorDistribution(ABC):
@@ -204,6 +204,38 @@ class DonorRows(DonorDistribution):
         is_match = group_of[self.P.indices] == wanted[node]
         totals = np.bincount(node[is_match], weights=self.P.data[is_match], minlength=self.n_nodes)
         return totals.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class KeepingDistribution(DonorDistribution):
+    """Each node is its own donor with probability ``keep_probabilities``; otherwise ``other`` draws its donor."""
+
+    other: DonorDistribution
+    keep_probabilities: NDArray[np.float64]
+
+    @property
+    def n_nodes(self) -> int:  # type: ignore[override]
+        return self.other.n_nodes
+
+    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+        p = keep + (1 - keep) * self.keep_probabilities
+        is_kept = uniforms < p
+        rest = np.divide(uniforms - p, 1 - p, out=np.zeros(self.n_nodes), where=~is_kept)
+        below_one = np.nextafter(1.0, 0.0)  # a quotient can round to one
+        donors = self.other.draw(np.minimum(rest, below_one), 0.0, compiled=compiled)
+        return np.where(is_kept, np.arange(self.n_nodes, dtype=donors.dtype), donors)
+
+    def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
+        means, row_of = self.other.mean_rows(matrix)
+        copied = sparse.diags_array(1 - self.keep_probabilities) @ means[row_of]
+        mixed = copied + sparse.diags_array(self.keep_probabilities) @ sparse.csr_array(matrix)
+        return sparse.csr_array(mixed), np.arange(self.n_nodes)
+
+    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
+        p = self.keep_probabilities
+        return np.asarray(
+            (1 - p) * self.other.match_probabilities(group_of, wanted) + p * (group_of == wanted)
+        )
 
 
 def _rescale(uniforms: NDArray[np.float64], keep: float) -> NDArray[np.float64]:

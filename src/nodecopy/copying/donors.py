@@ -1,11 +1,15 @@
-"""The contract of donor rules: ``fit``, and optional attributes with their defaults."""
+"""Donor rules: which nodes may be the donors of a node, and with which probabilities.
+
+A rule is any object whose ``fit`` returns a :class:`.DonorDistribution`; see :class:`DonorRule`.
+"""
 
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +27,7 @@ from nodecopy._core.arrays import (
 )
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
 from nodecopy._core.estimator import Configurable
-from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
+from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows, KeepingDistribution
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import shared_nearest, shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
@@ -31,81 +35,79 @@ from nodecopy.features.scaling import scale_features
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
+BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
+"""Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
+N_CANDIDATES = 4
+"""Candidates per wanted neighbour that are kept for searches within groups; 9 of 10 nodes need no search."""
+MAX_BLOCK_ENTRIES = 2**22
+"""Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
+MAX_CACHED_ENTRIES = 2**16
+"""Entries of a block of a dense matrix that stays in the cache."""
+MIN_COMPILED_PRODUCTS = 2**25
+"""Multiplications from which compiled code finds the most similar users; it takes a second to load."""
+
 
 class DonorRule(Protocol):
     """An object whose ``fit`` returns the distribution of every node's donor.
 
-    These attributes are optional. ``reads_edges``: whether donors depend on edges, assumed if it is missing.
-    ``crosses_components``: whether a donor may be in another connected component, assumed if it is missing.
-    ``restrict(nodes, n_nodes)``: the donor rule of a slice of ``n_nodes`` nodes, needed if the donor rule holds values per
-    node. ``group_labels(data)``: the labels that donors share, -1 for nodes that keep their own neighbours.
+    Two methods are optional. ``restrict(nodes, n_nodes)`` returns the rule of a slice of ``n_nodes`` nodes; a
+    rule that stores a value per node needs it for batches of graphs. ``group_labels(data)`` returns the labels
+    that a node and its donor share, -1 for nodes that keep their own neighbours.
     """
 
     def fit(self, data: Graph | Interactions) -> DonorDistribution:
         """Return the donor distribution of the nodes of a graph, or of the users of interactions."""
 
 
-def check_rule(donors: Any, name: str) -> None:
-    """Raise an error that names the parameter unless an object has the method of a donor rule."""
+def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
+    """Return the distribution of a donor rule after checking both; ``name`` is used in errors."""
     if isinstance(donors, type) or not hasattr(donors, "fit"):
         raise InputError(name, f"must be a donor rule such as SameLabel(); got {show(donors)}.")
-
-
-def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return the distribution of a donor rule after checking both; ``name`` is what the donor rule is called in errors."""
-    check_rule(donors, name)
     return check_distribution(donors.fit(data), data, name)
 
 
 def check_distribution(distribution: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return what a donor rule returned if it is a distribution of the donors of every node."""
+    """Return what ``fit`` of a donor rule returned if it is a distribution of the donors of every node."""
     n_rows = data.rows.n_rows
     if not isinstance(distribution, DonorDistribution):
         raise InputError(name, f"must return a DonorDistribution from fit; got {type_name(distribution)}.")
     if distribution.n_nodes != n_rows:
-        raise InputError(
-            name, f"must return the donors of {n_rows} nodes from fit; got those of {distribution.n_nodes}."
-        )
+        raise InputError(name, f"must return donors of {n_rows} nodes from fit; got {distribution.n_nodes}.")
     return distribution
 
 
-def reads_edges(donors: DonorRule) -> bool:
-    """Return whether the donors of a donor rule may depend on edges."""
-    return bool(getattr(donors, "reads_edges", True))
+def restrict_rule(donors: Any, nodes: slice, n_nodes: int) -> Any:
+    """Return the donor rule of some of ``n_nodes`` nodes, with their values if it has values per node."""
+    return donors.restrict(nodes, n_nodes) if hasattr(donors, "restrict") else donors
 
 
-def crosses_components(donors: DonorRule) -> bool:
-    """Return whether a donor may be in another connected component than its node."""
-    return bool(getattr(donors, "crosses_components", True))
-
-
-def restrict_rule(donors: DonorRule, nodes: slice, n_nodes: int) -> DonorRule:
-    """Return the donor rule of some of ``n_nodes`` nodes: values per node are those of these nodes."""
-    restricted: DonorRule = donors.restrict(nodes, n_nodes) if hasattr(donors, "restrict") else donors
-    return restricted
-
-
-def group_labels(donors: DonorRule, data: Graph | Interactions) -> Any:
+def group_labels(donors: Any, data: Graph | Interactions) -> Any:
     """Return the labels that a node and its donor share, or ``None`` if there are none."""
     return donors.group_labels(data) if hasattr(donors, "group_labels") else None
 
 
 def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
-    """Return the values of some nodes; other values than one for each of ``n_nodes`` nodes stay."""
+    """Return the values of some nodes; anything but one value for each of ``n_nodes`` nodes is unchanged."""
     if values is None or isinstance(values, str):
         return values
     array = as_matrix(values, "values of the nodes")
     return array[nodes] if array.shape[0] == n_nodes else values
 
 
-# Donor rules: which nodes may be whose donors, and with which probabilities.
+class _OtherRule(Configurable):
+    """A donor rule that changes the distribution of another one, ``donors``."""
 
+    donors: DonorRule
 
-BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
-"""Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
-N_CANDIDATES = 4
-"""Nodes near each node that are kept for later searches within groups, per neighbour that is wanted: nine of
-ten nodes then need no search."""
+    def restrict(self, nodes: slice, n_nodes: int) -> Any:
+        """Return the donor rule of some of ``n_nodes`` nodes."""
+        other = copy(self)
+        other.donors = restrict_rule(self.donors, nodes, n_nodes)
+        return other
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the labels that the donors of the other rule share."""
+        return group_labels(self.donors, data)
 
 
 @dataclass(eq=False)
@@ -132,7 +134,6 @@ class SameLabel(Configurable):
     """
 
     labels: ArrayLike | None = None
-    reads_edges: ClassVar[bool] = False
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         codes = _label_codes(self.labels, check_row_data(data), "labels of SameLabel")
@@ -198,11 +199,6 @@ class NearestNeighbours(Configurable):
     groups: ArrayLike | None = None
     max_degree_ratio: float | None = None
     scale: str = "auto"
-
-    @property
-    def reads_edges(self) -> bool:
-        """Whether donors depend on edges, by their degrees or neighbourhoods."""
-        return self.max_degree_ratio is not None or isinstance(self.embeddings, str)
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         check_row_data(data)
@@ -317,7 +313,6 @@ class Weighted(Configurable):
     """
 
     similarity: Any
-    reads_edges: ClassVar[bool] = False
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         similarity = Rows.from_matrix(self.similarity, "similarity of Weighted")
@@ -333,7 +328,7 @@ class Weighted(Configurable):
 
 
 @dataclass(eq=False)
-class Balanced(Configurable):
+class Balanced(_OtherRule):
     """Rescale the probabilities of another donor rule so that every node is expected to be a donor once.
 
     The expected degree distribution of the copied rows is then the observed one: a node of degree d is
@@ -358,25 +353,8 @@ class Balanced(Configurable):
 
     donors: DonorRule
 
-    @property
-    def reads_edges(self) -> bool:
-        """Whether the donors of the other donor rule depend on edges."""
-        return reads_edges(self.donors)
-
-    @property
-    def crosses_components(self) -> bool:
-        """Whether the donors of the other donor rule may be in another component."""
-        return crosses_components(self.donors)
-
     def fit(self, data: Graph | Interactions) -> DonorRows:
-        return self.rescale(fit_rule(self.donors, data, "donors of Balanced"))
-
-    def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the labels that the donors of the other donor rule share."""
-        return group_labels(self.donors, data)
-
-    def rescale(self, distribution: DonorDistribution) -> DonorRows:
-        """Return the balanced form of the distribution of the other donor rule."""
+        distribution = fit_rule(self.donors, data, "donors of Balanced")
         P = as_csr(distribution.probabilities(), "probabilities of the donor rule of Balanced")
         mutual = sparse.csr_array(P.maximum(P.T))
         scale = np.ones(mutual.shape[0])
@@ -418,17 +396,6 @@ def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str
     return codes
 
 
-# The donor rule by the Jaccard index of two users' items, or of two nodes' neighbours.
-
-
-MAX_BLOCK_ENTRIES = 2**22
-"""Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
-MAX_CACHED_ENTRIES = 2**16
-"""Entries of a block of a dense matrix that stays in the cache."""
-MIN_COMPILED_PRODUCTS = 2**25
-"""Multiplications from which compiled code finds the most similar users; it takes a second to load."""
-
-
 @dataclass(eq=False)
 class Jaccard(Configurable):
     """Draw donors in proportion to the Jaccard index of their items or neighbours.
@@ -457,7 +424,6 @@ class Jaccard(Configurable):
     include_self: bool = True
     exponent: float = 1.0
     max_donors: int | None = None
-    crosses_components: ClassVar[bool] = False  # nodes of two components share no neighbours
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         check_real(self.exponent, "exponent of Jaccard", low=0.0)
@@ -555,15 +521,12 @@ def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> ND
     return np.maximum(np.partition(index, -max_donors, axis=1)[:, -max_donors], tiny)
 
 
-# A donor rule under which nodes with many neighbours mostly keep them.
-
-
 @dataclass(eq=False)
-class KeepByDegree(Configurable):
+class KeepByDegree(_OtherRule):
     """Let a node of degree d keep its own neighbours with probability d / (d + prior).
 
-    Otherwise another donor rule draws its donor. A node with few neighbours says little about itself and takes those
-    of similar nodes; a node with many keeps them.
+    Otherwise another donor rule draws its donor. Nodes with few neighbours mostly take the neighbours of
+    similar nodes; nodes with many neighbours mostly keep them.
 
     Parameters
     ----------
@@ -583,12 +546,6 @@ class KeepByDegree(Configurable):
 
     donors: DonorRule
     prior: float = 2.0
-    reads_edges: ClassVar[bool] = True
-
-    @property
-    def crosses_components(self) -> bool:
-        """Whether the donors of the other donor rule may be in another component."""
-        return crosses_components(self.donors)
 
     def fit(self, data: Graph | Interactions) -> KeepingDistribution:
         prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
@@ -596,51 +553,3 @@ class KeepByDegree(Configurable):
         # A node without neighbours draws a donor, also with a prior of 0.
         keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
         return KeepingDistribution(fit_rule(self.donors, data, "donors of KeepByDegree"), keep)
-
-    def restrict(self, nodes: slice, n_nodes: int) -> KeepByDegree:
-        """Return the donor rule of some of ``n_nodes`` nodes."""
-        return replace(self, donors=restrict_rule(self.donors, nodes, n_nodes))
-
-    def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the labels that the donors of the other donor rule share."""
-        return group_labels(self.donors, data)
-
-
-@dataclass(frozen=True, eq=False)
-class KeepingDistribution(DonorDistribution):
-    """A node is its own donor with a probability of its own, and otherwise another distribution draws one.
-
-    Parameters
-    ----------
-    other
-        The other distribution.
-    keep_probabilities
-        The probability of each node.
-    """
-
-    other: DonorDistribution
-    keep_probabilities: NDArray[np.float64]
-
-    @property
-    def n_nodes(self) -> int:  # type: ignore[override]
-        return self.other.n_nodes
-
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
-        p = keep + (1 - keep) * self.keep_probabilities
-        is_kept = uniforms < p
-        rest = np.divide(uniforms - p, 1 - p, out=np.zeros(self.n_nodes), where=~is_kept)
-        below_one = np.nextafter(1.0, 0.0)  # a quotient can round to one
-        donors = self.other.draw(np.minimum(rest, below_one), 0.0, compiled=compiled)
-        return np.where(is_kept, np.arange(self.n_nodes, dtype=donors.dtype), donors)
-
-    def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
-        means, row_of = self.other.mean_rows(matrix)
-        copied = sparse.diags_array(1 - self.keep_probabilities) @ means[row_of]
-        mixed = copied + sparse.diags_array(self.keep_probabilities) @ sparse.csr_array(matrix)
-        return sparse.csr_array(mixed), np.arange(self.n_nodes)
-
-    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
-        p = self.keep_probabilities
-        return np.asarray(
-            (1 - p) * self.other.match_probabilities(group_of, wanted) + p * (group_of == wanted)
-        )

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate, keep_entries
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
-from nodecopy._core.messages import warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.distributions import DonorDistribution
@@ -33,70 +33,10 @@ from nodecopy.interactions import Interactions
 from nodecopy.io import convert_data
 from nodecopy.models import Data, GraphModel
 
-# The donor rule that suits some data, and a warning if labels are too few for a donor rule by labels.
-
+Fitted = TypeVar("Fitted", Graph, Interactions)
 
 MIN_LABELLED_SHARE = 0.5
 """Share of nodes with a label below which a donor rule by labels warns and is not chosen."""
-
-
-def choose_donors(data: Any) -> tuple[DonorRule, str]:
-    """Return a donor rule for a graph or for interactions, and why it was chosen.
-
-    :class:`.SameLabel` is chosen if at least half of the nodes have a label, else :class:`.NearestNeighbours`
-    if there are features, else :class:`.Jaccard`, which is also the donor rule of interactions.
-
-    Parameters
-    ----------
-    data
-        A graph, interactions, or an object that :func:`.as_graph` or :func:`.as_interactions` converts.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.copying import choose_donors
-    >>> choose_donors(datasets.load("karate"))
-    (SameLabel(labels=None), '34 of 34 nodes have a label')
-    """
-    data = convert_data(data, "data of choose_donors")
-    if isinstance(data, Interactions):
-        return Jaccard(), "donors of users are users with shared items"
-    reason = "no node has a label"
-    if data.labels is not None:
-        n_labelled = int((class_codes(data.labels)[1] != UNLABELLED).sum())
-        reason = f"{n_labelled} of {data.n_nodes} nodes have a label"
-        if n_labelled and n_labelled >= MIN_LABELLED_SHARE * data.n_nodes:
-            return SameLabel(), reason
-        reason = f"only {reason}, fewer than half"
-    if data.features is not None:
-        return NearestNeighbours(min(10, data.n_nodes)), f"{reason}, and there are features"
-    return Jaccard(), f"{reason}, and there are no features"
-
-
-def warn_of_unlabelled_nodes(donors: DonorRule, data: Any) -> bool:
-    """Warn if the donors of a donor rule share labels that most nodes do not have; return whether it warned."""
-    labels = group_labels(donors, data)
-    if labels is None:
-        return False
-    values = np.asarray(labels)
-    return warn_of_few_labels(int((values > UNLABELLED).sum()), len(values))
-
-
-def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
-    """Warn if most nodes have no label, so that samples are nearly the observed graph."""
-    if n_labelled >= MIN_LABELLED_SHARE * n_nodes:
-        return False
-    warn_about_data(
-        f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
-        "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
-        "or choose a donor rule by features or by shared neighbours.",
-        "donors",
-    )
-    return True
-
-
-Fitted = TypeVar("Fitted", Graph, Interactions)
-
 MAX_DISTINCT_WEIGHTS = 64
 """Distinct weights up to which the expectation under ``"maximum"`` is computed exactly."""
 
@@ -108,7 +48,9 @@ class NodeCopying(GraphModel[Data]):
     ----------
     donors
         Donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
-        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``.
+        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. By default it is chosen when
+        the model is fitted, and the choice is logged: :class:`SameLabel` if at least half of the nodes have a
+        label, else :class:`NearestNeighbours` if there are features, else :class:`Jaccard`.
     keep
         Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
         to the observed graph.
@@ -144,10 +86,10 @@ class NodeCopying(GraphModel[Data]):
     keep_: float
     symmetrise_: str
 
-    def __init__(self, donors: DonorRule, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
-        self.donors = donors
-        self.keep = keep
-        self.symmetrise = symmetrise
+    def __init__(
+        self, donors: DonorRule | None = None, keep: float = 0.0, symmetrise: str = "one-endpoint"
+    ) -> None:
+        self.donors, self.keep, self.symmetrise = donors, keep, symmetrise
 
     @overload
     def fit(self: NodeCopying[Any], graph: Fitted, *, rng: Rng = None) -> NodeCopying[Fitted]: ...
@@ -158,30 +100,31 @@ class NodeCopying(GraphModel[Data]):
     def fit(self: NodeCopying[Any], graph: Any, *, rng: Rng = None) -> NodeCopying[Any]:
         """Fit the donor rule to a graph or to interactions; ``rng`` is not used.
 
-        Objects of other libraries are converted by :func:`.as_graph` and :func:`.as_interactions`; a data
-        frame is interactions if its columns have names of users and items.
+        :func:`.as_graph` or :func:`.as_interactions` converts objects of other libraries; a data frame with
+        columns of users and items is interactions.
         """
         data = convert_data(graph, "graph of NodeCopying")
         keep, symmetrise = self._check_settings(self.keep, self.symmetrise)
         if symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
-        self.distribution_ = fit_rule(self.donors, data, "donors of NodeCopying")
-        warn_of_unlabelled_nodes(self.donors, data)
+        donors = self.donors
+        if donors is None:
+            donors, reason = choose_donors(data)
+            log_decision(f"donors: {donors!r}, since {reason}.", "donors")
+        self.distribution_ = fit_rule(donors, data, "donors of NodeCopying")
+        warn_of_unlabelled_nodes(donors, data)
         self.graph_, self.keep_, self.symmetrise_ = data, keep, symmetrise
         return self
 
     def _check_state(self) -> None:
-        state = vars(self)  # files of old versions lack the settings
-        settings = state.get("keep_", self.keep), state.get("symmetrise_", self.symmetrise)
-        self.keep_, self.symmetrise_ = self._check_settings(*settings)
+        self.keep_, self.symmetrise_ = self._check_settings(self.keep_, self.symmetrise_)
         check_distribution(self.distribution_, self.graph_, "fitted donors of NodeCopying")
 
     @staticmethod
     def _check_settings(keep: Any, symmetrise: Any) -> tuple[float, str]:
-        rules = ["maximum", "one-endpoint", "none"]
-        return (
-            check_real(keep, "keep of NodeCopying", low=0.0, high=1.0),
-            check_choice(symmetrise, "symmetrise of NodeCopying", rules),
+        keep = check_real(keep, "keep of NodeCopying", low=0.0, high=1.0)
+        return keep, check_choice(
+            symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"]
         )
 
     def draw(self, seed: SeedSequence) -> Data:
@@ -290,6 +233,60 @@ class NodeCopying(GraphModel[Data]):
         return row_copying.copy_rows(rows, donors)
 
 
+def choose_donors(data: Any) -> tuple[DonorRule, str]:
+    """Return the default donor rule of a graph or of interactions, and why it was chosen.
+
+    :class:`.SameLabel` is chosen if at least half of the nodes have a label, else :class:`.NearestNeighbours`
+    if there are features, else :class:`.Jaccard`, which is also the default for interactions.
+
+    Parameters
+    ----------
+    data
+        A graph, interactions, or an object that :func:`.as_graph` or :func:`.as_interactions` converts.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.copying import choose_donors
+    >>> choose_donors(datasets.load("karate"))
+    (SameLabel(labels=None), '34 of 34 nodes have a label')
+    """
+    data = convert_data(data, "data of choose_donors")
+    if isinstance(data, Interactions):
+        return Jaccard(), "donors of users are users with shared items"
+    reason = "no node has a label"
+    if data.labels is not None:
+        n_labelled = int((class_codes(data.labels)[1] != UNLABELLED).sum())
+        reason = f"{n_labelled} of {data.n_nodes} nodes have a label"
+        if n_labelled and n_labelled >= MIN_LABELLED_SHARE * data.n_nodes:
+            return SameLabel(), reason
+        reason = f"only {reason}, fewer than half"
+    if data.features is not None:
+        return NearestNeighbours(min(10, data.n_nodes)), f"{reason}, and there are features"
+    return Jaccard(), f"{reason}, and there are no features"
+
+
+def warn_of_unlabelled_nodes(donors: DonorRule, data: Any) -> bool:
+    """Warn if a node and its donor share labels that most nodes lack; return whether it warned."""
+    labels = group_labels(donors, data)
+    if labels is None:
+        return False
+    return warn_of_few_labels(int((np.asarray(labels) > UNLABELLED).sum()), len(labels))
+
+
+def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
+    """Warn if most nodes have no label, so that samples are nearly the observed graph."""
+    if n_labelled >= MIN_LABELLED_SHARE * n_nodes:
+        return False
+    warn_about_data(
+        f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
+        "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
+        "or choose a donor rule by features or by shared neighbours.",
+        "donors",
+    )
+    return True
+
+
 def _size_and_direction(data: Graph | Interactions) -> tuple[int, int, bool]:
     """Return the numbers of rows and columns, and whether the data are directed."""
     return data.rows.n_rows, data.rows.n_columns, getattr(data, "directed", True)
@@ -307,9 +304,6 @@ def _row_bytes(rows: Rows) -> Iterator[bytes]:
     indices = rows.indices.astype(np.int64)
     for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
         yield indices[start:end].tobytes() + weights[start:end].tobytes()
-
-
-# Samples of node copying together with the observed edge that each sampled edge is a copy of.
 
 
 class EdgeTrackingSampler:

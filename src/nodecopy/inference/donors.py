@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -56,7 +56,6 @@ class DegreeClasses(Configurable):
 
     communities: ArrayLike | str | None = None
     tolerance: float = 2.0
-    reads_edges: ClassVar[bool] = True
 
     def fit(self, data: Any) -> DonorLists:
         if not isinstance(data, Graph):

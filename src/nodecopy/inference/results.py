@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_integer
 from nodecopy._core.imports import import_optional
-from nodecopy.copying.attributes import Attribute, annotate
+from nodecopy.copying.networks import Attribute, annotate
 from nodecopy.errors import InputError
 
 QUESTIONS = {

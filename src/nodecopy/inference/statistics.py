@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nodecopy._core.checks import check_choice, check_sequence, show, type_name
 from nodecopy._core.imports import check_name
-from nodecopy.copying.igraph import to_igraph
+from nodecopy.io.igraph import to_igraph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import count_communities, spectral_communities

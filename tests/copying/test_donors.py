@@ -1,3 +1,5 @@
+"""Donor rules: probabilities by hand, by plain loops and by enumeration."""
+
 from __future__ import annotations
 
 import logging
@@ -5,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -14,17 +16,28 @@ from nodecopy import (
     Graph,
     Interactions,
     Jaccard,
+    KeepByDegree,
     NearestNeighbours,
     NodeCopying,
     SameLabel,
     Weighted,
 )
+from nodecopy._core import arrays as csr
 from nodecopy._core.arrays import IntArray
+from nodecopy.copying import choose_donors
 from nodecopy.copying import donors as rules
+from nodecopy.copying import kernels as kernels
+from nodecopy.copying.distributions import DonorLists
+from nodecopy.copying.donors import (
+    KeepingDistribution,
+    group_labels,
+    restrict_rule,
+)
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.features.embeddings import shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
-from tests.copying.oracles import Matrix
+from tests.copying.oracles import Matrix, with_keep
+from tests.strategies import interactions
 
 EMPTY = Graph(np.zeros((4, 4)))
 
@@ -41,23 +54,11 @@ def test_same_label_by_hand() -> None:
     assert P(SameLabel(), EMPTY.replace(labels=["x", "y", "x", "y"])).tolist() == wanted
 
 
-def test_given_labels_replace_the_graphs() -> None:
-    graph = EMPTY.replace(labels=[0, 0, 0, 0])
-    assert P(SameLabel(np.array([0, 1, 2, 3], np.uint8)), graph).tolist() == np.eye(4).tolist()
-    assert P(SameLabel(), graph).tolist() == np.full((4, 4), 0.25).tolist()
-
-
 def test_nodes_without_label_keep_their_own() -> None:
     wanted = [[1, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
     assert P(SameLabel([-1, 0, 0, -1])).tolist() == wanted
     assert P(SameLabel(), EMPTY.replace(labels=["", "a", "a", ""])).tolist() == wanted
     assert P(SameLabel([-1] * 4)).tolist() == np.eye(4).tolist()
-
-
-def test_labels_stay_as_they_were() -> None:
-    labels = np.array([-1, 0, -1, 2])
-    SameLabel(labels).fit(EMPTY)
-    assert labels.tolist() == [-1, 0, -1, 2]
 
 
 POINTS = np.array([[0.0], [1.0], [2.0], [5.0]])
@@ -78,13 +79,6 @@ def test_two_nearest_by_hand(include_self: bool, ties: str, wanted: list[list[in
     for i, donors in enumerate(wanted):
         by_hand[i, donors] = 1 / len(donors)
     np.testing.assert_allclose(P(rule), by_hand, rtol=1e-15)
-
-
-def test_one_nearest_without_self_and_with_ties() -> None:
-    rule = NearestNeighbours(1, POINTS, include_self=False, ties="all")
-    assert P(rule)[1].tolist() == [0.5, 0, 0.5, 0]
-    rule = NearestNeighbours(1, POINTS, include_self=False)
-    assert P(rule)[1].tolist() == [1, 0, 0, 0]
 
 
 @settings(deadline=None)
@@ -120,14 +114,7 @@ def test_measurements_are_standardised_to_find_donors(caplog: pytest.LogCaptureF
         probabilities = P(NearestNeighbours(10), graph)
     assert not probabilities[city == 0][:, city == 1].any()
     assert "features: each column is standardised to find donors, since" in caplog.text
-    assert "Use scale='unit', 'rows', 'none' or 'binary' otherwise." in caplog.text
     assert P(NearestNeighbours(10, scale="none"), graph)[city == 0][:, city == 1].any()
-
-
-def test_word_counts_are_used_as_they_are_to_find_donors() -> None:
-    counts = np.random.default_rng(0).poisson(0.2, (40, 30)).astype(float)
-    graph = Graph(np.zeros((40, 40)), counts)
-    assert np.array_equal(P(NearestNeighbours(5), graph), P(NearestNeighbours(5, counts), graph))
 
 
 def test_weighted_by_hand() -> None:
@@ -158,65 +145,10 @@ def test_no_nodes(donors: Any) -> None:
     assert P(donors, Graph(np.zeros((0, 0)))).shape == (0, 0)
 
 
-def nan_matrix() -> Matrix:
-    matrix = np.ones((4, 4))
-    matrix[2, 3] = np.nan
-    return matrix
-
-
-@pytest.mark.parametrize(
-    ("donors", "message"),
-    [
-        (SameLabel(), "labels of SameLabel must be given, since the graph has no labels."),
-        (SameLabel([0, 1]), "labels of SameLabel must hold one entry per node, 4 in all; got 2."),
-        (SameLabel([0.5, 1, 2, 3]), "labels of SameLabel must be integers; got float64."),
-        (SameLabel(["a", "b", "c", "d"]), "labels of SameLabel must be integers; got <U1."),
-        (SameLabel([[0, 1, 2, 3]]), r"labels of SameLabel must have one dimension; got shape \(1, 4\)."),
-        (NearestNeighbours(2), "embeddings of NearestNeighbours must be given"),
-        (
-            NearestNeighbours(5, POINTS),
-            "n_neighbours of NearestNeighbours must be an integer between 1 and n_nodes = 4; got 5.",
-        ),
-        (
-            NearestNeighbours(4, POINTS, include_self=False),
-            "n_neighbours of NearestNeighbours must be an integer between 1 and n_nodes - 1 = 3; got 4.",
-        ),
-        (
-            NearestNeighbours(0, POINTS),
-            "n_neighbours of NearestNeighbours must be an integer between 1 and .* got 0.",
-        ),
-        (
-            NearestNeighbours(2, POINTS, ties="some"),
-            "ties of NearestNeighbours must be one of 'first', 'all'; got 'some'.",
-        ),
-        (
-            NearestNeighbours(2, POINTS[:3]),
-            r"embeddings of NearestNeighbours must be a matrix with 4 rows, one per node; got shape \(3, 1\)",
-        ),
-        (NearestNeighbours(2, POINTS[:, 0]), r"embeddings of NearestNeighbours .* got shape \(4,\)."),
-        (
-            NearestNeighbours(2, nan_matrix()),
-            "embeddings of NearestNeighbours must hold finite numbers; got nan.",
-        ),
-        (Jaccard(exponent=-1), "exponent of Jaccard must be a number of at least 0; got -1."),
-        (Jaccard(exponent=float("nan")), "exponent of Jaccard must be a number of at least 0; got nan."),
-        (Jaccard(max_donors=0), "max_donors of Jaccard must be an integer of at least 1; got 0."),
-        (Weighted(-np.eye(4)), "similarity of Weighted must not hold negative weights; got -1.0."),
-        (Weighted(nan_matrix()), "similarity of Weighted must hold finite numbers; got nan."),
-        (Weighted(np.ones((4, 3))), r"similarity of Weighted must have shape \(4, 4\); got \(4, 3\)."),
-        (
-            Weighted(np.ones(4)),
-            r"similarity of Weighted must be a matrix with two dimensions; got shape \(4,\).",
-        ),
-    ],
-)
-def test_errors_say_what_is_allowed_and_what_came(donors: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        donors.fit(EMPTY)
-
-
 # Degrees 1, 2, 2, 3 and 0.
 PAW = Graph.from_edges([0, 1, 1, 2], [3, 2, 3, 3], node_ids=range(5))
+
+
 LINE = np.array([[0.0], [1.0], [3.0], [3.5], [4.0]])
 
 
@@ -254,24 +186,6 @@ def test_peers_are_all_where_nothing_divides_them() -> None:
             P(NearestNeighbours(4, embeddings, ties=ties, max_degree_ratio=1.0), ring), plain
         )
         assert np.array_equal(P(NearestNeighbours(4, embeddings, ties=ties, groups="labels"), ring), plain)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_degree_ratio": 0.5}, "max_degree_ratio of NearestNeighbours must be a number of at least 1"),
-        ({"groups": "labels"}, "groups of NearestNeighbours must be given, since the graph has no labels"),
-        ({"groups": [0, 1]}, "groups of NearestNeighbours must hold one entry per node, 5 in all; got 2"),
-        ({"groups": np.ones(5)}, "groups of NearestNeighbours must be integers; got float64"),
-        (
-            {"max_degree_ratio": 2.0, "n_neighbours": 0},
-            "n_neighbours of NearestNeighbours must be an integer of at least 1; got 0",
-        ),
-    ],
-)
-def test_peers_that_cannot_be(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        NearestNeighbours(**{"n_neighbours": 2, "embeddings": LINE, **options}).fit(PAW)
 
 
 @settings(deadline=None, max_examples=40)
@@ -355,20 +269,174 @@ def test_nearest_by_neighbourhoods_are_nodes_with_similar_neighbours() -> None:
     halves = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)  # two cliques
     rule = NearestNeighbours(4, embeddings="neighbourhoods")
     assert P(rule, Graph(halves)).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
-    assert rule.reads_edges
 
 
-def test_nearest_by_neighbourhoods_uses_features_where_there_are_any() -> None:
-    words = np.kron(np.eye(2), np.ones((4, 3)))
-    rule = NearestNeighbours(4, embeddings="neighbourhoods")
-    graph = Graph(np.zeros((8, 8)), features=words)
-    assert P(rule, graph).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
-    swapped = graph.replace(features=words[::-1].repeat(2, axis=1)[:, ::-1])  # the same edges, other features
-    assert P(rule, swapped).tolist() == P(rule, graph).tolist()
+FEW, HALF = [0, -1, -1, -1], [0, 1, -1, -1]
 
 
-def test_named_embeddings_are_checked() -> None:
-    with pytest.raises(InputError, match="embeddings of NearestNeighbours, if a name, must be one of"):
-        P(NearestNeighbours(2, embeddings="nodes"))
-    with pytest.raises(InputError, match="must be a matrix for interactions"):
-        P(NearestNeighbours(2, embeddings="neighbourhoods"), Interactions(np.eye(3)))
+@pytest.mark.parametrize(
+    ("labels", "features", "donors", "reason"),
+    [
+        (HALF, np.eye(4), SameLabel, "2 of 4 nodes have a label"),
+        (FEW, np.eye(4), NearestNeighbours, "only 1 of 4 nodes have a label, fewer than half, and there are"),
+        (FEW, None, Jaccard, "only 1 of 4 nodes have a label, fewer than half, and there are no features"),
+        (None, None, Jaccard, "no node has a label, and there are no features"),
+    ],
+)
+def test_the_law_of_a_graph(labels: Any, features: Any, donors: type, reason: str) -> None:
+    graph = Graph(np.ones((4, 4)), features, labels)
+    chosen, because = choose_donors(graph)
+    assert isinstance(chosen, donors)
+    assert because.startswith(reason)
+    assert chosen.fit(graph).n_nodes == 4  # even with fewer nodes than the default number of neighbours
+
+
+def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int | None) -> Matrix:
+    n = len(sets)
+    S = np.zeros((n, n))
+    for i in range(n):
+        for m in range(n):
+            shared = len(sets[i] & sets[m])
+            if shared and (include_self or i != m):
+                S[i, m] = shared / len(sets[i] | sets[m])
+        if top is not None:
+            S[i, sorted(range(n), key=lambda m, i=i: (-S[i, m], m))[top:]] = 0  # type: ignore[misc]
+        S[i] = np.where(S[i] > 0, S[i] ** exponent, 0)
+        if not S[i].any():
+            S[i, i] = 1
+    return np.asarray(S / S.sum(axis=1, keepdims=True))
+
+
+@settings(deadline=None)
+@given(
+    interactions(),
+    st.booleans(),
+    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    st.none() | st.integers(1, 4),
+    st.sampled_from([1, 20, rules.MAX_BLOCK_ENTRIES]),
+    st.sampled_from([-1.0, np.inf]),
+)
+def test_jaccard_against_sets(
+    log: Interactions, include_self: bool, exponent: float, top: int | None, block: int, dense_from: float
+) -> None:
+    """Also with blocks of one user and of a few, by dense and by sparse products."""
+    sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "MAX_BLOCK_ENTRIES", block)
+        patch.setattr(rules, "MAX_CACHED_ENTRIES", block)
+        patch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
+        result = P(Jaccard(include_self, exponent, top), log)
+    np.testing.assert_allclose(
+        result, jaccard(sets, include_self, exponent, top).reshape(result.shape), rtol=1e-12
+    )
+
+
+def test_jaccard_by_hand() -> None:
+    log = Interactions([[1, 1, 0, 0], [0, 5, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0]])
+    first = np.array([1, 1 / 2, 1 / 4, 0])
+    np.testing.assert_allclose(P(Jaccard(), log)[0], first / first.sum())
+    np.testing.assert_allclose(P(Jaccard(include_self=False), log)[0], [0, 2 / 3, 1 / 3, 0])
+    np.testing.assert_allclose(P(Jaccard(include_self=False, exponent=2), log)[0], [0, 4 / 5, 1 / 5, 0])
+    np.testing.assert_allclose(P(Jaccard(include_self=False, max_donors=1), log)[0], [0, 1, 0, 0])
+    assert P(Jaccard(), log)[3].tolist() == [0, 0, 0, 1]  # who took nothing keeps nothing
+
+
+@settings(deadline=None)
+@given(
+    interactions(),
+    st.booleans(),
+    st.sampled_from([0.0, 0.5, 3.0]),
+    st.sampled_from([1, 2, 3, 4, 10**12]),
+    st.sampled_from([1, 3, kernels.N_TASKS]),
+)
+def test_the_same_bits_as_without_compiled_code(
+    log: Interactions, include_self: bool, exponent: float, max_donors: int, n_tasks: int
+) -> None:
+    assume(log.n_users)
+    rule = Jaccard(include_self, exponent, max_donors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
+        patch.setattr(kernels, "N_TASKS", n_tasks)
+        expected = NodeCopying(rule).fit(log).distribution_
+        patch.setattr(rules, "MIN_COMPILED_PRODUCTS", 0)
+        compiled = NodeCopying(rule).fit(log).distribution_
+    for name in ("data", "indices", "indptr"):
+        first, second = (getattr(part.probabilities(), name) for part in (compiled, expected))
+        assert np.array_equal(first, second)
+
+
+N_GRID = 4000
+
+
+STAR = Graph.from_edges([0, 0, 0], [1, 2, 3], node_ids=range(5), labels=[0, 1, 1, 0, 0])
+
+
+def test_keep_by_degree_by_hand() -> None:
+    """Degrees 3, 1, 1, 1, 0 with a prior of 1 keep 3/4, 1/2, 1/2, 1/2 and 0 of their own."""
+    found = KeepByDegree(SameLabel(), prior=1).fit(STAR).probabilities().toarray()
+    third = 1 / 3
+    wanted = [
+        [0.75 + third / 4, 0, 0, third / 4, third / 4],
+        [0, 0.75, 0.25, 0, 0],
+        [0, 0.25, 0.75, 0, 0],
+        [third / 2, 0, 0, 0.5 + third / 2, third / 2],
+        [third, 0, 0, third, third],
+    ]
+    np.testing.assert_allclose(found, np.array(wanted), atol=1e-15)
+
+
+def test_a_prior_of_zero_is_the_observed_graph_but_for_nodes_without_neighbours() -> None:
+    donors = KeepByDegree(SameLabel(), prior=0).fit(STAR).probabilities().diagonal()
+    np.testing.assert_allclose(donors, [1, 1, 1, 1, 1 / 3])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.25, 0.6, 1.0])), min_size=1, max_size=6),
+    st.sampled_from([0.0, 0.3, 1.0]),
+)
+@settings(max_examples=30, deadline=None)
+def test_kept_donors_have_their_probabilities(nodes: list[tuple[int, float]], keep: float) -> None:
+    groups, keep_of = (np.array(part) for part in zip(*nodes, strict=True))
+    lists = DonorLists.from_groups(np.unique(groups, return_inverse=True)[1])
+    distribution, n = KeepingDistribution(lists, keep_of.astype(float)), len(nodes)
+    counts = np.zeros((n, n))
+    for u in (np.arange(N_GRID) + 0.5) / N_GRID:
+        counts[np.arange(n), distribution.draw(np.full(n, u), keep)] += 1
+    wanted = with_keep(distribution.probabilities().toarray(), keep)
+    np.testing.assert_allclose(counts / N_GRID, wanted, atol=2 / N_GRID)
+
+
+@pytest.mark.parametrize(
+    ("donors", "fragment"),
+    [
+        (SameLabel(), "labels of SameLabel must be given"),
+        (SameLabel([0.5, 1, 2, 3]), "labels of SameLabel must be integers"),
+        (NearestNeighbours(2), "embeddings of NearestNeighbours must be given"),
+        (NearestNeighbours(5, POINTS), "between 1 and n_nodes = 4; got 5"),
+        (NearestNeighbours(2, POINTS[:3]), "must be a matrix with 4 rows"),
+        (NearestNeighbours(2, embeddings="nodes"), "if a name, must be one of"),
+        (NearestNeighbours(2, POINTS, max_degree_ratio=0.5), "max_degree_ratio of NearestNeighbours must be"),
+        (NearestNeighbours(2, POINTS, groups="labels"), "groups of NearestNeighbours must be given"),
+        (Jaccard(exponent=-1), "exponent of Jaccard must be"),
+        (Jaccard(max_donors=0), "max_donors of Jaccard must be"),
+        (Weighted(-np.eye(4)), "must not hold negative weights"),
+        (Weighted(np.full((4, 4), np.nan)), "must hold finite numbers"),
+        (Weighted(np.ones((4, 3))), "must have shape"),
+        (KeepByDegree(SameLabel(), prior=-1), "prior of KeepByDegree must be"),
+        (KeepByDegree("same"), "donors of KeepByDegree must be a donor rule"),  # type: ignore[arg-type]
+        (Balanced(SameLabel), "donors of Balanced must be a donor rule"),  # type: ignore[arg-type]
+    ],
+)
+def test_errors(donors: Any, fragment: str) -> None:
+    with pytest.raises(InputError, match=fragment):
+        donors.fit(EMPTY)
+
+
+def test_rules_are_restricted_to_some_nodes() -> None:
+    labels = np.array([0, 1, 0])
+    assert restrict_rule(KeepByDegree(SameLabel(labels)), slice(1, 3), 3).donors.labels.tolist() == [1, 0]
+    own = Balanced(Jaccard())
+    assert restrict_rule(own, slice(1, 3), 3).donors is own.donors
+    graph = Graph(np.ones((3, 3)), labels=labels)
+    assert group_labels(Balanced(SameLabel()), graph).tolist() == [0, 1, 0]
+    assert group_labels(Jaccard(), graph) is None
