@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from nodecopy import SameLabel, datasets
-from nodecopy.io.igraph import to_igraph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import DegreeClasses, bootstrap
 from nodecopy.io import to_networkx
+from nodecopy.io.igraph import to_igraph
 
 CLUB = datasets.load("karate")
 RESULT = bootstrap(CLUB, ["density", "degrees"], model=SameLabel(), n=30, rng=0)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
-from nodecopy.io.igraph import to_igraph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import DegreeClasses, community_stability
 from nodecopy.io import to_networkx
+from nodecopy.io.igraph import to_igraph
 
 CLUB = datasets.load("karate")
 LAW = SameLabel(CLUB.labels)

@@ -11,11 +11,11 @@ from scipy import sparse
 
 from nodecopy._core.checks import check_choice, check_sequence, show, type_name
 from nodecopy._core.imports import check_name
-from nodecopy.io.igraph import to_igraph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import count_communities, spectral_communities
 from nodecopy.io import GraphLike, convert_graph, to_networkx
+from nodecopy.io.igraph import to_igraph
 from nodecopy.metrics import statistics
 from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import MIN_COMPILED_ENTRIES, select_counting, select_statistics
