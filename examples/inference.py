@@ -29,7 +29,7 @@ plt.show()
 # Another question has another answer: if the *members* were a sample of a population, the club would vary
 # more.
 
-members = inference.bootstrap(club, NAMES, target="nodes", n=400, rng=0)
+members = inference.bootstrap(club, NAMES, resample="nodes", n=400, rng=0)
 for name in NAMES:
     errors = [float(result[name].standard_error) for result in (ties, members)]
     print(f"{name}: standard error {errors[0]:.3f} for new ties, {errors[1]:.3f} for new members")

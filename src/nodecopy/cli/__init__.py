@@ -23,7 +23,7 @@ from nodecopy.errors import InputError, MissingExtraError
 COMMANDS = {
     "sample": "Sample graphs or interactions by node copying.",
     "stats": "Compute structural statistics of a graph, or compare it with samples.",
-    "infer": "Estimate how much statistics of a network vary, and whether they are more than chance.",
+    "infer": "Bootstrap confidence intervals and p-values for network statistics.",
     "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
     "defend": "Correct predictions at attacked nodes, and say which edges are distrusted.",

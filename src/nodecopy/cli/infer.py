@@ -1,4 +1,4 @@
-"""``nodecopy infer``: standard errors, intervals and p-values of statistics of one network."""
+"""``nodecopy infer``: confidence intervals and p-values for statistics of one network."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from nodecopy.inference import (
 )
 from nodecopy.inference.statistics import NODE_STATISTICS, statistic_names
 
-Target = Literal["edges", "nodes"]
-Method = Literal["basic", "percentile", "normal", "studentised"]
+Resample = Literal["edges", "nodes"]
+Method = Literal["basic", "percentile", "normal"]
 Null = Literal["configuration", "erdos-renyi", "degree-corrected-blocks", "node-copying"]
 Alternative = Literal["two-sided", "greater", "less"]
 Model = Literal[
@@ -54,7 +54,7 @@ MODELS: dict[str, dict[str, Callable[[], Any]]] = {
         "latent-positions": LatentPositionBootstrap,
     },
 }
-"""The models of each target; the first is the default."""
+"""The models of each ``--resample``; the first is the default."""
 TEST_HEADS = ["p-value", "Monte Carlo error", "z"]
 PICTURES = (".png", ".svg", ".pdf")
 MAX_NODES = 10
@@ -73,8 +73,8 @@ def infer(
     labels: options.Labels = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
-    redraw: Target = option(
-        "What is drawn again: edges (the nodes are given) or nodes (of a population) and their edges.",
+    resample: Resample = option(
+        "What is resampled: edges (the nodes are fixed) or nodes (from a population) and their edges.",
         "edges",
     ),
     model: Model | None = option(
@@ -86,64 +86,59 @@ def infer(
         "Which values the p-value counts, with --null; two-sided by default."
     ),
     n: int = option("Number of samples.", 500, at_least(2), "--n", "-n"),
-    level: float = option(
-        "Probability with which an interval holds its parameter.", 0.95, between(0.01, 0.9999)
-    ),
+    confidence: float = option("Confidence of the intervals.", 0.95, between(0.01, 0.9999)),
     method: Method = option("How intervals are computed.", "basic"),
     simultaneous: bool = flag("--simultaneous", "Make the intervals of nodes hold for all nodes at once."),
     seed: int = option("Seed of the samples.", 0, at_least(0)),
     workers: int = option("Threads that draw samples in parallel.", 1, at_least(1)),
-    store: Path | None = option(
-        "Keep finished samples in this folder; the same command continues there if it was stopped."
-    ),
     picture: Path | None = option("Draw the samples and intervals to this .png, .svg or .pdf file."),
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
-    """Estimate how much statistics of a network vary, and whether they are more than chance.
+    """Bootstrap confidence intervals and p-values for network statistics.
 
-    An interval is for the expectation of the statistic if the network were drawn again. With --null, a
-    p-value says how often graphs of a null model have a value as far out as the observed one.
+    An interval is for the expected value of the statistic under the distribution that generated the network.
+    With --null, statistics are also tested against a null model.
 
     Examples:
         nodecopy infer karate --statistic transitivity --null configuration
         nodecopy infer edges.csv --statistic pagerank --json
     """
     check_outputs([source, labels], picture=(picture, PICTURES))
-    create = next(iter(MODELS[redraw].values())) if model is None else MODELS[redraw].get(model)
+    models = MODELS[resample]
+    create = next(iter(models.values())) if model is None else models.get(model)
     if create is None:
         raise InputError(
-            f"--model must be one of {', '.join(MODELS[redraw])} for --redraw {redraw}; got {model}."
+            f"--model must be one of {', '.join(models)} for --resample {resample}; got {model}."
         )
     if null is None:
         check_applicable("--null", "none", alternative=alternative)
     if not set(statistic) & set(NODE_STATISTICS):
         of_nodes = f"--statistic {' and '.join(NODE_STATISTICS)}"
         check_applicable(of_nodes, ", ".join(statistic), simultaneous=simultaneous)
-    if redraw == "nodes" and (has_nodes := set(statistic) & set(NODE_STATISTICS)):
+    if resample == "nodes" and (has_nodes := set(statistic) & set(NODE_STATISTICS)):
         raise InputError(
-            f"--statistic {min(has_nodes)} needs --redraw edges: every sample of nodes has other nodes."
+            f"--statistic {min(has_nodes)} needs --resample edges: every sample of nodes has other nodes."
         )
     if null is not None and set(statistic) <= set(NODE_STATISTICS):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
-    parts = (None, None) if store is None else (store / "samples", store / "null")
     settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
     intervals: dict[str, Any] = {
-        "level": level,
+        "confidence": confidence,
         "method": method,
-        "target": redraw,
+        "resample": resample,
         "simultaneous": simultaneous,
     }
     tests = None
     with show_training("sampling"):
-        result = bootstrap(graph, statistic, model=create(), store=parts[0], **intervals, **settings)
+        result = bootstrap(graph, statistic, model=create(), **intervals, **settings)
         if null is not None:
             numbers = [row for row in result if not row.is_array]
             defined = [row for row in numbers if np.isfinite(row.observed)]
             names = [row.name for row in defined or numbers]  # the test says it if none is defined
             side = alternative or "two-sided"
-            tests = null_test(graph, names, null=null, alternative=side, store=parts[1], **settings)
+            tests = null_test(graph, names, null=null, alternative=side, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure

@@ -37,7 +37,7 @@ from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph, class_codes
-from nodecopy.inference.results import BootstrapResult
+from nodecopy.inference import BootstrapResult
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation

@@ -24,7 +24,7 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.experiments.data import FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_class, read_mapping, read_text
-from nodecopy.inference.sample_store import digest_graph
+from nodecopy.graph import Graph
 
 if TYPE_CHECKING:
     from nodecopy.experiments.tasks.base import Task
@@ -203,6 +203,16 @@ def load_data(dataset: str | FileDataset, largest_component: bool = False) -> An
     if isinstance(dataset, FileDataset):
         return dataset.load(largest_component)
     return datasets.load(dataset, largest_component=largest_component)
+
+
+def digest_graph(graph: Graph) -> str:
+    """Return a digest of the edges, weights, labels and ids of a graph."""
+    rows = graph.rows
+    digest = hashlib.sha256(f"{graph.n_nodes} {graph.directed}".encode())
+    for part in (rows.indptr, rows.indices, rows.weights, graph.labels):
+        digest.update(b"-" if part is None else np.ascontiguousarray(part, np.float64).tobytes())
+    digest.update("\n".join(map(str, graph.node_ids.tolist())).encode())
+    return digest.hexdigest()[:16]
 
 
 @lru_cache

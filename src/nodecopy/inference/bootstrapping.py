@@ -1,43 +1,35 @@
-"""Standard errors and intervals of statistics of one network."""
+"""Bootstrap standard errors and confidence intervals for statistics of one network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_choice, check_integer, check_real, show
-from nodecopy._core.files import PathLike
-from nodecopy._core.messages import mute_data_warnings, warn_about_data
-from nodecopy._core.parallel import track
-from nodecopy._core.random import Rng, child
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import warn_about_data
+from nodecopy._core.random import Rng
+from nodecopy.copying.networks import Attribute, annotate
 from nodecopy.errors import InputError
-from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, diagnose
-from nodecopy.inference.resampling import (
-    InferenceSeeds,
-    Samples,
-    Sampling,
-    collect_values,
-    measure_samples,
-    start_sampling,
-)
-from nodecopy.inference.results import (
-    METHODS,
-    BootstrapResult,
-    Diagnostic,
-    count_needed_samples,
-    estimate_interval,
-)
-from nodecopy.inference.statistics import Measure, Statistic, Values, prepare_measure
+from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, Diagnostic, diagnose
+from nodecopy.inference.resampling import collect_values, start_sampling
+from nodecopy.inference.statistics import Floats, Statistic, Values, prepare_measure
 from nodecopy.io import GraphLike
 
-TOO_FEW_SAMPLES = (
-    "{n} samples are too few for intervals with a level of {level:g}, so that they cover less often. Draw at "
-    "least {n_needed}."
-)
-N_INNER = 25
-"""Samples of every sample, from which ``"studentised"`` takes its standard error."""
+METHODS = ("basic", "percentile", "normal")
+QUESTIONS = {
+    "edges": "How much would the statistic vary if the edges were resampled for the same nodes?",
+    "nodes": "How much would the statistic vary if the nodes were resampled from their population?",
+}
+MIN_DEFINED = 20
+"""Samples in which a value of a node or edge must be defined to have an interval."""
+VALUES_AT_ONCE = 2**21
+"""Values of an array that are copied at once, to save memory."""
 
 
 def bootstrap(
@@ -46,67 +38,62 @@ def bootstrap(
     *,
     model: Any = None,
     n: int = 500,
-    level: float = 0.95,
+    confidence: float = 0.95,
     method: str = "basic",
-    target: str = "edges",
+    resample: str = "edges",
     simultaneous: bool = False,
     library: str | None = None,
     workers: int = 1,
     processes: bool = False,
-    store: PathLike | None = None,
     rng: Rng = None,
 ) -> BootstrapResult:
-    """Return standard errors and intervals of statistics of one network.
+    """Return standard errors and confidence intervals for statistics of one network.
 
-    The interval is for the expectation of the statistic over drawing the network again. The observed value is
-    an unbiased estimate of it, if the statistic was chosen before the network was seen, and so the interval
-    lies around that value; the samples give its width.
+    An interval is for the expected value of the statistic under the distribution that generated the network.
+    The observed value is an unbiased estimate of it if the statistic was chosen before the network was seen,
+    so the interval lies around the observed value; the samples determine its width.
 
     Parameters
     ----------
     graph
-        The observed graph, or what :func:`.as_graph` converts.
+        The observed graph, or any object that :func:`.as_graph` converts.
     statistic
         A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
-        number, one number per node, or a mapping from nodes or edges to numbers; a number if
-        ``target="nodes"``. An edge has an interval from the samples that contain it, if those are at
-        least 20. Modularity is that of the labels; without labels, of communities that
-        :func:`.spectral_communities` finds in each graph again, as many as in the observed one.
+        number, one number per node, or a mapping from nodes or edges to numbers; only a number with
+        ``resample="nodes"``. An edge needs at least 20 samples that contain it to have an interval.
+        Modularity uses the labels; without labels it uses communities that :func:`.spectral_communities`
+        estimates from each graph, as many as in the observed graph.
     model
-        How samples are drawn. For ``target="edges"`` a graph model or a donor rule, by default node copying by
-        :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). Blocks of block models are
-        the labels or, without labels, communities of :func:`.spectral_communities`. For ``target="nodes"``
-        :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or :class:`.LatentPositionBootstrap`.
+        The model of the samples. For ``resample="edges"``: a graph model or a donor rule, by default node
+        copying with :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). Block models
+        use the labels as blocks or, without labels, the communities of :func:`.spectral_communities`. For
+        ``resample="nodes"``: :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or
+        :class:`.LatentPositionBootstrap`.
     n
         Number of samples, 500 by default.
-    level
-        Probability with which an interval should hold its parameter, 0.95 by default.
+    confidence
+        Confidence of the intervals, 0.95 by default.
     method
-        ``"basic"`` (default): the quantiles of the deviations of samples from their mean, turned around the
-        observed value. ``"normal"``: 1.96 standard errors to each side, for level 0.95. ``"percentile"``:
-        quantiles of the samples, which are off if the samples' mean is. ``"studentised"``: basic, with
-        deviations divided by the standard error in each sample, from 25 samples of every sample.
-    target
-        ``"edges"`` (default): the nodes are given, edges are drawn again. ``"nodes"``: nodes are drawn
-        again from their population. The second variance contains the first.
+        ``"basic"`` (default): the basic bootstrap, quantiles of the centred samples, reflected about the
+        observed value. ``"normal"``: the observed value plus and minus 1.96 standard errors, for a confidence
+        of 0.95. ``"percentile"``: quantiles of the samples, which inherit the bias of the samples.
+    resample
+        ``"edges"`` (default): the nodes are fixed and edges are resampled. ``"nodes"``: nodes are resampled
+        from their population, and the edges with them. The second variance includes the first.
     simultaneous
-        Whether the intervals of a statistic of nodes hold for all nodes at once; each by itself by default.
-        They are as many standard errors wide as the largest deviation over nodes, whatever ``method``.
+        Whether the intervals of a node statistic form a simultaneous band, which covers all nodes with the
+        given confidence; by default each interval has it. The half-width is a multiple of the standard error,
+        a quantile of the largest standardised deviation over nodes. It needs ``method="basic"``.
     library
-        Whose objects functions take: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default that of
-        ``graph``.
+        The library whose graphs functions receive: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default
+        the one of ``graph``.
     workers
         Number of threads, 1 by default.
     processes
-        Whether workers are processes, which makes functions in Python faster, such as those of NetworkX;
-        compiled statistics do not need it. Processes are forked: not on Windows, and not for functions that
-        use torch.
-    store
-        A folder that keeps the values of finished samples. A run that was stopped continues there, and a
-        larger ``n`` only draws the additional samples. Memory does not grow with ``n`` then. The samples of
-        samples of ``"studentised"`` are not kept.
+        Whether workers are processes, which is faster for functions in pure Python, such as those of
+        NetworkX. Processes are forked: they are not available on Windows or for functions that use torch.
     rng
-        Seed or generator; that of the store, if it is left out when a run continues.
+        Seed or generator.
 
     Examples
     --------
@@ -114,7 +101,7 @@ def bootstrap(
     >>> from nodecopy.inference import bootstrap
     >>> club = datasets.load("karate")
     >>> result = bootstrap(club, ["density", "transitivity"], model=SameLabel(), n=100, rng=0)
-    >>> round(result["transitivity"].observed, 3), result.target
+    >>> round(result["transitivity"].observed, 3), result.resample
     (0.256, 'edges')
 
     A function of a NetworkX graph that returns one number per node:
@@ -127,93 +114,378 @@ def bootstrap(
     34
     """
     check_integer(n, "n of bootstrap", low=2)
-    check_integer(workers, "workers of bootstrap", low=1)
-    check_real(level, "level of bootstrap", low=0.01, high=0.9999)
+    check_real(confidence, "confidence of bootstrap", low=0.01, high=0.9999)
     check_choice(method, "method of bootstrap", METHODS)
-    check_choice(target, "target of bootstrap", ["edges", "nodes"])
+    check_choice(resample, "resample of bootstrap", QUESTIONS)
     if simultaneous and method != "basic":
-        raise InputError(
-            "method",
-            f"must be left out if intervals are simultaneous; got {show(method)}. Their width is a "
-            "quantile of the largest deviation over nodes.",
-        )
-    observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
+        raise InputError("method", f"must be 'basic' if intervals are simultaneous; got {show(method)}.")
+    observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=resample == "edges")
     observed_values = measure(observed)
-    if target == "nodes":
-        _check_has_no_nodes(observed_values, measure.keys, observed.n_nodes)
-    sampling = start_sampling(
-        observed,
-        measure,
-        observed_values,
-        model,
-        call="bootstrap",
-        n=n,
-        target=target,
-        workers=workers,
-        processes=processes,
-        store=store,
-        rng=rng,
+    if resample == "nodes":
+        _check_is_of_graph(observed_values, measure.keys, observed.n_nodes)
+    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    sampler, samples = start_sampling(
+        observed, measure, model, call="bootstrap", resample=resample, **settings
     )
-    sampler = sampling.sampler
-    values = collect_values(sampling.samples, sampling.shapes, n, sampling.store)
-    errors = _inner_errors(sampling, measure, n) if method == "studentised" else {}
-    settings: dict[str, Any] = {"level": level, "method": method, "simultaneous": simultaneous}
-    settings["factor"] = getattr(sampler, "deviation_factor", 1.0)
-    estimates = [
-        estimate_interval(name, value, values[name], errors=errors.get(name), **settings)
+    values = collect_values(samples, observed_values, n)
+    factor = getattr(sampler, "deviation_factor", 1.0)
+    intervals: dict[str, Any] = {"confidence": confidence, "method": method, "simultaneous": simultaneous}
+    estimates = tuple(
+        estimate_interval(name, value, values[name], factor=factor, **intervals)
         for name, value in observed_values.items()
-    ]
+    )
     problems = diagnose(sampler, estimates, values)
-    if n < (n_needed := count_needed_samples(level)) and method != "normal":
-        problems.append(Diagnostic(None, TOO_FEW_SAMPLES.format(n=n, level=level, n_needed=n_needed)))
+    if method != "normal" and n < (n_needed := count_needed_samples(confidence)):
+        text = (
+            f"{n} samples are too few for intervals with a confidence of {confidence:g}, which are too "
+            f"narrow. Draw at least {n_needed}."
+        )
+        problems.append(Diagnostic(None, text))
     if measure.estimates_communities:
         problems.append(Diagnostic("modularity", ESTIMATED_COMMUNITIES))
     for problem in problems:
         warn_about_data(problem.text)
     return BootstrapResult(
-        estimates=tuple(estimates),
-        n=n,
-        level=level,
-        method=method,
-        target=target,
+        estimates,
+        n,
+        resample=resample,
         model=repr(sampler),
-        deviation_factor=settings["factor"],
-        simultaneous=simultaneous,
+        deviation_factor=factor,
         node_ids=observed.node_ids,
         keys=measure.keys,
         values=values,
         problems=tuple(problems),
+        **intervals,
     )
 
 
-def _check_has_no_nodes(values: Values, keys: Mapping[str, Any], n_nodes: int) -> None:
-    """Raise an error if a statistic belongs to nodes or edges, which are others in every sample."""
+def _check_is_of_graph(values: Values, keys: Mapping[str, Any], n_nodes: int) -> None:
+    """Raise an error if a statistic has a value per node or edge, which other samples do not have."""
     for name, value in values.items():
         if name in keys or np.shape(value) == (n_nodes,):
             raise InputError(
                 "statistic",
-                f"must not have a value per node or edge where nodes are drawn again, as {name} "
-                "has: the nodes of a sample are others. Draw edges only, or choose a number such as the "
-                "largest value.",
+                f"must be a number if nodes are resampled; {name} has a value per node or edge, and samples "
+                "have other nodes. Resample edges, or choose a number such as the largest value.",
             )
 
 
-def _inner_errors(sampling: Sampling, measure: Measure, n: int) -> Samples:
-    """Return the standard error of each statistic in each sample, by fitting the model to the sample."""
-    sampler, seed = sampling.sampler, sampling.seed
-    errors: dict[str, list[Any]] = {}
-    for number in track(range(n), "standard error"):
-        sample = sampler.draw(child(seed, InferenceSeeds.SAMPLES, number))
-        with mute_data_warnings():
-            inner = type(sampler)(**sampler.get_params(deep=False)).fit(
-                sample, rng=child(seed, InferenceSeeds.FIT)
+class Estimate(NamedTuple):
+    """One statistic: numbers, or arrays with one number per node or edge.
+
+    ``bias`` is the mean of the samples minus the observed value. Only intervals of the method
+    ``"percentile"`` are shifted by it.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import Estimate
+    >>> Estimate("density", 0.2, standard_error=0.01, bias=0.0, low=0.18, high=0.22).is_array
+    False
+    """
+
+    name: str
+    observed: float | Floats
+    standard_error: float | Floats
+    bias: float | Floats
+    low: float | Floats
+    high: float | Floats
+
+    @property
+    def is_array(self) -> bool:
+        """Return whether there is a value for every node or edge."""
+        return np.ndim(self.observed) > 0
+
+
+@dataclass(frozen=True)
+class BootstrapResult:
+    """Estimates with confidence intervals; iterating yields one :class:`Estimate` per statistic.
+
+    Examples
+    --------
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import bootstrap
+    >>> result = bootstrap(datasets.load("karate"), "transitivity", model=SameLabel(), n=50, rng=0)
+    >>> result.question
+    'How much would the statistic vary if the edges were resampled for the same nodes?'
+    >>> estimate = result["transitivity"]
+    >>> bool(estimate.low < estimate.observed < estimate.high)
+    True
+    """
+
+    estimates: tuple[Estimate, ...]
+    n: int
+    confidence: float
+    method: str
+    resample: str
+    model: str
+    """The model of the samples."""
+    simultaneous: bool
+    node_ids: NDArray[Any] = field(repr=False)
+    values: Mapping[str, Floats] = field(repr=False)
+    """The values of each statistic, one row per sample."""
+    keys: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The nodes or edges of statistics that are mappings; other arrays belong to ``node_ids``."""
+    problems: tuple[Diagnostic, ...] = ()
+    """Reasons not to trust an interval, which were also given as warnings."""
+    deviation_factor: float = 1.0
+    """Factor of the deviations of samples from their mean."""
+
+    @property
+    def question(self) -> str:
+        """Return the question that the intervals answer."""
+        return QUESTIONS[self.resample]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __getitem__(self, name: str) -> Estimate:
+        return {estimate.name: estimate for estimate in self.estimates}[name]
+
+    def __repr__(self) -> str:
+        settings = f"{self.n} samples of {self.model}; {self.confidence:.0%} intervals, {self.method}"
+        lines = [self._describe(estimate) for estimate in self.estimates]
+        notes = [f"Warning: {problem}" for problem in self.problems]
+        return "\n".join([self.question, settings, *lines, *notes])
+
+    def _describe(self, estimate: Estimate) -> str:
+        if estimate.is_array:
+            kind = "a simultaneous band" if self.simultaneous else "an interval each"
+            what = "edges" if self._is_of_edges(estimate.name) else "nodes"
+            return f"{estimate.name}: {np.size(estimate.observed)} {what}, {kind}"
+        _, observed, error, bias, low, high = estimate
+        return (
+            f"{estimate.name}: {observed:.4g}, standard error {error:.3g}, "
+            f"interval {low:.4g} to {high:.4g}, bias {bias:.2g}"
+        )
+
+    def scaled_values(self, name: str) -> Floats:
+        """Return the values of a statistic with the spread of its standard error, one row per sample."""
+        values = self.values[name]
+        if self.deviation_factor == 1:
+            return values
+        mean = values.mean(axis=0)
+        return np.asarray(mean + self.deviation_factor * (values - mean))
+
+    def keys_of(self, name: str) -> Any:
+        """Return the nodes, or the edges as pairs of nodes, of the values of a statistic."""
+        values = np.atleast_1d(self[name].observed)
+        return self.keys.get(name, self.node_ids if len(values) == len(self.node_ids) else range(len(values)))
+
+    def _is_of_edges(self, name: str) -> bool:
+        return name in self.keys and all(isinstance(key, tuple) for key in self.keys[name])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, lists and strings, ready for JSON."""
+        rows = {}
+        for estimate in self:
+            parts = estimate._asdict()
+            name = parts.pop("name")
+            rows[name] = {part: np.asarray(value).tolist() for part, value in parts.items()}
+            if estimate.is_array:
+                keys = np.asarray(self.keys_of(name)).tolist()  # JSON has lists instead of pairs
+                rows[name]["edges" if self._is_of_edges(name) else "nodes"] = keys
+        names = ("n", "confidence", "method", "simultaneous", "resample", "model", "question")
+        settings = {name: getattr(self, name) for name in names}
+        return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per statistic, and per node or edge for statistics of those."""
+        pandas = import_optional("pandas", "BootstrapResult.to_pandas")
+        frames = []
+        for estimate in self:
+            keys = list(self.keys_of(estimate.name)) if estimate.is_array else [None]
+            columns = {part: np.atleast_1d(value) for part, value in list(estimate._asdict().items())[1:]}
+            frames.append(pandas.DataFrame({"statistic": estimate.name, "node": keys, **columns}))
+        table = pandas.concat(frames, ignore_index=True)
+        if not any(estimate.is_array for estimate in self):
+            return table.drop(columns="node").set_index("statistic")
+        return table.set_index(["statistic", "node"])
+
+    def top_share(self, k: int, name: str | None = None) -> Floats:
+        """Return, for each node, the share of samples in which it is among the ``k`` largest.
+
+        The bias of each node is subtracted first, because node copying shrinks the degrees of hubs.
+
+        Parameters
+        ----------
+        k
+            Number of nodes at the top of the ranking; ties go to the lower position.
+        name
+            A node statistic; needed if there are several.
+        """
+        values = self._centred_values(name)
+        check_integer(k, "k of top_share", low=1, high=values.shape[1], high_name="n_nodes")
+        top = np.argsort(-values, axis=1, kind="stable")[:, :k]
+        return np.bincount(top.ravel(), minlength=values.shape[1]) / len(values)
+
+    def rank_interval(self, name: str | None = None) -> tuple[Floats, Floats]:
+        """Return the lowest and highest rank of each node in the central ``confidence`` of the samples.
+
+        The bias of each node is subtracted first, as by :meth:`top_share`. The coverage of these quantiles
+        has not been measured.
+
+        Parameters
+        ----------
+        name
+            A node statistic; needed if there are several. The largest value has rank 1.
+        """
+        order = np.argsort(-self._centred_values(name), axis=1, kind="stable")
+        ranks = np.argsort(order, axis=1) + 1
+        low, high = np.quantile(ranks, _tails(self.confidence), axis=0, method="inverted_cdf")
+        return low, high
+
+    def _centred_values(self, name: str | None) -> Floats:
+        """Return the values of a node statistic minus its bias."""
+        names = [estimate.name for estimate in self if estimate.is_array]
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name in names and self._is_of_edges(name):
+            raise InputError(
+                "name", f"must be a statistic of nodes; {name} is of edges, which samples may not contain."
             )
-            inner_seed = child(seed, InferenceSeeds.INNER, number)
-            values = collect_values(
-                measure_samples(inner, measure, N_INNER, inner_seed), sampling.shapes, N_INNER
-            )
-        for name, rows in values.items():
-            errors.setdefault(name, []).append(
-                rows.std(axis=0, ddof=1) * getattr(inner, "deviation_factor", 1.0)
-            )
-    return {name: np.array(rows) for name, rows in errors.items()}
+        if name not in names or self.resample != "edges":
+            raise InputError("name", f"must be a statistic of given nodes, one of {names}; got {name!r}.")
+        return np.asarray(self.values[name] - self[name].bias)
+
+    def annotate(self, network: Any) -> Any:
+        """Return a copy of a NetworkX or igraph graph with values and intervals as attributes.
+
+        A statistic ``x`` becomes the attributes ``x``, ``x_low`` and ``x_high`` of the graph, of its nodes or
+        of its edges.
+
+        Parameters
+        ----------
+        network
+            The graph that was given to :func:`.bootstrap`; it is not changed.
+        """
+        position_of = {node: position for position, node in enumerate(self.node_ids.tolist())}
+
+        def attributes() -> Iterator[Attribute]:
+            for row in self:
+                of_edges, keys = self._is_of_edges(row.name), self.keys_of(row.name) if row.is_array else ()
+                kind: Any = "edge" if of_edges else "node" if row.is_array else "graph"
+                places = [
+                    tuple(position_of.get(end, end) for end in key) if of_edges else position_of.get(key, key)
+                    for key in keys
+                ]
+                for suffix, value in (("", row.observed), ("_low", row.low), ("_high", row.high)):
+                    yield Attribute(row.name + suffix, kind, np.asarray(value).tolist(), places)
+
+        return annotate(network, attributes())
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the samples and the interval of each statistic, and return the axes.
+
+        Parameters
+        ----------
+        axes
+            As many axes of matplotlib as there are statistics; new ones by default.
+        """
+        places = create_axes(axes, len(self.estimates), "BootstrapResult.plot")
+        for place, estimate in zip(places, self, strict=True):
+            if estimate.is_array:
+                order = np.argsort(estimate.observed, kind="stable")
+                observed, low, high = (
+                    np.asarray(part)[order] for part in (estimate.observed, estimate.low, estimate.high)
+                )
+                ranks = np.arange(len(order))
+                place.fill_between(ranks, low, high, color="#a3be8c", alpha=0.4, step="mid")
+                place.plot(ranks, observed, color="#2e3440")
+                what = "edges" if self._is_of_edges(estimate.name) else "nodes"
+                place.set_xlabel(f"{what}, in ascending order")
+            else:
+                centred = self.scaled_values(estimate.name) - estimate.bias
+                place.hist(centred[np.isfinite(centred)], bins=30, color="#88c0d0")
+                place.axvline(estimate.observed, color="#2e3440")
+                place.axvspan(estimate.low, estimate.high, color="#a3be8c", alpha=0.3)
+                place.set_yticks([])
+            place.set_title(estimate.name, fontsize="medium")
+        return places if len(places) > 1 else places[0]
+
+
+def create_axes(axes: Any, n: int, owner: str) -> NDArray[Any]:
+    """Return ``n`` axes of matplotlib next to each other, unless they are given."""
+    pyplot = import_optional("matplotlib.pyplot", owner)
+    if axes is None:
+        _, axes = pyplot.subplots(1, n, figsize=(3.2 * n, 2.6), layout="constrained", squeeze=False)
+    return np.atleast_1d(axes).ravel()
+
+
+def count_needed_samples(confidence: float) -> int:
+    """Return the number of samples from which both tail quantiles can be estimated."""
+    return int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # less what is rounding
+
+
+def estimate_interval(
+    name: str,
+    observed: Any,
+    values: Floats,
+    *,
+    confidence: float,
+    method: str,
+    factor: float = 1.0,
+    simultaneous: bool = False,
+) -> Estimate:
+    """Return the estimate of a statistic, given its values in the samples.
+
+    Deviations are taken from the mean of the samples and multiplied by ``factor``. Arrays are processed in
+    blocks of columns. Other parameters are as in :func:`.bootstrap`.
+    """
+    settings: dict[str, Any] = {"confidence": confidence, "method": method, "factor": factor}
+    if not np.ndim(observed):
+        return Estimate(name, observed, *map(float, _estimate(observed, values, None, **settings)))
+    step = max(VALUES_AT_ONCE // max(len(values), 1), 1)
+    blocks = [slice(first, first + step) for first in range(0, max(values.shape[1], 1), step)]
+    ratio = None
+    if simultaneous:
+        largest = [_largest_ratios(values[:, block], factor) for block in blocks]
+        ratio = float(np.quantile(np.max(largest, axis=0), confidence, method="weibull"))
+    parts = [_estimate(observed[block], values[:, block], ratio, **settings) for block in blocks]
+    return Estimate(name, observed, *(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _estimate(
+    observed: Any, values: Floats, ratio: float | None, *, confidence: float, method: str, factor: float
+) -> tuple[Any, Any, Any, Any]:
+    """Return standard error, bias and interval; ``ratio`` is the half-width of a simultaneous band."""
+    from scipy.special import ndtri
+
+    deviations, mean, error = _deviations(values, factor)
+    if ratio is not None or method == "normal":
+        width = (float(ndtri(_tails(confidence)[1])) if ratio is None else ratio) * error
+        return error, mean - observed, observed - width, observed + width
+    quantile = np.nanquantile if np.isnan(deviations).any() else np.quantile
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # columns of nan
+        lower, upper = quantile(deviations, _tails(confidence), axis=0, method="weibull")
+    if method == "basic":
+        return error, mean - observed, observed - upper, observed - lower
+    return error, mean - observed, mean + lower, mean + upper
+
+
+def _deviations(values: Floats, factor: float) -> tuple[Floats, Any, Any]:
+    """Return the scaled deviations from the mean, the mean and the standard error.
+
+    Samples in which a value of an array is undefined are left out. With fewer than ``MIN_DEFINED`` defined
+    values there is no interval.
+    """
+    if values.ndim > 1 and not np.isfinite(values).all():
+        is_rare = np.isfinite(values).sum(axis=0) < MIN_DEFINED
+        values = np.where(is_rare | ~np.isfinite(values), np.nan, values)
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # columns of nan
+            mean = np.nanmean(values, axis=0)
+            deviations = (values - mean) * factor
+            return deviations, mean, np.nanstd(deviations, axis=0, ddof=1)
+    mean = values.mean(axis=0)
+    deviations = (values - mean) * factor
+    return deviations, mean, deviations.std(axis=0, ddof=1)
+
+
+def _largest_ratios(values: Floats, factor: float) -> Floats:
+    """Return the largest deviation in each sample, in standard errors."""
+    deviations, _, error = _deviations(values, factor)
+    ratios = np.abs(deviations) / np.where(error > 0, error, 1.0)
+    return np.asarray(np.nan_to_num(ratios).max(axis=1, initial=0.0))
+
+
+def _tails(confidence: float) -> list[float]:
+    return [(1 - confidence) / 2, (1 + confidence) / 2]

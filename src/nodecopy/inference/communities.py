@@ -14,22 +14,19 @@ from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 
 MAX_COMMUNITIES = 30
-"""Largest number of communities that is estimated."""
 MAX_DENSE_NODES = 600
-"""Nodes up to which all eigenvalues are computed."""
+"""Nodes up to which all eigenvalues are computed; larger graphs use subspace iteration."""
 N_EXTRA_VECTORS, N_ITERATIONS = 10, 20
-"""Additional vectors of the subspace iteration in larger graphs, and its steps."""
-N_STARTS, MAX_STEPS = 5, 100
-"""Runs of k-means, of which the best is taken, and the steps of each."""
+N_STARTS, MAX_KMEANS_STEPS = 5, 100
 
 
 def count_communities(graph: GraphLike) -> int:
     """Return the number of communities that differ from chance, at least 1 and at most 30.
 
-    It is the number of negative eigenvalues of the Bethe-Hessian matrices (r^2 - 1) I - r A + D with
-    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0 (Saade et al., 2014):
-    the second one finds groups with few edges inside, such as the two sides of a bipartite graph. Directions
-    and weights are ignored.
+    This is the number of negative eigenvalues of the Bethe-Hessian matrices (r^2 - 1) I - r A + D with
+    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0 (Saade et al., 2014). The latter
+    finds groups with few edges inside, such as the two sides of a bipartite graph. Directions and weights are
+    ignored.
 
     Examples
     --------
@@ -40,9 +37,8 @@ def count_communities(graph: GraphLike) -> int:
     >>> count_communities(Graph(cliques))
     2
     """
-    return min(
-        sum(_count_eigenvectors(_undirected_adjacency(convert_graph(graph, "graph")))), MAX_COMMUNITIES
-    )
+    adjacency = _undirected_adjacency(convert_graph(graph, "graph"))
+    return min(_count_negative_eigenvalues(adjacency), MAX_COMMUNITIES)
 
 
 def spectral_communities(
@@ -50,17 +46,16 @@ def spectral_communities(
 ) -> NDArray[np.int64]:
     """Return the community of each node by spherical spectral clustering of the regularised adjacency.
 
-    The rows of the leading eigenvectors of D^-1/2 A D^-1/2, with the mean degree added to all degrees, are
-    scaled to length one, so that nodes of one community with different degrees coincide, and clustered by
-    k-means (Qin and Rohe, 2013). Leading are those of the largest absolute eigenvalues. Directions and
-    weights are ignored.
+    D^-1/2 A D^-1/2 is regularised by adding the mean degree to all degrees. The rows of its eigenvectors with
+    the largest absolute eigenvalues are scaled to length one, so that nodes of one community with different
+    degrees coincide, and clustered by k-means (Qin and Rohe, 2013). Directions and weights are ignored.
 
     Parameters
     ----------
     graph
-        The graph, or what :func:`.as_graph` converts.
+        The graph, or any object that :func:`.as_graph` converts.
     n_communities
-        Number of communities; by default the one of :func:`count_communities`.
+        Number of communities, by default :func:`count_communities`.
     rng
         Seed or generator of the starts of k-means; 0 by default, so that the result is reproducible.
 
@@ -88,7 +83,7 @@ def spectral_communities(
 
 
 def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tuple[float, NDArray[np.int64]]:
-    """Return the loss and the clusters of k-means with the starts of k-means++."""
+    """Return the loss and the clusters of k-means, initialised by k-means++."""
     centres = rows[rng.integers(len(rows), size=1)]
     while len(centres) < k:
         distances = _squared_distances(rows, centres).min(axis=1)
@@ -96,7 +91,7 @@ def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tup
         weights = distances / total if total > 0 else None
         centres = np.vstack([centres, rows[rng.choice(len(rows), p=weights)]])
     nearest = np.full(len(rows), -1)
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_KMEANS_STEPS):
         distances = _squared_distances(rows, centres)
         previous, nearest = nearest, distances.argmin(axis=1)
         if np.array_equal(previous, nearest):
@@ -120,11 +115,10 @@ def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
     return adjacency
 
 
-def _count_eigenvectors(adjacency: sparse.csr_array) -> tuple[int, int]:
-    """Return the numbers of negative eigenvalues of the two Bethe-Hessian matrices, the first at least 1.
+def _count_negative_eigenvalues(adjacency: sparse.csr_array) -> int:
+    """Return the number of negative eigenvalues of both Bethe-Hessian matrices, at least 1 for the first.
 
-    In a large graph they are the eigenvalues in the span of the leading eigenvectors of the normalised
-    adjacency, of which never too many are negative.
+    In a large graph they are computed in the span of the leading eigenvectors of the normalised adjacency.
     """
     degrees = adjacency.sum(axis=0)
     total, n_nodes = degrees.sum(), len(degrees)
@@ -134,7 +128,7 @@ def _count_eigenvectors(adjacency: sparse.csr_array) -> tuple[int, int]:
     diagonal = basis.T @ ((degrees + (r**2 - 1))[:, None] * basis)
     links = r * (basis.T @ (adjacency @ basis))
     linked, unlinked = (int((np.linalg.eigvalsh(diagonal - s * links) < -1e-8).sum()) for s in (1, -1))
-    return max(linked, 1), unlinked
+    return max(linked, 1) + unlinked
 
 
 def _normalise(adjacency: sparse.csr_array) -> sparse.csr_array:
@@ -155,8 +149,8 @@ def _leading_eigenvectors(matrix: sparse.csr_array, k: int) -> NDArray[np.float6
 def _span(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
     """Return an orthonormal basis that nearly contains the ``k`` leading eigenvectors, by subspace iteration.
 
-    A Lanczos method would not end in time where, as in networks without more communities, the following
-    eigenvalues lie close together; their vectors do not matter.
+    A Lanczos method converges too slowly where the following eigenvalues, whose vectors do not matter, lie
+    close together.
     """
     size = min(k + N_EXTRA_VECTORS, matrix.shape[0])
     basis = np.random.default_rng(0).normal(size=(matrix.shape[0], size))  # fixed, to be reproducible

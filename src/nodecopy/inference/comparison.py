@@ -1,26 +1,78 @@
-"""The difference of statistics between two networks, with intervals."""
+"""Differences of statistics between two networks, with confidence intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nodecopy._core.imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy.errors import InputError
-from nodecopy.inference.bootstrapping import bootstrap
+from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, estimate_interval
+from nodecopy.inference.diagnosis import Diagnostic
 from nodecopy.inference.resampling import InferenceSeeds
-from nodecopy.inference.results import QUESTIONS, BootstrapResult, Diagnostic, estimate_interval
-from nodecopy.inference.statistics import Statistic, find_library, prepare_measure
+from nodecopy.inference.statistics import Statistic, check_scalars, find_library, prepare_measure
 from nodecopy.io import GraphLike
 
 
+def compare_graphs(
+    first: GraphLike, second: GraphLike, statistic: Statistic, *, rng: Rng = None, **settings: Any
+) -> GraphDifference:
+    """Return the differences of statistics between two independent networks, with confidence intervals.
+
+    Each network is bootstrapped separately, so the two may have different nodes. The interval is that of
+    :func:`.bootstrap` for the difference, from pairs of independent samples.
+
+    Parameters
+    ----------
+    first, second
+        The graphs, or any objects that :func:`.as_graph` converts.
+    statistic
+        As in :func:`.bootstrap`; each returns one number. Functions receive graphs of the library of
+        ``first``, unless ``library`` names another. If the graphs have different numbers of nodes, choose
+        statistics that do not depend on it.
+    rng
+        Seed or generator.
+    settings
+        Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``confidence``, ``method``, ``resample``,
+        ``library``, ``workers``, ``processes``.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import DegreeCorrectedSBM, ErdosRenyi
+    >>> from nodecopy.inference import compare_graphs
+    >>> club = datasets.load("karate")
+    >>> random_graph = ErdosRenyi().fit(club).sample(rng=0)
+    >>> model = DegreeCorrectedSBM()
+    >>> compare_graphs(club, random_graph, "degree_gini", model=model, n=100, rng=0)["degree_gini"].is_clear
+    True
+    """
+    seed = seed_sequence(rng)
+    settings["library"] = settings.get("library") or find_library(first)
+    observed, measure = prepare_measure(statistic, first, settings["library"])
+    check_scalars(measure(observed), "compared")
+    ours, theirs = (
+        bootstrap(graph, statistic, rng=child(seed, InferenceSeeds.GRAPHS, number), **settings)
+        for number, graph in enumerate((first, second))
+    )
+    return GraphDifference(tuple(_differences(ours, theirs)), ours.confidence, ours, theirs)
+
+
+def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
+    settings: dict[str, Any] = {"confidence": first.confidence, "method": first.method}
+    for ours, theirs in zip(first, second, strict=True):
+        observed = float(ours.observed) - float(theirs.observed)
+        values = first.scaled_values(ours.name) - second.scaled_values(theirs.name)
+        row = estimate_interval(ours.name, observed, values, **settings)
+        parts = (ours.observed, theirs.observed, observed, row.standard_error, row.low, row.high)
+        yield Difference(ours.name, *(float(np.asarray(part)) for part in parts))
+
+
 class Difference(NamedTuple):
-    """One statistic of two graphs: the first minus the second, with its interval.
+    """One statistic of two graphs: the first minus the second, with its confidence interval.
 
     Examples
     --------
@@ -39,7 +91,7 @@ class Difference(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Return whether the interval leaves out zero."""
+        """Return whether the interval excludes zero."""
         return not self.low <= 0 <= self.high
 
 
@@ -57,14 +109,24 @@ class GraphDifference:
     """
 
     differences: tuple[Difference, ...]
-    level: float
+    confidence: float
     first: BootstrapResult = field(repr=False)
     second: BootstrapResult = field(repr=False)
 
     @property
     def question(self) -> str:
         """Return the question that the intervals answer."""
-        return f"By how much do the two expectations differ? Of each: {QUESTIONS[self.first.target]}"
+        return f"By how much do the two expected values differ? For each: {self.first.question}"
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Return reasons not to trust an interval, which were also given as warnings."""
+        results = {"first": self.first, "second": self.second}
+        return tuple(
+            Diagnostic(statistic, f"{name} graph: {text}")
+            for name, result in results.items()
+            for statistic, text in result.problems
+        )
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.differences)
@@ -79,24 +141,12 @@ class GraphDifference:
             for row in self.differences
         ]
         warnings = [f"Warning: {problem}" for problem in self.problems]
-        return "\n".join([self.question, f"{self.level:.0%} intervals", *lines, *warnings])
-
-    @property
-    def problems(self) -> tuple[Diagnostic, ...]:
-        """Return reasons not to trust an interval, which were also given as warnings."""
-        results = {"first": self.first, "second": self.second}
-        return tuple(
-            Diagnostic(statistic, f"{name} graph: {text}")
-            for name, result in results.items()
-            for statistic, text in result.problems
-        )
+        return "\n".join([self.question, f"{self.confidence:.0%} intervals", *lines, *warnings])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""
-        rows = {
-            row.name: {key: value for key, value in row._asdict().items() if key != "name"} for row in self
-        }
-        settings = {"question": self.question, "level": self.level}
+        rows = {row.name: dict(list(row._asdict().items())[1:]) for row in self}
+        settings = {"question": self.question, "confidence": self.confidence}
         return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
 
     def to_pandas(self) -> Any:
@@ -117,77 +167,3 @@ class GraphDifference:
         axes.set_yticks(range(n), [row.name for row in self.differences])
         axes.set_xlabel("difference, in standard errors")
         return axes
-
-
-def compare_graphs(
-    first: GraphLike,
-    second: GraphLike,
-    statistic: Statistic,
-    *,
-    rng: Rng = None,
-    **settings: Any,
-) -> GraphDifference:
-    """Return the differences of statistics between two independent networks, with intervals.
-
-    Each network is bootstrapped by itself, so the two may have different nodes. The interval is that of
-    :func:`.bootstrap` for the difference, from pairs of independent samples.
-
-    Parameters
-    ----------
-    first, second
-        The graphs, or what :func:`.as_graph` converts.
-    statistic
-        As in :func:`.bootstrap`; each gives one number. Functions take objects of the library of ``first``,
-        unless ``library`` names another. Choose statistics that do not grow with the number of
-        nodes if the graphs differ in it.
-    rng
-        Seed or generator.
-    settings
-        Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``level``, ``method`` (other than
-        ``"studentised"``), ``target``, ``library``, ``workers``, ``processes``, ``store`` (needs ``rng``).
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.generators import DegreeCorrectedSBM, ErdosRenyi
-    >>> from nodecopy.inference import compare_graphs
-    >>> club = datasets.load("karate")
-    >>> random_graph = ErdosRenyi().fit(club).sample(rng=0)
-    >>> model = DegreeCorrectedSBM()
-    >>> compare_graphs(club, random_graph, "degree_gini", model=model, n=100, rng=0)["degree_gini"].is_clear
-    True
-    """
-    method = settings.get("method", "basic")
-    if method == "studentised":
-        raise InputError(
-            "method of compare_graphs must be 'basic', 'normal' or 'percentile'; got 'studentised'."
-        )
-    seed, store = seed_sequence(rng), settings.pop("store", None)
-    settings["library"] = settings.get("library") or find_library(first)
-    observed, measure = prepare_measure(statistic, first, settings["library"])
-    for name, value in measure(observed).items():
-        if np.ndim(value):
-            raise InputError(
-                f"statistic of compare_graphs must be a number; {name} has {np.size(value)} values. Give a "
-                "function that returns one of them, such as their maximum."
-            )
-    results = [
-        bootstrap(
-            graph,
-            statistic,
-            rng=child(seed, InferenceSeeds.SECOND, number),
-            store=None if store is None else Path(store) / name,
-            **settings,
-        )
-        for number, (name, graph) in enumerate({"first": first, "second": second}.items())
-    ]
-    return GraphDifference(tuple(_differences(*results)), results[0].level, *results)
-
-
-def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
-    for ours, theirs in zip(first, second, strict=True):
-        observed = float(ours.observed) - float(theirs.observed)
-        values = first.scaled_values(ours.name) - second.scaled_values(theirs.name)
-        row = estimate_interval(ours.name, observed, values, level=first.level, method=first.method)
-        parts = (ours.observed, theirs.observed, observed, row.standard_error, row.low, row.high)
-        yield Difference(ours.name, *(float(np.asarray(part)) for part in parts))

@@ -1,4 +1,4 @@
-"""The default donor rule of inference: nodes of one community whose degrees differ by chance only."""
+"""The default donors of inference: nodes of one community whose degrees differ by chance only."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from nodecopy.models import GraphModel
 
 @dataclass(eq=False)
 class DegreeClasses(Configurable):
-    """Draw donors uniformly from the nodes of the same community and class of degrees.
+    """Draw donors uniformly from the nodes of the same community and degree class.
 
-    Nodes of a community are sorted by degree and divided into classes from below. A class is as large as
-    possible while the variance of its degrees is no more than chance explains: the mean over its nodes of
-    sum_j p_ij (1 - p_ij), estimated from the numbers of edges to each community. Under one-endpoint copying
-    the variance of the number of edges is then that of independent edges. Donors from whole communities
-    overstate it where expected degrees differ, and donors of the same degree understate it. The largest class
-    within the tolerance is taken, so that the variance tends to be somewhat too large.
+    Nodes of a community are sorted by degree and divided into classes, starting from the smallest degree. A
+    class is as large as possible while the variance of its degrees is no more than chance explains: the mean
+    over its nodes of sum_j p_ij (1 - p_ij), estimated from the numbers of edges to each community. Under
+    one-endpoint copying the number of edges then has the variance of independent edges. Donors from whole
+    communities overstate this variance where expected degrees differ, donors of equal degree understate it.
 
     Parameters
     ----------
@@ -40,8 +39,8 @@ class DegreeClasses(Configurable):
         One integer per node, or ``"labels"`` for the labels of the graph. By default they are estimated by
         :func:`.spectral_communities`.
     tolerance
-        Standard errors by which the variance of a class may exceed what chance explains, 2 by default.
-        Smaller values give more and smaller classes.
+        Standard errors by which the variance of a class may exceed the one of chance, 2 by default. Smaller
+        values give more and smaller classes.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class DegreeClasses(Configurable):
         return DonorLists.from_groups(class_of)
 
     def find_communities(self, graph: Graph) -> NDArray[np.int64]:
-        """Return the community of each node, as the settings say, numbered from 0."""
+        """Return the community of each node, numbered from 0."""
         values: Any = self.communities
         if values is None:
             return spectral_communities(graph)
@@ -91,7 +90,7 @@ class DegreeClasses(Configurable):
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
     def restrict(self, nodes: slice, n_nodes: int) -> DegreeClasses:
-        """Return the donor rule of some of ``n_nodes`` nodes."""
+        """Return the donor rule for some of ``n_nodes`` nodes."""
         return replace(self, communities=select_nodes(self.communities, nodes, n_nodes))
 
 
@@ -116,17 +115,14 @@ def _class_size(degrees: NDArray[np.float64], variances: NDArray[np.float64], to
     return int(np.flatnonzero((spread <= limit + 1e-9) | (sizes == 1))[-1]) + 1
 
 
-# Node copying of directed graphs in which either end of an edge may decide: the default for them.
-
-
 class DirectedCopying(GraphModel[Graph]):
-    """Copy out-neighbours or in-neighbours: a fair coin per ordered pair chooses the end that decides.
+    """Copy out-neighbours or in-neighbours: a fair coin per ordered pair chooses the end whose copy counts.
 
-    It is one-endpoint node copying of the bipartite graph that has every node twice, as a source and as a
-    target. Donors of a source are those of :class:`.DegreeClasses` by out-degree, donors of a target those by
-    in-degree. :class:`.NodeCopying` of a directed graph copies rows alone: a node without other donors keeps
-    its out-neighbours in all samples, and in-degrees vary more than those of independent edges. Samples have
-    no self-loops.
+    This is one-endpoint node copying of the bipartite graph that has every node twice, as a source and as a
+    target, with :class:`.DegreeClasses` by out-degree for sources and by in-degree for targets. It is the
+    default of :func:`.bootstrap` for directed graphs, where :class:`.NodeCopying` copies rows only: a node
+    without other donors would keep its out-neighbours in all samples, and in-degrees would vary more than
+    with independent edges. Samples have no self-loops.
 
     Parameters
     ----------
@@ -164,8 +160,7 @@ class DirectedCopying(GraphModel[Graph]):
                 "graph of DirectedCopying",
                 f"must be directed; got {graph!r}. Use NodeCopying(DegreeClasses()).",
             )
-        rule = DegreeClasses(self.communities, self.tolerance)
-        codes = rule.find_communities(graph)
+        codes = DegreeClasses(self.communities, self.tolerance).find_communities(graph)
         both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
         self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))
         self.graph_ = graph
@@ -191,11 +186,8 @@ def _bipartite_cover(graph: Graph) -> Graph:
     return Graph(sparse.block_array([[None, graph.adjacency], [graph.adjacency.T, None]], format="csr"))
 
 
-# The exact variance of the number of edges of a sample under node copying.
-
-
 class EdgeCountVariance(NamedTuple):
-    """The variance of the number of edges, by its two sources.
+    """The variance of the number of edges in samples of node copying, by its two sources.
 
     Examples
     --------
@@ -205,9 +197,9 @@ class EdgeCountVariance(NamedTuple):
     """
 
     donors: float
-    """From the donors: their degrees differ."""
+    """Due to the donors, whose degrees differ."""
     coins: float
-    """From the coins that choose the endpoint whose row decides."""
+    """Due to the coins that choose the endpoint whose row counts."""
 
     @property
     def total(self) -> float:
@@ -219,7 +211,7 @@ def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
     """Return the exact variance of the number of edges in samples of a fitted model.
 
     It is (1/4) sum_i Var(d_z - A_zi), z the donor of i, plus (1/4) sum_{i<j} E (B_ij - B_ji)^2 with the
-    copied rows B. See the page on the theory of inference for the derivation.
+    copied rows B; the page on the theory of inference derives it.
 
     Parameters
     ----------
@@ -237,15 +229,12 @@ def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
     """
     check_type(model, NodeCopying, "model of edge_count_variance", "a fitted NodeCopying")
     graph = model.check_fitted()
-    if (
-        not isinstance(graph, Graph)
-        or graph.directed
-        or graph.is_weighted
-        or model.symmetrise != "one-endpoint"
-    ):
+    is_plain = isinstance(graph, Graph) and not graph.directed and not graph.is_weighted
+    if not is_plain or model.symmetrise != "one-endpoint":
         raise InputError(
-            "model of edge_count_variance must copy an undirected graph without weights by "
-            f"symmetrise='one-endpoint'; got {model!r} fitted to {graph!r}."
+            "model of edge_count_variance",
+            "must copy an undirected graph without weights by symmetrise='one-endpoint'; "
+            f"got {model!r} fitted to {graph!r}.",
         )
     if isinstance(model.distribution_, DonorLists) and not model.keep:
         return _variance_of_lists(graph, model.distribution_)
@@ -264,11 +253,10 @@ def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
 
 
 def _variance_of_lists(graph: Graph, donors: DonorLists) -> EdgeCountVariance:
-    """Return the variance for donors from shared lists, in time and memory of the edges.
+    """Return the variance for donors from shared lists, in time and memory proportional to the edges.
 
-    With c_kj the share of the donors in list k that are linked to j, p_ij is c_kj for the list k of i. So the
-    sum of p_ij p_ji over all pairs is that of G_kl G_lk over lists, G_kl the sum of c_kj over the nodes j
-    with list l.
+    For the list k of node i, p_ij is the share c_kj of the donors in k that are linked to j. So the sum of
+    p_ij p_ji over all pairs is the sum of G_kl G_lk over lists, with G_kl the sum of c_kj over nodes j of l.
     """
     n_nodes, lists = graph.n_nodes, donors.list_of
     degrees, sizes = graph.degrees.astype(np.float64), np.diff(donors.offsets)

@@ -1,9 +1,7 @@
 """Compiled eigenvalues and PageRank of large undirected graphs, by Krylov methods.
 
-They need 10 to 25 products with the adjacency matrix on graphs with 10^5 nodes, where iterations of single
-vectors need 40 to 60. Starting from the results of the observed graph would save none of them. Nodes are
-sorted by degree before, which halves the time of a product: the lengths of rows become predictable. PageRank
-is computed in single precision where that is accurate enough, which saves a quarter of a product.
+They need 10 to 25 products with the adjacency matrix of a graph with 10^5 nodes, power iterations 40 to 60.
+Nodes should be sorted by degree, which halves the time of a product: the lengths of rows are predictable.
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ from nodecopy._core.kernels import njit
 
 compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 in_order = njit(cache=True, nogil=True)
-"""For sums over neighbours: vectors of gathered numbers, which reordering allows, take a sixth longer."""
-BISECTIONS = 80
+"""For sums over neighbours, which take a sixth longer if the compiler may reorder them."""
+MAX_BISECTIONS = 80
 SINGLE_PRECISION_RANGE = 1e-6
-"""How far residuals fall until those of products in single precision are computed again."""
+"""Factor by which residuals fall before they are recomputed in double precision."""
 
 
 @in_order
@@ -36,8 +34,7 @@ def _sum_neighbours(indptr: IntArray, indices: IntArray, vector: Any, image: Any
 def largest_eigenvalue(indptr: IntArray, indices: IntArray, tolerance: float, max_steps: int) -> Any:
     """Return the largest eigenvalue by Lanczos steps that start from the degrees.
 
-    Vectors are not made orthogonal again: what is lost are copies of eigenvalues, not the largest one. Nodes
-    should be sorted by degree.
+    Vectors are not reorthogonalised, which may repeat eigenvalues but does not change the largest one.
     """
     n = len(indptr) - 1
     vector, previous, image = np.empty(n), np.zeros(n), np.empty(n)
@@ -71,7 +68,7 @@ def _largest_of_tridiagonal(diagonal: Any, beside: Any, low: float) -> float:
     high = low
     for i in range(size):
         high = max(high, diagonal[i] + beside[i] + (beside[i + 1] if i + 1 < size else 0.0))
-    for _ in range(BISECTIONS):
+    for _ in range(MAX_BISECTIONS):
         middle = 0.5 * (low + high)
         pivot, is_below = 1.0, False
         for i in range(size):
@@ -89,12 +86,11 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
     """Return the PageRank of each node of an undirected graph by preconditioned conjugate gradients.
 
     The system x = damping A D^-1 x + 1 is symmetric in z = D^-1 x: (D - damping A) z = 1, with D as the
-    preconditioner. Then x is scaled to sum one, which also distributes the rank of nodes without edges. Nodes
-    should be sorted by degree.
+    preconditioner. Then x is scaled to sum one, which also distributes the rank of nodes without edges.
 
-    Steps are in single precision. What they lose is relative to the residual: so it is computed in double
-    precision each time that it has fallen by ``SINGLE_PRECISION_RANGE`` (residual replacement, van der Vorst
-    and Ye, 2000), and the last one is as accurate as if all steps were in double precision.
+    Steps are in single precision. Their error is relative to the residual, which is therefore recomputed in
+    double precision each time that it has fallen by ``SINGLE_PRECISION_RANGE`` (residual replacement, van der
+    Vorst and Ye, 2000); the result is as accurate as in double precision.
     """
     n, factor = len(indptr) - 1, np.float32(damping)
     solution, degrees, inverse = np.zeros(n), np.empty(n, np.float32), np.empty(n, np.float32)

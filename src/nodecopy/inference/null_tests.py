@@ -1,4 +1,7 @@
-"""Tests whether a statistic of a network is what a null model explains."""
+"""Monte Carlo tests of network statistics against a null model.
+
+The p-value itself is computed by :class:`nodecopy.metrics.significance.MonteCarloTest`.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,154 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_choice, check_integer
-from nodecopy._core.files import PathLike
 from nodecopy._core.imports import check_name, import_optional
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
-from nodecopy.inference.diagnosis import ROUNDING
+from nodecopy.inference.bootstrapping import create_axes
 from nodecopy.inference.donors import DirectedCopying
-from nodecopy.inference.resampling import Sampler, start_sampling
-from nodecopy.inference.statistics import Statistic, prepare_measure
+from nodecopy.inference.resampling import start_sampling
+from nodecopy.inference.statistics import Statistic, check_scalars, prepare_measure
 from nodecopy.io import GraphLike
 from nodecopy.metrics.significance import ALTERNATIVES, MonteCarloTest
 
-NULL_MODELS: dict[str, Callable[[], Sampler | None]] = {
+NULL_MODELS: dict[str, Callable[[], Any]] = {
     "configuration": ConfigurationModel,
     "degree-corrected-blocks": BlockConfigurationModel,
     "erdos-renyi": lambda: ErdosRenyi(fixed_edges=True),
-    "node-copying": lambda: None,  # the default of intervals
+    "node-copying": lambda: None,  # the default model of bootstrap
 }
+ROUNDING = 1e-12
+"""Largest relative difference that counts as rounding."""
+
+
+def null_test(
+    graph: GraphLike,
+    statistic: Statistic,
+    *,
+    null: Any = "configuration",
+    alternative: str = "two-sided",
+    n: int = 999,
+    stop_after: int | None = 20,
+    library: str | None = None,
+    workers: int = 1,
+    processes: bool = False,
+    rng: Rng = None,
+) -> SignificanceTests:
+    """Test network statistics against a null model.
+
+    The p-value of a Monte Carlo test is (h + 1) / (n + 1) if h of n samples are at least as extreme as the
+    observed value. A one-sided test is exact, apart from ties, if no parameter is estimated: this holds for
+    ``"erdos-renyi"``, ``"configuration"`` and, with labels, ``"degree-corrected-blocks"``. Samples of the
+    last two are the ends of Markov chains that start from one common graph, itself reached from the observed
+    graph by such a chain; observed graph and samples are therefore exchangeable, however short the chains
+    (Besag and Clifford, 1989). If parameters are estimated, the size of the test is approximate. A two-sided
+    p-value is twice the smaller one-sided p-value, which is conservative.
+
+    Parameters
+    ----------
+    graph
+        The observed graph, or any object that :func:`.as_graph` converts.
+    statistic
+        As in :func:`.bootstrap`; each returns one number. Without labels, modularity uses communities that
+        are estimated from each graph.
+    null
+        ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
+        edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
+        are the labels or, without labels, the communities of :func:`.spectral_communities`),
+        ``"node-copying"`` (the default model of :func:`.bootstrap`, which warns because the test is not of
+        the stated size), a graph model or a donor rule.
+    alternative
+        ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
+    n
+        Largest number of samples, 999 by default.
+    stop_after
+        Sampling stops early after this number of samples that are at least as extreme, 20 by default, since
+        the p-value is then clearly not small. It is 20 / l after l samples and remains exact (Besag and
+        Clifford, 1991). ``None`` always draws ``n`` samples.
+    library, workers, processes, rng
+        As in :func:`.bootstrap`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets, inference
+    >>> club, settings = datasets.load("karate"), {"null": "erdos-renyi", "alternative": "greater"}
+    >>> results = inference.null_test(club, "modularity", **settings, n=99, rng=0)
+    >>> results["modularity"].p_value
+    0.01
+    """
+    check_integer(n, "n of null_test", low=1)
+    check_choice(alternative, "alternative of null_test", ALTERNATIVES)
+    if stop_after is not None:
+        check_integer(stop_after, "stop_after of null_test", low=1)
+    if isinstance(null, str):
+        null = NULL_MODELS[check_name(null, NULL_MODELS, "null of null_test")]()
+    observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
+    values = measure(observed)
+    check_scalars(values, "tested")
+    for name, value in values.items():
+        if not np.isfinite(value):
+            raise InputError(
+                "statistic", f"must be finite to be tested; {name} of the graph is {value!r}. Test others."
+            )
+    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    sampler, samples = start_sampling(observed, measure, null, call="null_test", **settings)
+    if isinstance(sampler, (NodeCopying, DirectedCopying)):
+        warn_about_data(
+            "samples of node copying are centred near the observed graph, so that the test is not of the "
+            "stated size and mostly rejects too rarely. Use another null model."
+        )
+    tests = {name: MonteCarloTest(float(value), alternative, stop_after) for name, value in values.items()}
+    rows: dict[str, list[float]] = {name: [] for name in values}
+    for sample in samples:
+        check_scalars(sample, "tested", " in a sample")
+        for name, value in sample.items():
+            rows[name].append(float(value))
+            tests[name].add(float(value))
+        if all(test.is_clear for test in tests.values()):
+            break
+    return SignificanceTests(
+        tuple(
+            _summarise(name, test, np.array(rows[name]), n, null=repr(sampler), alternative=alternative)
+            for name, test in tests.items()
+        )
+    )
+
+
+def _summarise(
+    name: str, test: MonteCarloTest, values: NDArray[np.float64], n: int, **settings: str
+) -> SignificanceTest:
+    """Return the result for one statistic; warn if values are undefined or all equal the observed one."""
+    finite = values[np.isfinite(values)]
+    if n_undefined := len(values) - len(finite):
+        warn_about_data(
+            f"{name} is undefined in {n_undefined} of {len(values)} samples, which count as extreme: the "
+            "p-value is too large, rather than too small."
+        )
+    deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
+    difference = float(test.observed - finite.mean()) if len(finite) else float("nan")
+    p_value, p_value_error = test.p_value, test.p_value_error
+    rounding = ROUNDING * abs(test.observed)
+    if deviation <= rounding:
+        deviation = 0.0
+        if abs(difference) <= rounding:
+            p_value = p_value_error = float("nan")
+            warn_about_data(
+                f"{name} is as observed in all samples of the null model, so that it cannot be tested."
+            )
+    return SignificanceTest(
+        name=name,
+        observed=test.observed,
+        p_value=p_value,
+        p_value_error=p_value_error,
+        z_score=difference / deviation if deviation else float("nan"),
+        n_samples=len(values),
+        stopped_early=len(values) < n,
+        values=values,
+        **settings,
+    )
 
 
 @dataclass(frozen=True)
@@ -41,13 +172,13 @@ class SignificanceTest:
     >>> from nodecopy import datasets, inference
     >>> results = inference.null_test(datasets.load("karate"), "transitivity", n=99, rng=0)
     >>> results["transitivity"].question
-    'How often is transitivity as far out as observed in graphs of ConfigurationModel()?'
+    'How often is transitivity as extreme as observed in graphs of ConfigurationModel()?'
     """
 
     name: str
     observed: float
     p_value: float
-    """NaN if all samples have the observed value, since the test says nothing then."""
+    """NaN if all samples have the observed value."""
     p_value_error: float
     """The Monte Carlo standard error of the p-value."""
     z_score: float
@@ -62,7 +193,7 @@ class SignificanceTest:
     @property
     def question(self) -> str:
         """Return the question that the p-value answers."""
-        side = {"two-sided": "as far out", "greater": "as large", "less": "as small"}[self.alternative]
+        side = {"two-sided": "as extreme", "greater": "as large", "less": "as small"}[self.alternative]
         return f"How often is {self.name} {side} as observed in graphs of {self.null}?"
 
     def __repr__(self) -> str:
@@ -80,7 +211,7 @@ class SignificanceTest:
 
 @dataclass(frozen=True)
 class SignificanceTests:
-    """The tests of statistics against one null model; iterating yields a :class:`SignificanceTest` each.
+    """The tests of statistics against one null model; iterating yields one :class:`SignificanceTest` each.
 
     Examples
     --------
@@ -112,154 +243,9 @@ class SignificanceTests:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the null distribution and the observed value of each statistic, and return the axes."""
-        pyplot, n = import_optional("matplotlib.pyplot", "SignificanceTests.plot"), len(self.tests)
-        if axes is None:
-            _, axes = pyplot.subplots(1, n, figsize=(3.2 * n, 2.6), layout="constrained", squeeze=False)
-        axes = np.atleast_1d(axes).ravel()
-        for place, result in zip(axes, self.tests, strict=True):
+        places = create_axes(axes, len(self.tests), "SignificanceTests.plot")
+        for place, result in zip(places, self.tests, strict=True):
             place.hist(result.values[np.isfinite(result.values)], bins=30, color="#88c0d0")
             place.axvline(result.observed, color="#bf616a")
             place.set(title=f"{result.name}, p = {result.p_value:.2g}", yticks=[])
-        return axes if n > 1 else axes[0]
-
-
-def null_test(
-    graph: GraphLike,
-    statistic: Statistic,
-    *,
-    null: Any = "configuration",
-    alternative: str = "two-sided",
-    n: int = 999,
-    stop_after: int | None = 20,
-    library: str | None = None,
-    workers: int = 1,
-    processes: bool = False,
-    store: PathLike | None = None,
-    rng: Rng = None,
-) -> SignificanceTests:
-    """Test whether statistics of a network are what a null model explains.
-
-    The p-value is that of a Monte Carlo test: (h + 1) / (n + 1) where h of n samples are at least as extreme.
-    A one-sided test is exact if nothing is estimated: ``"erdos-renyi"``, ``"configuration"`` and, with
-    labels, ``"degree-corrected-blocks"``, as far as values have no ties. Samples of the last two come from
-    Markov chains, which do not start at the observed graph but at one that a chain reached from there, so
-    that samples and graph are exchangeable however short the chains are (Besag and Clifford, 1989). Where
-    parameters are estimated, the test keeps its level approximately. A two-sided p-value is twice the
-    smaller one of the two sides, which is conservative.
-
-    Parameters
-    ----------
-    graph
-        The observed graph, or what :func:`.as_graph` converts.
-    statistic
-        As in :func:`.bootstrap`; each gives one number. Modularity of a graph without labels is that of the
-        communities that are estimated from each sample, as they are from the graph.
-    null
-        ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
-        edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
-        are the labels or, without labels, communities of :func:`.spectral_communities`), ``"node-copying"``
-        (the default of :func:`.bootstrap`; it does not keep the level, with a warning), a graph model or a
-        donor rule.
-    alternative
-        ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
-    n
-        Largest number of samples, 999 by default.
-    stop_after
-        Sampling stops when so many samples are at least as extreme, 20 by default, since the p-value is
-        clearly not small then; it is 20 / l after l samples (Besag and Clifford, 1991), as exact as before.
-        ``None`` always draws ``n`` samples.
-    library, workers, processes, store, rng
-        As in :func:`.bootstrap`.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets, inference
-    >>> club = datasets.load("karate")
-    >>> results = inference.null_test(club, "modularity", null="erdos-renyi", alternative="greater", n=99, rng=0)
-    >>> results["modularity"].p_value
-    0.01
-    """
-    check_integer(n, "n of test", low=1)
-    check_integer(workers, "workers of test", low=1)
-    check_choice(alternative, "alternative of test", ALTERNATIVES)
-    if stop_after is not None:
-        check_integer(stop_after, "stop_after of test", low=1)
-    if isinstance(null, str):
-        null = NULL_MODELS[check_name(null, NULL_MODELS, "null of test")]()
-    observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
-    values = measure(observed)
-    for name, value in values.items():
-        if np.ndim(value):
-            raise InputError(
-                "statistic",
-                f"must be a number to be tested; {name} has {np.size(value)} values. Give a "
-                "function that returns one of them, such as their maximum.",
-            )
-        if not np.isfinite(value):
-            raise InputError(
-                "statistic", f"must be finite to be tested; {name} of the graph is {value!r}. Test others."
-            )
-    sampling = start_sampling(
-        observed,
-        measure,
-        values,
-        null,
-        call="test",
-        n=n,
-        workers=workers,
-        processes=processes,
-        store=store,
-        rng=rng,
-    )
-    if isinstance(sampling.sampler, (NodeCopying, DirectedCopying)):
-        warn_about_data(
-            "samples of node copying are centred near the observed graph, so that the test does not keep its "
-            "level, and mostly rejects too rarely. Use another null model."
-        )
-    counts = {name: MonteCarloTest(float(value), alternative, stop_after) for name, value in values.items()}
-    rows: dict[str, list[float]] = {name: [] for name in values}
-    for sample in sampling.samples:
-        for name, value in sample.items():
-            if np.ndim(value):
-                raise InputError(
-                    "statistic", f"must be a number to be tested; {name} has {np.size(value)} in a sample."
-                )
-            rows[name].append(float(value))
-            counts[name].add(float(value))
-        if all(count.is_clear for count in counts.values()):
-            break
-    settings = {"null": repr(sampling.sampler), "alternative": alternative}
-    return SignificanceTests(
-        tuple(_summarise(name, count, np.array(rows[name]), n, settings) for name, count in counts.items())
-    )
-
-
-def _summarise(
-    name: str, count: MonteCarloTest, values: NDArray[np.float64], n: int, settings: dict[str, str]
-) -> SignificanceTest:
-    """Return the test of one statistic, after a warning if some samples have an undefined value."""
-    finite = values[np.isfinite(values)]
-    if n_undefined := len(values) - len(finite):
-        warn_about_data(
-            f"{name} is undefined in {n_undefined} of {len(values)} samples, which count as extreme: the "
-            "p-value is too large, rather than too small."
-        )
-    deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
-    difference = float(count.observed - finite.mean()) if len(finite) else float("nan")
-    p_value, p_value_error = count.p_value, count.p_value_error
-    if deviation <= ROUNDING * abs(count.observed):
-        deviation = 0.0
-        if abs(difference) <= ROUNDING * abs(count.observed):
-            p_value = p_value_error = float("nan")
-            warn_about_data(f"{name} is as observed in all samples of the null model: the test says nothing.")
-    return SignificanceTest(
-        name=name,
-        observed=count.observed,
-        p_value=p_value,
-        p_value_error=p_value_error,
-        z_score=difference / deviation if deviation else float("nan"),
-        n_samples=len(values),
-        stopped_early=len(values) < n,
-        values=values,
-        **settings,
-    )
+        return places if len(places) > 1 else places[0]

@@ -1,46 +1,203 @@
-"""Values of statistics in the samples of a graph model."""
+"""Samples of one network and the values of its statistics in them.
+
+Edges are resampled by a graph model, by default node copying, for the observed nodes. Nodes are resampled by
+a :class:`NodeResampler`, whose samples have other nodes than the observed graph.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import nullcontext
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.checks import show
-from nodecopy._core.files import PathLike
+from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.checks import check_integer, check_real, show
+from nodecopy._core.estimator import Configurable
 from nodecopy._core.messages import log_decision
 from nodecopy._core.parallel import track
-from nodecopy._core.random import Rng, child
+from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
-from nodecopy.generators import SBM, BlockConfigurationModel, ConfigurationModel, DegreeCorrectedSBM
+from nodecopy.generators import (
+    SBM,
+    BlockConfigurationModel,
+    ConfigurationModel,
+    DegreeCorrectedSBM,
+    RandomDotProduct,
+)
+from nodecopy.generators.base import replace_edges
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
-from nodecopy.inference.nodes import NodeBootstrap, NodeResampler
-from nodecopy.inference.sample_store import (
-    SampleStore,
-    choose_seed,
-    describe_seed,
-    digest_function,
-    digest_graph,
-)
-from nodecopy.inference.statistics import GraphMeasure, Measure, Values
+from nodecopy.inference.statistics import GraphMeasure, Values
+from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel, sample_stream
 
-Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
-Shapes: TypeAlias = dict[str, tuple[int, ...]]
 Samples: TypeAlias = dict[str, NDArray[np.float64]]
-
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
-"""Models whose blocks are the labels of a graph, or estimated communities."""
 MAX_BYTES = 2**33
-"""Memory of the values of all samples, without a store."""
+"""Largest memory of the values of all samples."""
+
+
+@dataclass(eq=False)
+class NodeResampler(Configurable, ABC):
+    """The base class of methods that resample nodes, and the edges among them.
+
+    A subclass writes ``_resample``.
+
+    Attributes
+    ----------
+    graph_
+        The observed graph.
+    deviation_factor
+        Factor that turns the standard deviation of a statistic over samples into a standard error.
+
+    Examples
+    --------
+    A resampler that permutes the nodes:
+
+    >>> from numpy.random import SeedSequence
+    >>> from nodecopy import datasets
+    >>> from nodecopy.inference import NodeResampler
+    >>> class Permuted(NodeResampler):
+    ...     def _resample(self, rng):
+    ...         return self._take(rng.permutation(self.graph_.n_nodes))
+    >>> Permuted().fit(datasets.load("karate")).draw(SeedSequence(0)).n_edges
+    78
+    """
+
+    graph_: Graph = field(init=False, repr=False)
+    deviation_factor: ClassVar[float] = 1.0
+
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
+        """Store the graph and check the settings."""
+        self.graph_ = convert_graph(graph, f"graph of {type(self).__name__}")
+        return self
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        """Return the sample of a seed. Its nodes have the ids 0, 1, 2, ... and keep their labels."""
+        return self._resample(np.random.default_rng(seed))
+
+    @abstractmethod
+    def _resample(self, rng: Generator) -> Graph:
+        """Return one sample."""
+
+    def _take(self, nodes: IntArray) -> Graph:
+        """Return the edges among some nodes, which may occur several times."""
+        graph = self.graph_
+        matrix: Any = graph.rows.csr[nodes][:, nodes]
+        matrix.sort_indices()
+        weights = matrix.data if graph.is_weighted else None
+        rows = Rows.canonical(matrix.indptr, matrix.indices, weights, len(nodes))
+        bare = graph.replace(features=None, labels=None, node_ids=None).with_rows(rows)
+        return bare if graph.labels is None else bare.replace(labels=graph.labels[nodes])
+
+
+@dataclass(eq=False)
+class NodeBootstrap(NodeResampler):
+    """Resample nodes with replacement and take the edges among them (Green and Shalizi, 2022).
+
+    Two copies of the same node are not linked. Standard errors are for a population of nodes. They are too
+    large where nodes are alike: in an Erdős-Rényi graph, that of the number of edges by up to sqrt 3.
+
+    Examples
+    --------
+    >>> from numpy.random import SeedSequence
+    >>> from nodecopy import datasets
+    >>> from nodecopy.inference import NodeBootstrap
+    >>> NodeBootstrap().fit(datasets.load("karate")).draw(SeedSequence(0)).n_nodes
+    34
+    """
+
+    def _resample(self, rng: Generator) -> Graph:
+        n_nodes = self.graph_.n_nodes
+        return self._take(rng.integers(0, n_nodes, n_nodes))
+
+
+@dataclass(eq=False)
+class NodeSubsampling(NodeResampler):
+    """Draw a share of the nodes without replacement and take the edges among them.
+
+    See Bhattacharyya and Bickel (2015) and Lunde and Sarkar (2023). The standard deviation over samples of a
+    share s of the nodes is multiplied by sqrt(s / (1 - s)). This is correct for statistics with an error of
+    order n^-1/2 and an expectation that does not depend on the number of nodes, such as density and
+    transitivity, but not for counts or degrees. Where nodes are alike, the error is of smaller order and
+    standard errors are too large.
+
+    Parameters
+    ----------
+    share
+        Share of the nodes, 0.3 by default.
+
+    Examples
+    --------
+    >>> from numpy.random import SeedSequence
+    >>> from nodecopy import datasets
+    >>> from nodecopy.inference import NodeSubsampling
+    >>> NodeSubsampling(0.5).fit(datasets.load("karate")).draw(SeedSequence(0)).n_nodes
+    17
+    """
+
+    share: float = 0.3
+
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
+        check_real(self.share, "share of NodeSubsampling", low=0.01, high=0.99)
+        return super().fit(graph, rng=rng)
+
+    @property
+    def deviation_factor(self) -> float:  # type: ignore[override]
+        """Return sqrt(s / (1 - s)) for the share s of the nodes in samples, a whole number of nodes."""
+        share = self._size() / self.graph_.n_nodes
+        return float((share / (1 - share)) ** 0.5)
+
+    def _size(self) -> int:
+        n_nodes = self.graph_.n_nodes
+        return min(max(round(self.share * n_nodes), 1), n_nodes - 1)
+
+    def _resample(self, rng: Generator) -> Graph:
+        return self._take(np.sort(rng.choice(self.graph_.n_nodes, self._size(), replace=False)))
+
+
+@dataclass(eq=False)
+class LatentPositionBootstrap(NodeResampler):
+    """Resample the latent positions of :class:`.RandomDotProduct`, then draw edges (Levin and Levina, 2019).
+
+    Parameters
+    ----------
+    n_dimensions
+        Dimensions of the positions, estimated by default.
+
+    Examples
+    --------
+    >>> from numpy.random import SeedSequence
+    >>> from nodecopy import datasets
+    >>> from nodecopy.inference import LatentPositionBootstrap
+    >>> LatentPositionBootstrap(2).fit(datasets.load("karate")).draw(SeedSequence(0)).n_nodes
+    34
+    """
+
+    n_dimensions: int | None = None
+
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
+        super().fit(graph, rng=rng)
+        self.model_ = RandomDotProduct(self.n_dimensions).fit(self.graph_)
+        return self
+
+    def _resample(self, rng: Generator) -> Graph:
+        graph = self.graph_
+        nodes = rng.integers(0, graph.n_nodes, graph.n_nodes)
+        labels: Any = None if graph.labels is None else graph.labels[nodes]
+        bare = graph.replace(features=None, node_ids=None, labels=labels)
+        return replace_edges(bare, *self.model_.draw_edges(rng, nodes, directed=graph.directed))
+
+
+Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
 
 
 class InferenceSeeds(IntEnum):
@@ -48,30 +205,60 @@ class InferenceSeeds(IntEnum):
 
     FIT = 0
     SAMPLES = 1
-    INNER = 2
-    SECOND = 3
+    GRAPHS = 3
     HUB = 4
 
 
-def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sampler:
-    """Return the model, or the default of the target; a donor rule stands for node copying by it."""
-    if model is None and target == "edges":
+def start_sampling(
+    graph: Graph,
+    measure: GraphMeasure,
+    model: Any,
+    *,
+    call: str,
+    n: int,
+    resample: str = "edges",
+    workers: int = 1,
+    processes: bool = False,
+    rng: Rng = None,
+) -> tuple[Sampler, Iterator[Values]]:
+    """Return the fitted model, and an iterator that draws samples and yields the values of statistics.
+
+    ``call`` is the name of the public function. For ``"null_test"`` the Markov chains of all samples start at
+    a hub, a graph that a chain reached from the observed one, so that samples and graph are exchangeable.
+    """
+    check_integer(workers, f"workers of {call}", low=1)
+    seed = seed_sequence(rng)
+    sampler = choose_sampler(model, resample, directed=graph.directed)
+    labelled = _label_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
+    sampler = sampler.fit(labelled, rng=child(seed, InferenceSeeds.FIT))
+    if call == "null_test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
+        sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
+    samples_seed = child(seed, InferenceSeeds.SAMPLES)
+    draw = getattr(sampler, "_checked_draw", sampler.draw)
+    stream = sample_stream(
+        lambda number: measure(draw(child(samples_seed, number))), n, workers, processes=processes
+    )
+    return sampler, (values for _, values in zip(track(range(n), "sample"), stream, strict=False))
+
+
+def choose_sampler(model: Any, resample: str, *, directed: bool = False) -> Sampler:
+    """Return the model, or the default; a donor rule stands for node copying with it."""
+    if model is None and resample == "edges":
         return DirectedCopying() if directed else NodeCopying(DegreeClasses())
     if model is None:
         return NodeBootstrap()
-    kind = NodeResampler if target == "nodes" else GraphModel
-    if isinstance(model, kind):
+    if isinstance(model, NodeResampler if resample == "nodes" else GraphModel):
         return model
-    if target == "edges" and not isinstance(model, (type, NodeResampler)) and hasattr(model, "fit"):
+    if resample == "edges" and not isinstance(model, (type, NodeResampler)) and hasattr(model, "fit"):
         return NodeCopying(model)
     allowed = {
         "edges": "a graph model such as NodeCopying(SameLabel()), or a donor rule",
         "nodes": "NodeBootstrap(), NodeSubsampling() or LatentPositionBootstrap()",
     }
-    raise InputError(f"model for target={target!r} must be {allowed[target]}; got {show(model)}.")
+    raise InputError("model", f"must be {allowed[resample]} if {resample} are resampled; got {show(model)}.")
 
 
-def estimate_blocks(graph: Graph) -> Graph:
+def _label_blocks(graph: Graph) -> Graph:
     """Return the graph with estimated communities as labels, unless it has labels."""
     if graph.labels is not None:
         return graph
@@ -84,126 +271,24 @@ def estimate_blocks(graph: Graph) -> Graph:
     return graph.replace(labels=communities)
 
 
-class Sampling(NamedTuple):
-    """The samples of a call, which are drawn as ``samples`` is read."""
-
-    sampler: Sampler
-    """The fitted model."""
-    seed: SeedSequence
-    """The seed of the call."""
-    shapes: Shapes
-    """Those of the values of each statistic."""
-    store: SampleStore | None
-    samples: Iterator[Values]
-    """The values of the statistics in each sample."""
-
-
-def start_sampling(
-    graph: Graph,
-    measure: GraphMeasure,
-    observed: Values,
-    model: Any,
-    *,
-    call: str,
-    n: int,
-    target: str = "edges",
-    workers: int = 1,
-    processes: bool = False,
-    store: PathLike | None = None,
-    rng: Rng = None,
-) -> Sampling:
-    """Fit the model and return its samples, with the values that ``measure`` takes of them.
-
-    Parameters
-    ----------
-    graph, measure, observed
-        The graph, its statistics (see :func:`.prepare_measure`) and their values in it.
-    model, target, n, workers, processes, store, rng
-        As in :func:`.bootstrap`.
-    call
-        The name of the function that was called. The same statistic can mean another thing in another one,
-        and Markov chains of ``"test"`` start at a graph that a chain reached from the observed one.
-    """
-    seed = choose_seed(rng, store)
-    sampler = choose_sampler(model, target, directed=graph.directed)
-    labelled = estimate_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
-    sampler = sampler.fit(labelled, rng=child(seed, InferenceSeeds.FIT))
-    if call == "test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
-        sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
-    shapes = {name: np.shape(value) for name, value in observed.items()}
-    folder = None
-    if store is not None:
-        settings = {
-            "call": call,
-            "graph": digest_graph(graph),
-            "model": repr(sampler),
-            "statistics": {name: list(shape) for name, shape in shapes.items()},
-            "functions": {part.name: digest_function(part.function) for part in measure.functions},
-            "seed": describe_seed(seed),
-        }
-        folder = SampleStore(store, settings)
-    seed_of_samples = child(seed, InferenceSeeds.SAMPLES)
-    samples = measure_samples(
-        sampler, measure, n, seed_of_samples, workers, processes=processes, store=folder, shapes=shapes
-    )
-    return Sampling(sampler, seed, shapes, folder, samples)
-
-
-def measure_samples(
-    sampler: Sampler,
-    measure: Measure,
-    n: int,
-    seed: SeedSequence,
-    workers: int = 1,
-    *,
-    processes: bool = False,
-    store: SampleStore | None = None,
-    shapes: Shapes | None = None,
-) -> Iterator[Values]:
-    """Yield the statistics of ``n`` samples, those of ``sample_many`` with the same seed.
-
-    A store yields its samples first, and holds the others afterwards. It needs ``shapes``, those of the
-    observed values.
-    """
-    n_stored, draw = 0, getattr(sampler, "_checked_draw", sampler.draw)
-    with nullcontext() if store is None else store.claim():
-        if store is not None and shapes is not None:
-            n_stored = min(store.count_complete(shapes), n)
-            stored = store.read(shapes, n_stored)
-            yield from ({name: rows[number] for name, rows in stored.items()} for number in range(n_stored))
-        stream = sample_stream(
-            lambda number: measure(draw(child(seed, n_stored + number))),
-            n - n_stored,
-            workers,
-            processes=processes,
-        )
-        if store is not None and shapes is not None:
-            stream = store.append_all(stream, shapes)
-        for _, values in zip(track(range(n - n_stored), "sample"), stream, strict=False):
-            yield values
-
-
-def collect_values(
-    samples: Iterator[Values], shapes: Shapes, n: int, store: SampleStore | None = None
-) -> Samples:
-    """Return the values of each statistic, one row per sample, mapped from files if there is a store."""
-    if store is not None:
-        for _ in samples:
-            pass
-        return store.read(shapes, n)
-    if (n_bytes := 8 * n * sum(int(np.prod(shape)) for shape in shapes.values())) > MAX_BYTES:
+def collect_values(samples: Iterator[Values], observed: Values, n: int) -> Samples:
+    """Return the values of each statistic as an array, one row per sample."""
+    if (n_bytes := 8 * n * sum(np.size(value) for value in observed.values())) > MAX_BYTES:
         raise InputError(
-            f"{n} samples of all values need {n_bytes / 2**30:.0f} GiB of memory. Give store=, a folder."
+            "n",
+            f"must not be so large that the values of all samples need more than {MAX_BYTES >> 30} GiB of "
+            f"memory; got {n}, which need {n_bytes / 2**30:.0f} GiB. Draw fewer samples, or compute fewer "
+            "statistics of nodes at a time.",
         )
-    values = {name: np.empty((n, *shape)) for name, shape in shapes.items()}
+    values = {name: np.empty((n, *np.shape(value))) for name, value in observed.items()}
     for number, sample in enumerate(samples):
         for name, rows in values.items():
-            if np.shape(sample[name]) != shapes[name]:
+            if np.shape(sample[name]) != rows.shape[1:]:
                 raise InputError(
                     "statistic",
-                    f"must return as many numbers for every sample; {name} did not. Statistics of "
-                    "nodes need target='edges', with a model whose samples have the observed nodes; "
-                    "statistics of edges need a mapping from pairs of nodes to values.",
+                    f"must return as many numbers for every sample; {name} did not. Statistics of nodes need "
+                    "resample='edges' and a model whose samples have the observed nodes; statistics of edges "
+                    "need a mapping from pairs of nodes to values.",
                 )
             rows[number] = sample[name]
     return values

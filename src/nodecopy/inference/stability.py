@@ -1,4 +1,4 @@
-"""How often nodes of a community stay together when the network is drawn again."""
+"""Stability of communities: how often nodes of a community stay together in resampled networks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,112 @@ from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.inference.communities import spectral_communities
-from nodecopy.inference.diagnosis import diagnose
+from nodecopy.inference.diagnosis import Diagnostic, diagnose
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
 from nodecopy.inference.resampling import collect_values, start_sampling
-from nodecopy.inference.results import Diagnostic
-from nodecopy.inference.statistics import prepare_measure
+from nodecopy.inference.statistics import Floats, prepare_measure
 from nodecopy.io import GraphLike
 
-Floats = NDArray[np.float64]
-CIRCULAR = (
-    "samples are drawn from communities that were estimated from the graph, and have them whether they exist "
-    "or not. Test modularity by inference.null_test, or give model=."
-)
+
+def community_stability(
+    graph: GraphLike,
+    communities: Callable[[Any], Any] | None = None,
+    *,
+    model: Any = None,
+    n: int = 200,
+    library: str | None = None,
+    workers: int = 1,
+    processes: bool = False,
+    rng: Rng = None,
+) -> CommunityStability:
+    """Return how stable communities are when they are estimated again from samples with the same nodes.
+
+    The default model takes donors from the same estimated community, so that samples have these communities
+    whether they exist or not. Small shares show that communities cannot be recovered; large shares are no
+    evidence that they exist. Use :func:`.null_test` of modularity for that.
+
+    Parameters
+    ----------
+    graph
+        The observed graph, or any object that :func:`.as_graph` converts.
+    communities
+        A function of a graph that returns the community of each node, as an array, as sets of nodes like
+        NetworkX or as a clustering of igraph. By default :func:`.spectral_communities`.
+    model
+        The model of the samples, as in :func:`.bootstrap`.
+    n
+        Number of samples, 200 by default.
+    library, workers, processes, rng
+        As in :func:`.bootstrap`.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from nodecopy import SameLabel
+    >>> from nodecopy.inference import community_stability
+    >>> cliques, donors = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
+    >>> result = community_stability(cliques, nx.community.louvain_communities, model=donors, n=20, rng=0)
+    >>> result.sizes.tolist()
+    [8, 8, 8]
+    """
+    check_integer(n, "n of community_stability", low=1)
+    find: Any = spectral_communities if communities is None else communities
+    if not callable(find):
+        raise InputError(
+            "communities",
+            f"must be a function that returns the community of each node; got {show(communities)}.",
+        )
+
+    def communities_of(network: Any) -> Floats:
+        return _number_communities(find(network), network)
+
+    observed, measure = prepare_measure(communities_of, graph, "nodecopy" if communities is None else library)
+    values = measure(observed)
+    (codes,) = values.values()
+    if np.shape(codes) != (observed.n_nodes,):
+        raise InputError(
+            "communities", f"must return one per node, {observed.n_nodes} in all; got {show(codes)}."
+        )
+    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    sampler, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
+    problems = diagnose(sampler, [], {})
+    rule = getattr(sampler, "donors", sampler)
+    if isinstance(rule, (DegreeClasses, DirectedCopying)) and rule.communities is None:
+        text = (
+            "samples are drawn from communities that were estimated from the graph, and have them whether "
+            "they exist or not. Test modularity by inference.null_test, or give model."
+        )
+        problems.append(Diagnostic(None, text))
+    for problem in problems:
+        warn_about_data(problem.text)
+    (memberships,) = collect_values(samples, values, n).values()
+    memberships = memberships.astype(np.int32)
+    own = np.asarray(codes).astype(np.int64)
+    sizes, nodes, all_pairs = np.bincount(own), np.zeros(len(own)), 0.0
+    for row in memberships:
+        _, group, counts = np.unique(
+            own * (int(row.max()) + 1) + row, return_inverse=True, return_counts=True
+        )
+        nodes += (counts[group] - 1) / n
+        all_pairs += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        nodes /= sizes[own] - 1  # undefined for a node alone
+        together = np.bincount(own, nodes) / sizes
+        all_pairs = float(np.divide(all_pairs, len(own) * (len(own) - 1)))
+    shares = (own, sizes, together, nodes, all_pairs, n, repr(sampler))
+    return CommunityStability(*shares, observed.node_ids, memberships, tuple(problems))
+
+
+def _number_communities(partition: Any, network: Any) -> Floats:
+    """Return codes from an array of labels, sets of nodes, or a clustering of igraph."""
+    partition = getattr(partition, "membership", partition)
+    if not isinstance(partition, Iterable):
+        raise InputError("communities", f"must return one per node; got {show(partition)}.")
+    groups = list(partition)
+    if groups and isinstance(groups[0], (set, frozenset)):
+        community_of = {node: number for number, group in enumerate(groups) for node in group}
+        groups = [community_of[node] for node in network]
+    return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -51,7 +145,7 @@ class CommunityStability:
     nodes: Floats
     """For each node, the mean share of the other nodes of its community that are with it in a sample."""
     all_pairs: float
-    """The share of all pairs that are together in a sample. It is no null model."""
+    """The share of all pairs that are together in a sample, for comparison. It is not a null model."""
     n: int
     model: str
     node_ids: NDArray[Any] = field(repr=False)
@@ -81,110 +175,3 @@ class CommunityStability:
         axes.set(xlabel="community", ylabel="pairs that stay together", ylim=(0, 1))
         axes.legend(frameon=False)
         return axes
-
-
-def community_stability(
-    graph: GraphLike,
-    communities: Callable[[Any], Any] | None = None,
-    *,
-    model: Any = None,
-    n: int = 200,
-    library: str | None = None,
-    workers: int = 1,
-    processes: bool = False,
-    rng: Rng = None,
-) -> CommunityStability:
-    """Return how stable communities are: they are found again in samples in which the nodes are given.
-
-    Donors of the default model are of the same estimated community, so that samples have these communities
-    whether the network has any or not: large shares are no evidence that communities exist, which
-    :func:`.test` of modularity gives. Small shares are evidence that they cannot be found.
-
-    Parameters
-    ----------
-    graph
-        The observed graph, or what :func:`.as_graph` converts.
-    communities
-        A function of a graph that returns the community of each node, as an array, as the sets of nodes of
-        NetworkX or as the clustering of igraph. By default :func:`.spectral_communities`.
-    model
-        How samples are drawn, as in :func:`.bootstrap`.
-    n
-        Number of samples, 200 by default.
-    library, workers, processes, rng
-        As in :func:`.bootstrap`.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from nodecopy import SameLabel
-    >>> from nodecopy.inference import community_stability
-    >>> cliques, donors = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
-    >>> result = community_stability(cliques, nx.community.louvain_communities, model=donors, n=20, rng=0)
-    >>> result.sizes.tolist()
-    [8, 8, 8]
-    """
-    check_integer(n, "n of community_stability", low=1)
-    check_integer(workers, "workers of community_stability", low=1)
-    find: Any = spectral_communities if communities is None else communities
-    if not callable(find):
-        raise InputError(
-            "communities",
-            f"must be a function that returns the community of each node; got {show(communities)}.",
-        )
-    library = "nodecopy" if communities is None else library
-
-    def communities_of(network: Any) -> Floats:
-        return _memberships(find(network), network)
-
-    observed, measure = prepare_measure(communities_of, graph, library)
-    values = measure(observed)
-    (name, codes), *_ = values.items()
-    if np.shape(codes) != (observed.n_nodes,):
-        raise InputError(
-            "communities", f"must return one per node, {observed.n_nodes} in all; got {show(codes)}."
-        )
-    sampling = start_sampling(
-        observed,
-        measure,
-        values,
-        model,
-        call="community_stability",
-        n=n,
-        workers=workers,
-        processes=processes,
-        rng=rng,
-    )
-    sampler = sampling.sampler
-    problems = diagnose(sampler, [], {})
-    rule = getattr(sampler, "donors", sampler)
-    if isinstance(rule, (DegreeClasses, DirectedCopying)) and rule.communities is None:
-        problems.append(Diagnostic(None, CIRCULAR))
-    for problem in problems:
-        warn_about_data(problem.text)
-    memberships = collect_values(sampling.samples, sampling.shapes, n)[name].astype(np.int32)
-    own = np.asarray(codes).astype(np.int64)
-    sizes = np.bincount(own)
-    nodes, all_pairs = np.zeros(len(own)), 0.0
-    for row in memberships:
-        joint = np.unique(own * (int(row.max()) + 1) + row, return_inverse=True, return_counts=True)
-        nodes += (joint[2][joint[1]] - 1) / n
-        all_pairs += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
-    with np.errstate(invalid="ignore", divide="ignore"):
-        nodes /= sizes[own] - 1  # undefined for a node alone
-        together = np.bincount(own, nodes) / sizes
-        all_pairs = float(np.divide(all_pairs, len(own) * (len(own) - 1)))
-    settings = (own, sizes, together, nodes, all_pairs, n, repr(sampler))
-    return CommunityStability(*settings, observed.node_ids, memberships, tuple(problems))
-
-
-def _memberships(partition: Any, network: Any) -> Floats:
-    """Return codes from an array of labels, sets of nodes, or a clustering of igraph."""
-    partition = getattr(partition, "membership", partition)
-    if not isinstance(partition, Iterable):
-        raise InputError("communities", f"must return one per node; got {show(partition)}.")
-    groups = list(partition)
-    if groups and isinstance(groups[0], (set, frozenset)):
-        community_of = {node: number for number, group in enumerate(groups) for node in group}
-        groups = [community_of[node] for node in network]
-    return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Statistics by name or as functions, computed on graphs of this package, NetworkX or igraph."""
+"""Statistics of graphs, given by name or as functions of graphs of this package, NetworkX or igraph."""
 
 from __future__ import annotations
 
@@ -20,98 +20,211 @@ from nodecopy.metrics import statistics
 from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import MIN_COMPILED_ENTRIES, select_counting, select_statistics
 
-# The largest eigenvalue and PageRank; large undirected graphs use compiled code.
-
-
-DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS = 0.85, 1e-10, 200
-POWER_STEPS = 300
-"""Steps of the power iteration for the largest eigenvalue, at most."""
-EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8
-"""Relative change of the eigenvalue, and relative residual of PageRank, at which compiled code ends."""
-
-
-def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
-    """Return ``largest_eigenvalue``, ``pagerank`` or both; compiled code sorts the nodes once for them.
-
-    >>> spectral_statistics(Graph([[0, 1], [1, 0]]), ["largest_eigenvalue"])
-    {'largest_eigenvalue': 1.0}
-    """
-    if graph.directed or graph.rows.n_entries < MIN_COMPILED_ENTRIES:
-        functions: dict[str, Any] = {"largest_eigenvalue": _largest_eigenvalue, "pagerank": _pagerank}
-        return {name: functions[name](graph) for name in names}
-    from nodecopy.inference import kernels as spectral_kernels
-    from nodecopy.metrics.counting_kernels import sort_by_degree
-
-    *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
-    values: dict[str, Any] = {}
-    if "largest_eigenvalue" in names:
-        value = spectral_kernels.largest_eigenvalue(*rows, EIGENVALUE_TOLERANCE, POWER_STEPS)
-        values["largest_eigenvalue"] = float(value)
-    if "pagerank" in names:
-        rank = spectral_kernels.pagerank(*rows, DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS)
-        values["pagerank"] = np.asarray(rank)[number]
-    return values
-
-
-def largest_eigenvalue(graph: Graph) -> float:
-    """Return the largest singular value of the adjacency matrix A, the root of the eigenvalue of A^T A.
-
-    It is the largest eigenvalue of A if the graph is undirected.
-    """
-    return float(spectral_statistics(graph, ["largest_eigenvalue"])["largest_eigenvalue"])
-
-
-def pagerank(graph: Graph) -> NDArray[np.float64]:
-    """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
-    return np.asarray(spectral_statistics(graph, ["pagerank"])["pagerank"], np.float64)
-
-
-def _largest_eigenvalue(graph: Graph) -> float:
-    matrix: Any = _pattern(graph)
-    vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
-    for _ in range(POWER_STEPS):
-        image = matrix @ vector
-        image = matrix.T @ image
-        length = float(np.linalg.norm(image))
-        if length <= value * (1 + EIGENVALUE_TOLERANCE):
-            break
-        vector, value = image / length, length
-    return float(value**0.5)
-
-
-def _pagerank(graph: Graph) -> NDArray[np.float64]:
-    n_nodes = graph.n_nodes
-    out = np.maximum(graph.degrees, 1)
-    transition = sparse.csr_array(_pattern(graph).T / out)
-    is_sink = graph.degrees == 0
-    rank = np.full(n_nodes, 1 / max(n_nodes, 1))
-    for _ in range(MAX_PAGERANK_STEPS):
-        previous = rank
-        base = (1 - DAMPING + DAMPING * rank[is_sink].sum()) / n_nodes
-        rank = DAMPING * (transition @ rank) + base
-        if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
-            break
-    return np.asarray(rank, np.float64)
-
-
-def _pattern(graph: Graph) -> sparse.csr_array:
-    rows = graph.rows
-    ones = np.ones(rows.n_entries)
-    return sparse.csr_array((ones, rows.indices, rows.indptr), (rows.n_rows, rows.n_columns))
-
-
+Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
-Values: TypeAlias = Mapping[str, float | NDArray[np.float64]]
-Measure: TypeAlias = Callable[[Graph], Values]
-Keys: TypeAlias = Sequence[Any] | NDArray[Any]
-"""The nodes, or pairs of nodes, that the values of a statistic belong to."""
+Values: TypeAlias = Mapping[str, float | Floats]
 
 CONVERT: dict[str, Callable[[Graph], Any]] = {
     "nodecopy": lambda graph: graph,
     "networkx": to_networkx,
     "igraph": to_igraph,
 }
-"""How a graph is given to a function, by library."""
+"""How a graph is passed to a function, by library."""
+
+
+def statistic_names() -> list[str]:
+    """Return the names of all statistics, node statistics last.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import statistic_names
+    >>> {"transitivity", "modularity", "pagerank"} <= set(statistic_names())
+    True
+    """
+    return [*statistics(Graph(np.zeros((0, 0)))), "modularity", *EXTRA]
+
+
+def prepare_measure(
+    statistic: Statistic,
+    graph: GraphLike,
+    library: str | None,
+    *,
+    fixed_nodes: bool = True,
+    fixed_number: bool = True,
+) -> tuple[Graph, GraphMeasure]:
+    """Return the converted graph, and a function from graphs to the values of the statistics by name.
+
+    Parameters
+    ----------
+    statistic, graph, library
+        As in :func:`.bootstrap`.
+    fixed_nodes
+        Whether samples have the nodes of the graph.
+    fixed_number
+        Whether samples have as many communities as the graph, where modularity has to estimate them.
+    """
+    own = convert_graph(graph, "graph")
+    if not own.n_nodes:
+        raise InputError("graph", "must have nodes; got none.")
+    convert = CONVERT[check_choice(library or find_library(graph), "library", CONVERT)]
+    is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
+    allowed = "a name, a function, or several of them"
+    chosen = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
+    if not chosen:
+        raise InputError("statistic", f"must be {allowed}; got none.")
+    names: list[str] = []
+    functions: list[KeyedFunction] = []
+    for part in chosen:
+        if isinstance(part, str):
+            names.append(check_name(part, statistic_names(), "statistic"))
+        elif callable(part):
+            functions.append(KeyedFunction(_name_function(part, len(functions)), part))
+        else:
+            raise InputError("statistic", f"must be {allowed}; got {show(part)}.")
+    every = [*names, *(function.name for function in functions)]
+    if twice := [name for name in every if every.count(name) > 1]:
+        raise InputError("statistic", f"must name each statistic once; got {twice[0]!r} more than once.")
+    warn_about_missing_labels(own, names)
+    modularity = _make_modularity(own, fixed_nodes, fixed_number) if "modularity" in names else None
+    return own, GraphMeasure(names, functions, convert, modularity, own.labels is None)
+
+
+class GraphMeasure:
+    """Compute statistics of graphs; the observed graph comes first and defines the order of values."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        functions: Sequence[KeyedFunction],
+        convert: Callable[[Graph], Any],
+        modularity: Callable[[Graph], float] | None,
+        is_unlabelled: bool,
+    ) -> None:
+        self.names, self.functions, self._convert, self._modularity = names, functions, convert, modularity
+        self.estimates_communities = modularity is not None and is_unlabelled
+        self._structural = [name for name in names if name not in EXTRA and name != "modularity"]
+
+    def __call__(self, graph: Graph) -> Values:
+        values: dict[str, Any] = dict(select_statistics(graph, self._structural)) if self._structural else {}
+        if spectral := [name for name in self.names if name in SPECTRAL]:
+            values |= spectral_statistics(graph, spectral)
+        values |= {name: EXTRA[name](graph) for name in self.names if name in EXTRA and name not in values}
+        if self._modularity is not None:
+            values["modularity"] = self._modularity(graph)
+        if self.functions:
+            converted = self._convert(graph)
+            values |= {function.name: function(converted) for function in self.functions}
+        return {name: values[name] for name in [*self.names, *(part.name for part in self.functions)]}
+
+    @property
+    def keys(self) -> dict[str, list[Any]]:
+        """Return the nodes or edges of the functions that return mappings, by name of the function."""
+        return {function.name: function.keys for function in self.functions if function.keys is not None}
+
+
+class KeyedFunction:
+    """A function whose values are in the order of its first result, where it returns a mapping.
+
+    NetworkX returns centralities by node and by edge. A key that is missing in a sample, such as an edge, has
+    the value ``nan``; an edge of an undirected graph may be named from either end.
+    """
+
+    def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
+        self.name, self.function = name, function
+        self.keys: list[Any] | None = None
+        self._is_computed = False  # on the observed graph, which comes first
+
+    def __call__(self, graph: Any) -> float | Floats:
+        try:
+            value = self.function(graph)
+        except Exception as error:
+            hint = (
+                "This is a sample, which may differ from the observed graph, for example by not being "
+                "connected. Return nan where the statistic is undefined."
+                if self._is_computed
+                else "Set library to choose the type of graph that it receives."
+            )
+            error.add_note(f"The statistic {self.name} was computed on {graph!r}. {hint}")
+            raise
+        self._is_computed = True
+        allowed = "must return a number, or one per node or edge"
+        if value is None:
+            raise InputError(self.name, f"{allowed}; it returned none.")
+        if isinstance(value, Mapping):
+            self.keys = list(value) if self.keys is None else self.keys
+            value = [_look_up(value, key) for key in self.keys]
+        try:
+            array = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(self.name, f"{allowed}; got {value!r:.200}.") from error
+        if array.ndim > 1:
+            raise InputError(
+                self.name, f"{allowed}; got an array of shape {array.shape}. Choose one of its columns."
+            )
+        if not array.size:
+            raise InputError(self.name, "must return at least one number; it returned none.")
+        array = np.where(np.isfinite(array), array, np.nan)  # infinite is undefined
+        return array if array.ndim else float(array)
+
+
+def _look_up(values: Mapping[Any, Any], key: Any) -> Any:
+    """Return the value of a node or edge, which may be listed from its other end."""
+    if key in values:
+        return values[key]
+    is_pair = isinstance(key, tuple) and len(key) == 2
+    return values.get((key[1], key[0]), np.nan) if is_pair else np.nan
+
+
+def check_scalars(values: Values, purpose: str, where: str = "") -> None:
+    """Raise an error unless every statistic is a number."""
+    for name, value in values.items():
+        if np.ndim(value):
+            raise InputError(
+                "statistic",
+                f"must be a number to be {purpose}; {name} has {np.size(value)} values{where}. Give a "
+                "function that returns one of them, such as their maximum.",
+            )
+
+
+def find_library(graph: GraphLike) -> str:
+    """Return the library of the graph, whose objects functions receive by default."""
+    package = type_name(graph).partition(".")[0]
+    return package if package in CONVERT else "nodecopy"
+
+
+def _name_function(function: Callable[[Any], Any], number: int) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"statistic {number + 1}" if name == "<lambda>" else str(name)
+
+
+def _make_modularity(observed: Graph, fixed_nodes: bool, fixed_number: bool) -> Callable[[Graph], float]:
+    """Return the modularity of the labels, or of communities that are estimated from each graph.
+
+    The communities that are estimated from a graph fit it better than any other graph, so that their
+    modularity is biased; they are therefore estimated from every sample, too. Intervals fix their number at
+    that of the graph, since samples with another number would dominate the variance.
+    """
+    if observed.labels is None:
+        n = count_communities(observed) if fixed_number else None
+        return lambda graph: compute_modularity(graph, spectral_communities(graph, n))
+    if not fixed_nodes:
+        return lambda graph: compute_modularity(graph, _number_labels(graph))
+    communities = _number_labels(observed)
+    return lambda graph: compute_modularity(graph, communities)
+
+
+def _number_labels(graph: Graph) -> NDArray[np.int64]:
+    return np.unique(np.asarray(graph.labels), return_inverse=True)[1].astype(np.int64)
+
+
+def compute_modularity(graph: Graph, community: NDArray[np.int64]) -> float:
+    """Return the modularity of communities, numbered from 0."""
+    rows, n = graph.rows, int(community.max(initial=-1)) + 1
+    if not rows.n_entries:
+        return float("nan")
+    same, outgoing = select_counting(rows).label_counts(rows, community.astype(np.int32), n)
+    incoming = np.bincount(community[rows.indices], minlength=n) if graph.directed else outgoing
+    return float(same.sum() / rows.n_entries - int(outgoing @ incoming) / rows.n_entries**2)
 
 
 def density(graph: Graph) -> float:
@@ -126,204 +239,89 @@ def degree_variance(graph: Graph) -> float:
     return float(graph.degrees.var()) if graph.n_nodes else float("nan")
 
 
-def degrees(graph: Graph) -> NDArray[np.float64]:
+def degrees(graph: Graph) -> Floats:
     """Return the degree (out-degree of a directed graph) of each node."""
     return graph.degrees.astype(np.float64)
 
 
-EXTRA: dict[str, Callable[[Graph], float | NDArray[np.float64]]] = {
+def largest_eigenvalue(graph: Graph) -> float:
+    """Return the largest singular value of the adjacency matrix, its largest eigenvalue if undirected."""
+    return float(spectral_statistics(graph, ["largest_eigenvalue"])["largest_eigenvalue"])
+
+
+def pagerank(graph: Graph) -> Floats:
+    """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
+    return np.asarray(spectral_statistics(graph, ["pagerank"])["pagerank"], np.float64)
+
+
+EXTRA: dict[str, Callable[[Graph], float | Floats]] = {
     "density": density,
     "degree_variance": degree_variance,
     "largest_eigenvalue": largest_eigenvalue,
     "degrees": degrees,
     "pagerank": pagerank,
 }
-"""Statistics beside those of :func:`nodecopy.statistics` and ``modularity``."""
-SPECTRAL = ("largest_eigenvalue", "pagerank")
-"""Those that are computed together."""
-NODE_STATISTICS = ("degrees", "pagerank")
-"""Those with one value per node."""
+"""Statistics in addition to :func:`nodecopy.statistics` and ``modularity``."""
+SPECTRAL, NODE_STATISTICS = ("largest_eigenvalue", "pagerank"), ("degrees", "pagerank")
+"""Statistics that are computed together, and statistics with one value per node."""
+DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS = 0.85, 1e-10, 200
+MAX_POWER_STEPS = 300
+EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8
+"""Relative change of the eigenvalue, and relative residual of PageRank, at which compiled code stops."""
 
 
-def statistic_names() -> list[str]:
-    """Return the names of all statistics, those of nodes last.
+def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
+    """Return ``largest_eigenvalue``, ``pagerank`` or both; compiled code sorts the nodes once for both.
 
-    Examples
-    --------
-    >>> from nodecopy.inference import statistic_names
-    >>> {"transitivity", "modularity", "pagerank"} <= set(statistic_names())
-    True
+    >>> spectral_statistics(Graph([[0, 1], [1, 0]]), ["largest_eigenvalue"])
+    {'largest_eigenvalue': 1.0}
     """
-    return [*statistics(Graph(np.zeros((0, 0)))), "modularity", *EXTRA]
+    if graph.directed or graph.rows.n_entries < MIN_COMPILED_ENTRIES:
+        functions: dict[str, Any] = {"largest_eigenvalue": _largest_eigenvalue, "pagerank": _pagerank}
+        return {name: functions[name](graph) for name in names}
+    from nodecopy.inference import kernels
+    from nodecopy.metrics.counting_kernels import sort_by_degree
+
+    *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
+    values: dict[str, Any] = {}
+    if "largest_eigenvalue" in names:
+        value = kernels.largest_eigenvalue(*rows, EIGENVALUE_TOLERANCE, MAX_POWER_STEPS)
+        values["largest_eigenvalue"] = float(value)
+    if "pagerank" in names:
+        rank = kernels.pagerank(*rows, DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS)
+        values["pagerank"] = np.asarray(rank)[number]
+    return values
 
 
-class GraphMeasure:
-    """Compute chosen statistics of graphs; the observed graph comes first and defines the order of values."""
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        functions: Sequence[KeyedFunction],
-        convert: Any,
-        modularity: Any,
-        *,
-        estimates_communities: bool = False,
-    ) -> None:
-        self.names, self.functions = names, functions
-        self.estimates_communities = estimates_communities
-        self._convert, self._modularity = convert, modularity
-        self._structural = [part for part in names if part not in EXTRA and part != "modularity"]
-
-    def __call__(self, graph: Graph) -> Values:
-        values: dict[str, Any] = dict(select_statistics(graph, self._structural)) if self._structural else {}
-        if spectral := [part for part in self.names if part in SPECTRAL]:
-            values |= spectral_statistics(graph, spectral)
-        values |= {part: EXTRA[part](graph) for part in self.names if part in EXTRA and part not in values}
-        if self._modularity is not None:
-            values["modularity"] = self._modularity(graph)
-        if self.functions:
-            converted = self._convert(graph)
-            values |= {function.name: function(converted) for function in self.functions}
-        return {part: values[part] for part in [*self.names, *(function.name for function in self.functions)]}
-
-    @property
-    def keys(self) -> dict[str, Keys]:
-        """Return what the values of functions that return mappings belong to."""
-        return {function.name: function.keys for function in self.functions if function.keys is not None}
+def _largest_eigenvalue(graph: Graph) -> float:
+    matrix: Any = _binary_matrix(graph)
+    vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
+    for _ in range(MAX_POWER_STEPS):
+        image = matrix @ vector
+        image = matrix.T @ image
+        length = float(np.linalg.norm(image))
+        if length <= value * (1 + EIGENVALUE_TOLERANCE):
+            break
+        vector, value = image / length, length
+    return float(value**0.5)
 
 
-class KeyedFunction:
-    """A function whose values have the order of its first result, where it returns a mapping.
-
-    NetworkX returns centralities by node and by edge. A key that is missing in a sample, such as an edge, has
-    the value ``nan``; an edge of an undirected graph may be named from either end.
-    """
-
-    def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
-        self.name, self.function = name, function
-        self.keys: list[Any] | None = None
-        self._is_computed = False  # of the observed graph, which comes first
-
-    def __call__(self, graph: Any) -> float | NDArray[np.float64]:
-        try:
-            value = self.function(graph)
-        except Exception as error:
-            hint = (
-                "This is a sample, which may be unlike the observed graph, such as not connected. Let the "
-                "function return nan where the statistic is undefined."
-                if self._is_computed
-                else "library= says whose graphs it takes."
-            )
-            error.add_note(f"The statistic {self.name} was computed on {graph!r}. {hint}")
-            raise
-        self._is_computed = True
-        if value is None:
-            raise InputError(self.name, "must return a number, or one per node or edge; it returned none.")
-        if isinstance(value, Mapping):
-            self.keys = list(value) if self.keys is None else self.keys
-            value = [value.get(key, _reverse_value(value, key)) for key in self.keys]
-        try:
-            array = np.asarray(value, np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                self.name, f"must return a number, or one per node or edge; got {value!r:.200}."
-            ) from error
-        if array.ndim > 1:
-            raise InputError(
-                self.name,
-                f"must return a number, or one per node or edge; got an array of shape "
-                f"{array.shape}. Choose one of its columns.",
-            )
-        if not array.size:
-            raise InputError(self.name, "must return at least one number; it returned none.")
-        array = np.where(np.isfinite(array), array, np.nan)  # infinite is undefined
-        return array if array.ndim else float(array)
+def _pagerank(graph: Graph) -> Floats:
+    n_nodes = graph.n_nodes
+    transition = sparse.csr_array(_binary_matrix(graph).T / np.maximum(graph.degrees, 1))
+    is_sink = graph.degrees == 0
+    rank = np.full(n_nodes, 1 / max(n_nodes, 1))
+    for _ in range(MAX_PAGERANK_STEPS):
+        previous = rank
+        base = (1 - DAMPING + DAMPING * rank[is_sink].sum()) / n_nodes
+        rank = DAMPING * (transition @ rank) + base
+        if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
+            break
+    return np.asarray(rank, np.float64)
 
 
-def _reverse_value(value: Mapping[Any, Any], key: Any) -> Any:
-    is_pair = isinstance(key, tuple) and len(key) == 2
-    return value.get((key[1], key[0]), np.nan) if is_pair else np.nan
-
-
-def prepare_measure(
-    statistic: Statistic,
-    graph: GraphLike,
-    library: str | None,
-    *,
-    fixed_nodes: bool = True,
-    fixed_number: bool = True,
-) -> tuple[Graph, GraphMeasure]:
-    """Return the converted graph, and a function from graphs to values by name.
-
-    ``library`` is the one whose objects functions take, by default that of ``graph``. ``fixed_nodes`` says
-    whether samples have the nodes of the graph, ``fixed_number`` whether communities, which modularity
-    without labels finds in each graph, are as many as in this one.
-    """
-    own = convert_graph(graph, "graph")
-    if not own.n_nodes:
-        raise InputError("graph", "must have nodes; got none.")
-    convert = CONVERT[check_choice(library or find_library(graph), "library", CONVERT)]
-    is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
-    allowed = "a name, a function, or several of them"
-    chosen = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
-    if not chosen:
-        raise InputError("statistic", "must be a name, a function, or several of them; got none.")
-    names: list[str] = []
-    functions: list[KeyedFunction] = []
-    for part in chosen:
-        if isinstance(part, str):
-            names.append(check_name(part, statistic_names(), "statistic"))
-        elif callable(part):
-            functions.append(KeyedFunction(_name_function(part, len(functions)), part))
-        else:
-            raise InputError(
-                "statistic", f"must be a name, a function, or several of them; got {show(part)}."
-            )
-    every = [*names, *(function.name for function in functions)]
-    if twice := [name for name in every if every.count(name) > 1]:
-        raise InputError("statistic", f"must name each statistic once; got {twice[0]!r} more than once.")
-    warn_about_missing_labels(own, names)
-    modularity = _modularity_of(own, fixed_nodes, fixed_number) if "modularity" in names else None
-    is_estimated = modularity is not None and own.labels is None
-    return own, GraphMeasure(names, functions, convert, modularity, estimates_communities=is_estimated)
-
-
-def find_library(graph: GraphLike) -> str:
-    """Return the library whose objects functions take by default, that of the graph."""
-    package = type_name(graph).partition(".")[0]
-    return package if package in CONVERT else "nodecopy"
-
-
-def _name_function(function: Callable[[Any], Any], number: int) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    return f"statistic {number + 1}" if name == "<lambda>" else str(name)
-
-
-def _modularity_of(observed: Graph, fixed_nodes: bool, fixed_number: bool) -> Callable[[Graph], float]:
-    """Return the modularity of the labels, or of communities that are estimated from each graph.
-
-    Communities that are found in the observed graph fit it better than any other draw: their modularity in it
-    is no unbiased estimate of anything. So they are found again in every sample. Their number is that of the
-    graph for intervals, since samples with another number would dominate the variance.
-    """
-    if observed.labels is None:
-        n = count_communities(observed) if fixed_number else None
-        return lambda graph: compute_modularity(graph, spectral_communities(graph, n))
-    if not fixed_nodes:
-        return lambda graph: compute_modularity(graph, _codes(graph))
-    communities = _codes(observed)
-    return lambda graph: compute_modularity(graph, communities)
-
-
-def _codes(graph: Graph) -> NDArray[np.int64]:
-    return np.unique(np.asarray(graph.labels), return_inverse=True)[1].astype(np.int64)
-
-
-def compute_modularity(graph: Graph, community: NDArray[np.int64]) -> float:
-    """Return the modularity of communities, numbered from 0."""
-    rows, n = graph.rows, int(community.max(initial=-1)) + 1
-    if not rows.n_entries:
-        return float("nan")
-    same, outgoing = select_counting(rows).label_counts(rows, community.astype(np.int32), n)
-    incoming = np.bincount(community[rows.indices], minlength=n) if graph.directed else outgoing
-    return float(same.sum() / rows.n_entries - int(outgoing @ incoming) / rows.n_entries**2)
+def _binary_matrix(graph: Graph) -> sparse.csr_array:
+    rows = graph.rows
+    return sparse.csr_array(
+        (np.ones(rows.n_entries), rows.indices, rows.indptr), (rows.n_rows, rows.n_columns)
+    )

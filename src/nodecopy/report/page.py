@@ -24,7 +24,7 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.inference.results import BootstrapResult
+from nodecopy.inference import BootstrapResult
 from nodecopy.metrics.structure import Comparison
 from nodecopy.report.attacked_node import AttackedNode
 from nodecopy.report.headlines import (

@@ -242,8 +242,8 @@ class CoverageTask(Task):
                 statistics,
                 model=model,
                 n=self.samples,
-                level=LEVEL,
-                target=self.target,
+                confidence=LEVEL,
+                resample=self.target,
                 rng=child(seed, TrialSeeds.METHOD),
             )
         return score_result(result, truths)
