@@ -41,7 +41,7 @@ from nodecopy.experiments import config as toml
 from nodecopy.experiments.store import Record, Store, dump_checked
 from nodecopy.experiments.tasks.coverage import Truth, parse_truths
 from nodecopy.features import read_feature_graph
-from nodecopy.inference import DirectedCopying, bootstrap
+from nodecopy.inference import DirectedCopying
 from nodecopy.io import FeatureEncoder
 from nodecopy.report.page import COLUMNS, NUMBERS, result_tables_section
 
@@ -82,7 +82,7 @@ def build_corpus(folder: Path) -> list[tuple[Path, Reader]]:
     (folder / "graph.mtx").write_text("\n".join([*lines, *(f"{i + 1} {j + 1} 0.5" for i, j in entries), ""]))
     readers |= {"sparse.npz": read_graph, "graph.mtx": read_graph}
     readers |= _write_models(folder, graph, log) | _write_splits(folder, matrix)
-    readers |= _write_flips(folder, graph) | _write_experiments(folder) | _write_samples(folder, graph)
+    readers |= _write_flips(folder, graph) | _write_experiments(folder)
     readers |= _write_node_tables(folder, graph) | _write_wheel(folder) | _write_edge_tables(folder)
     return [(folder / name, read) for name, read in readers.items()]
 
@@ -181,22 +181,6 @@ def _write_flips(folder: Path, graph: Graph) -> dict[str, Reader]:
         return Perturbation.load(path, graph).apply(graph)
 
     return {"flips.npz": read_flips, "flips.csv": read_flips}
-
-
-def _write_samples(folder: Path, graph: Graph) -> dict[str, Reader]:
-    """Write the settings and the values of a run that stores them."""
-    store = folder / "samples"
-    bootstrap(graph, "triangles", n=3, rng=0, store=store)
-    contents = {name: (store / name).read_bytes() for name in ("settings.json", "000.f64")}
-    for name, content in contents.items():
-        (folder / name).write_bytes(content)
-
-    def continue_run(path: Path) -> Any:
-        for name, content in contents.items():
-            (store / name).write_bytes(path.read_bytes() if name.endswith(path.suffix) else content)
-        return bootstrap(graph, "triangles", n=3, store=store)
-
-    return dict.fromkeys(contents, continue_run)
 
 
 def _write_node_tables(folder: Path, graph: Graph) -> dict[str, Reader]:

@@ -68,15 +68,14 @@ class Command:
     """What is run: the arguments of ``nodecopy``, or a function.
 
     ``earlier`` are the arguments of a run whose outputs are there before, ``whole`` folders that are written
-    as a whole, ``varies`` tells that numbers differ between runs, ``grows`` that files are appended to, and
-    ``unordered`` that the rows of Parquet files have no order.
+    as a whole, ``varies`` tells that numbers differ between runs, and ``unordered`` that the rows of Parquet
+    files have no order.
     """
 
     arguments: list[str] | Callable[[], object]
     earlier: list[str] | None = None
     whole: tuple[str, ...] = ()
     varies: bool = False
-    grows: bool = False
     unordered: bool = False
 
 
@@ -152,10 +151,6 @@ COMMANDS = {
     ),
     "evaluate": with_earlier("evaluate", "log.csv", "--model", "popularity", "--per-user", "out.csv"),
     "infer": with_earlier("infer", "graph.csv", "-n", "5", "--picture", "out.svg", varies=True),
-    "infer-store": Command(
-        ["infer", "graph.csv", "--statistic", "density", "-n", "4", "--seed", "1", "--store", "store"],
-        grows=True,
-    ),
     "report": with_earlier("report", "graph.csv", "--samples", "2", "--out", "report.html"),
     "reproduce": Command(["reproduce", "kills.toml", "--store", "store", "--out", "tables"], varies=True),
     "reproduce-fresh": Command(
@@ -298,8 +293,7 @@ def _compare(
         if not (is_removed and name.startswith("store")):  # which the user asked for
             outcome.lost.append(f"call {number}: {name}")
     for name, content in state.items():
-        is_begun = command.grows and after.get(name, b"").startswith(content)
-        if content not in (before.get(name), after.get(name)) and not is_begun:
+        if content not in (before.get(name), after.get(name)):
             outcome.partial.append(f"call {number}: {name}")
     for folder in command.whole:
         files = {name for name in state if name.startswith(f"{folder}/")}

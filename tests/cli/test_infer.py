@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from nodecopy.cli.infer import MODELS, Alternative, Method, Model, Null
+from nodecopy.inference.bootstrapping import METHODS
 from nodecopy.inference.null_tests import NULL_MODELS
-from nodecopy.inference.results import METHODS
 from nodecopy.metrics.significance import ALTERNATIVES
 from tests.cli.conftest import Run
 
@@ -21,7 +21,7 @@ def test_a_table_of_intervals(run: Run) -> None:
     assert head[:4] == ["statistic", "observed", "standard", "error"]
     assert [row[0] for row in rows] == ["transitivity", "density"]
     assert rows[0][1] == "0.2557"
-    assert "if the edges were drawn again and the nodes stayed?" in ran.err
+    assert "if the edges were resampled for the same nodes?" in ran.err
     assert "warning: 35% of the ends of edges are at nodes with fewer than 3 donors" in ran.err
 
 
@@ -31,7 +31,7 @@ def test_json_with_a_null_model(run: Run) -> None:
     estimate = result["statistics"]["assortativity"]
     assert estimate["low"] < estimate["observed"] < estimate["high"]
     assert 0 < result["tests"]["assortativity"]["p_value"] < 0.1
-    assert result["target"] == "edges"
+    assert result["resample"] == "edges"
     assert result["notices"]
 
 
@@ -53,14 +53,6 @@ def test_columns_hold_what_they_are_named(run: Run) -> None:
     assert cells == pytest.approx([estimate[name] for name in names], rel=1e-3)
 
 
-def test_a_stopped_run_continues(run: Run) -> None:
-    arguments = ("infer", "karate", "--statistic", "density", "--null", "erdos-renyi", "--json")
-    run(*arguments, "-n", "10", "--store", "run")
-    again = json.loads(run(*arguments, "-n", "25", "--store", "run").out)
-    assert again == json.loads(run(*arguments, "-n", "25").out)
-    assert "Choose another folder" in run(*arguments, "--seed", "3", "--store", "run").err
-
-
 def test_statistics_of_nodes_show_the_largest(run: Run) -> None:
     ran = run("infer", "karate", "--statistic", "degrees", "-n", "10", "--model", "sbm")
     lines = ran.out.splitlines()
@@ -68,10 +60,10 @@ def test_statistics_of_nodes_show_the_largest(run: Run) -> None:
     assert lines[1].startswith("degrees of 34 ")
 
 
-@pytest.mark.parametrize("target", ["edges", "nodes"])
-def test_every_model(run: Run, target: str) -> None:
-    for model in MODELS[target]:
-        arguments = ("--redraw", target, "--model", model, "--statistic", "density", "-n", "5", "--json")
+@pytest.mark.parametrize("resample", ["edges", "nodes"])
+def test_every_model(run: Run, resample: str) -> None:
+    for model in MODELS[resample]:
+        arguments = ("--resample", resample, "--model", model, "--statistic", "density", "-n", "5", "--json")
         assert json.loads(run("infer", "karate", *arguments).out)["n"] == 5
 
 
@@ -96,21 +88,21 @@ def test_a_picture(run: Run) -> None:
         (("--statistic", "transitivty"), "--statistic must be one of .* Did you mean transitivity?"),
         (
             ("--model", "subsampling"),
-            "--model must be one of node-copying, .* for --redraw edges; got subsampling",
+            "--model must be one of node-copying, .* for --resample edges; got subsampling",
         ),
         (("--picture", "x.gif"), r"x.gif must end in one of .png, .svg, .pdf"),
         (("--alternative", "less"), "--alternative applies to --null only; got none. Leave it out."),
         (("--simultaneous",), "--simultaneous applies to --statistic degrees and pagerank only; got density"),
         (
-            ("--redraw", "nodes", "--statistic", "pagerank"),
-            "--statistic pagerank needs --redraw edges: every sample of nodes has other nodes",
+            ("--resample", "nodes", "--statistic", "pagerank"),
+            "--statistic pagerank needs --resample edges: every sample of nodes has other nodes",
         ),
         (("-n", "abc"), "--n must be an integer; got 'abc'"),
         (
             ("--simultaneous", "--method", "normal", "--statistic", "pagerank"),
-            "--method must be left out if intervals are simultaneous; got 'normal'",
+            "--method must be 'basic' if intervals are simultaneous; got 'normal'",
         ),
-        (("--level", "95"), "--level must be a number between 0.01 and 0.9999; got 95"),
+        (("--confidence", "95"), "--confidence must be a number between 0.01 and 0.9999; got 95"),
     ],
 )
 def test_errors_are_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
@@ -138,11 +130,3 @@ def test_an_undefined_statistic_has_no_p_value_and_keeps_the_others(run: Run) ->
     alone = run("infer", "clique.csv", "--null", "configuration", "--statistic", "assortativity", "-n", "40")
     assert alone.code == 2
     assert "--statistic must be finite to be tested; assortativity of the graph is nan" in alone.err
-
-
-def test_a_refused_store_leaves_that_of_the_null_model_alone(run: Run) -> None:
-    settings = ("infer", "karate", "-n", "40", "--store", "kept", "--statistic", "density")
-    with_null = (*settings[:-1], "transitivity", "--null", "configuration")
-    assert run(*with_null[:-2], "--seed", "0").code == 0
-    assert run(*with_null, "--seed", "1").code == 2
-    assert run(*with_null, "--seed", "0").code == 0

@@ -161,7 +161,7 @@ def find_use(cls: type) -> Callable[[Any], Any] | None:
         (FeatureEncoder,): lambda encoder: encoder.fit({"a": [1, 2, 3], "b": ["x", "y", "x"]}),
         (GraphModel,): lambda model: model.fit(graph, rng=0).sample(rng=0),
         (NodeResampler,): lambda model: bootstrap(
-            graph, "triangles", model=model, n=8, target="nodes", rng=0
+            graph, "triangles", model=model, n=8, resample="nodes", rng=0
         ),
         (GraphClassifier,): lambda model: model.fit(graph.features, graph.labels).predict(graph.features),
         (Classifier,): lambda model: model.fit(graph, train, rng=0).predict_proba(),

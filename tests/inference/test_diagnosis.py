@@ -158,7 +158,7 @@ def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
 
 def test_modularity_of_estimated_communities_is_a_warning() -> None:
     graph = draw_graph(two_blocks(200), np.random.default_rng(0))
-    with pytest.warns(DataWarning, match="modularity is that of communities that are estimated"):
+    with pytest.warns(DataWarning, match="modularity uses communities that are estimated"):
         (problem,) = bootstrap(graph, ["density", "modularity"], n=40, rng=0).problems
     assert problem.statistic == "modularity"
     assert not bootstrap(graph.replace(labels=np.arange(200) % 2), "modularity", n=40, rng=0).problems
@@ -205,7 +205,7 @@ def test_the_pagerank_of_a_node_of_a_sparse_directed_network_is_skewed(name: str
 def test_a_population_of_nodes_that_are_alike_is_a_warning(name: str, is_warned: bool) -> None:
     graph = KnownNetwork.by_name(name, 200, 15, SeedSequence(1)).draw(SeedSequence(2))
     with mute_data_warnings():
-        result = bootstrap(graph, "density", target="nodes", n=40, rng=0)
+        result = bootstrap(graph, "density", resample="nodes", n=40, rng=0)
     assert [problem.statistic for problem in result.problems] == [None] * is_warned
     assert node_variance_factor(graph.replace(directed=True)) == 1
     assert node_variance_factor(Graph(np.zeros((4, 4)))) == 1
@@ -216,5 +216,5 @@ def test_the_warning_of_nodes_that_are_alike_is_that_of_the_node_bootstrap() -> 
     graph = draw_graph(np.full((100, 100), 0.1), np.random.default_rng(0))
     assert node_variance_factor(graph) > 1.25
     with mute_data_warnings():
-        result = bootstrap(graph, "n_edges", target="nodes", model=NodeSubsampling(), n=50, rng=0)
+        result = bootstrap(graph, "n_edges", resample="nodes", model=NodeSubsampling(), n=50, rng=0)
     assert not any("differ by little more" in problem.text for problem in result.problems)

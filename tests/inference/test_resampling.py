@@ -1,3 +1,5 @@
+"""Samples of edges and of nodes."""
+
 from __future__ import annotations
 
 import logging
@@ -8,17 +10,25 @@ import pytest
 from numpy.random import SeedSequence
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
+from nodecopy._core.random import child
+from nodecopy.errors import InputError
 from nodecopy.generators import SBM, BlockConfigurationModel, DegreeCorrectedSBM
-from nodecopy.inference import DegreeClasses, NodeBootstrap, spectral_communities
-from nodecopy.inference.resampling import choose_sampler, collect_values, measure_samples, start_sampling
+from nodecopy.inference import (
+    DegreeClasses,
+    LatentPositionBootstrap,
+    NodeBootstrap,
+    NodeResampler,
+    NodeSubsampling,
+    spectral_communities,
+)
+from nodecopy.inference.resampling import InferenceSeeds, choose_sampler, collect_values, start_sampling
 from nodecopy.inference.statistics import prepare_measure
-from nodecopy.models import GraphModel
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
 
 
-def test_defaults_by_target() -> None:
+def test_default_samplers() -> None:
     assert isinstance(choose_sampler(None, "nodes"), NodeBootstrap)
     model = choose_sampler(None, "edges")
     assert isinstance(model, NodeCopying)
@@ -27,23 +37,62 @@ def test_defaults_by_target() -> None:
 
 
 def test_values_are_those_of_sample_many() -> None:
-    model = NodeCopying(SameLabel()).fit(CLUB)
-    _, measure = prepare_measure("n_edges", CLUB, None)
-    values = collect_values(measure_samples(model, measure, 5, SeedSequence(3)), {"n_edges": ()}, 5)
-    expected = [sample.n_edges for sample in model.sample_many(5, rng=SeedSequence(3))]
+    observed, measure = prepare_measure("n_edges", CLUB, None)
+    model = NodeCopying(SameLabel())
+    _, samples = start_sampling(observed, measure, model, call="bootstrap", n=5, rng=SeedSequence(3))
+    values = collect_values(samples, measure(observed), 5)
+    seed = child(SeedSequence(3), InferenceSeeds.SAMPLES)
+    expected = [sample.n_edges for sample in model.fit(CLUB).sample_many(5, rng=seed)]
     assert values["n_edges"].tolist() == expected
 
 
 @pytest.mark.parametrize("model", [SBM(), DegreeCorrectedSBM(), BlockConfigurationModel()])
-def test_blocks_without_labels_are_spectral_communities(
-    model: GraphModel[Graph], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Those of label propagation were one in half of the networks with two blocks."""
+def test_blocks_without_labels_are_spectral_communities(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Label propagation found one block in half of the networks with two blocks."""
     for number in range(5):
-        graph = draw_graph(two_blocks(200), np.random.default_rng(number)).replace(labels=None)
+        graph = draw_graph(two_blocks(200), np.random.default_rng(number))
         observed, measure = prepare_measure("density", graph, None)
         with caplog.at_level(logging.INFO, "nodecopy"):
-            sampling = start_sampling(observed, measure, measure(observed), model, call="test", n=2, rng=0)
-        fitted: Any = sampling.sampler
+            fitted: Any = start_sampling(observed, measure, model, call="null_test", n=2, rng=0)[0]
         assert np.array_equal(fitted.blocks_, spectral_communities(graph))
-        assert caplog.messages[-1] == "blocks: 2 communities, estimated from the graph. labels names them."
+        assert caplog.messages[-1].startswith("blocks: 2 communities, estimated from the graph.")
+
+
+@pytest.mark.parametrize(
+    "resampler", [NodeBootstrap(), NodeSubsampling(0.5), LatentPositionBootstrap(2)], ids=repr
+)
+@pytest.mark.parametrize("directed", [False, True])
+def test_samples_are_graphs_that_depend_on_the_seed_alone(resampler: NodeResampler, directed: bool) -> None:
+    fitted = resampler.fit(CLUB.replace(directed=directed))
+    first, again, other = (fitted.draw(SeedSequence(seed)) for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+    assert first.directed == directed
+    assert first.labels is not None
+    assert len(first.labels) == first.n_nodes
+
+
+def test_the_bootstrap_takes_edges_among_drawn_nodes() -> None:
+    """Of two linked nodes, a sample has an edge only if it has one copy of each."""
+    pair = NodeBootstrap().fit(Graph([[0, 1], [1, 0]]))
+    n_edges = [pair.draw(SeedSequence(seed)).n_edges for seed in range(400)]
+    assert set(n_edges) == {0, 1}
+    assert np.mean(n_edges) == pytest.approx(0.5, abs=0.1)  # four standard errors
+
+
+def test_a_subsample_is_an_induced_subgraph() -> None:
+    graph = CLUB.replace(labels=np.arange(34))
+    sample = NodeSubsampling(0.4).fit(graph).draw(SeedSequence(3))
+    assert sample.labels is not None
+    assert len(set(sample.labels.tolist())) == 14
+    induced = graph.adjacency[sample.labels][:, sample.labels]
+    assert np.array_equal(sample.adjacency.toarray(), induced.toarray())
+    assert NodeSubsampling(0.5).fit(graph).deviation_factor == pytest.approx(1.0)
+    with pytest.raises(InputError, match=r"share of NodeSubsampling must be a number between 0.01 and 0.99"):
+        NodeSubsampling(1.0).fit(CLUB)
+
+
+def test_latent_positions_keep_the_density() -> None:
+    fitted = LatentPositionBootstrap(2).fit(CLUB)
+    mean = np.mean([fitted.draw(SeedSequence(seed)).n_edges for seed in range(200)])
+    assert mean == pytest.approx(78, rel=0.15)

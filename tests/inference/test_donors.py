@@ -1,21 +1,153 @@
-"""The variance of the number of edges, against all samples that are possible."""
+"""Donors of inference: degree classes, directed copying, and the exact variance of the number of edges."""
 
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from nodecopy import Graph, GraphModel, NodeCopying, SameLabel, Weighted
+from nodecopy import Graph, GraphModel, Interactions, NodeCopying, SameLabel, Weighted, datasets
 from nodecopy.copying import DonorRule
 from nodecopy.errors import InputError
-from nodecopy.inference import DirectedCopying, edge_count_variance
+from nodecopy.inference import DegreeClasses, DirectedCopying, bootstrap, edge_count_variance
+from tests.contracts.graph_models import GraphModelContract, community_graph
+from tests.inference.known_graphs import Floats, draw_graph, heavy_tail, two_blocks
 
-Floats = NDArray[np.float64]
 GRAPH = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 2], labels=[0, 1, 0, 1])
-LAW = Weighted([[1, 2, 0, 0], [0, 1, 1, 2], [3, 0, 1, 1], [0, 0, 2, 1]])
+WEIGHTS = Weighted([[1, 2, 0, 0], [0, 1, 1, 2], [3, 0, 1, 1], [0, 0, 2, 1]])
+
+
+def class_of(graph: Graph, donors: DegreeClasses) -> list[int]:
+    result: list[int] = donors.fit(graph).list_of.tolist()
+    return result
+
+
+def test_degrees_that_differ_by_chance_are_one_class() -> None:
+    graph = draw_graph(np.full((300, 300), 0.05), np.random.default_rng(0))
+    assert len(set(class_of(graph, DegreeClasses(np.zeros(300, int))))) == 1
+
+
+def test_a_star_is_divided_into_hub_and_leaves() -> None:
+    star = Graph.from_edges([0] * 20, range(1, 21))
+    assert class_of(star, DegreeClasses([0] * 21)) == [1] + [0] * 20
+
+
+def test_classes_do_not_cross_communities() -> None:
+    graph = draw_graph(two_blocks(200), np.random.default_rng(0))
+    block = np.arange(200) % 2
+    classes = np.array(class_of(graph, DegreeClasses(block)))
+    assert not set(classes[block == 0]) & set(classes[block == 1])
+    club: Any = datasets.load("karate")
+    assert class_of(club, DegreeClasses("labels")) == class_of(club, DegreeClasses(club.labels))
+
+
+def test_a_smaller_tolerance_gives_more_classes() -> None:
+    graph = draw_graph(heavy_tail(300), np.random.default_rng(0))
+    n_classes = [len(set(class_of(graph, DegreeClasses(tolerance=t)))) for t in (0.0, 2.0, 50.0)]
+    assert n_classes[0] > n_classes[1] > n_classes[2]
+    # Donors are uniform within classes, so every node is expected to be a donor once.
+    assert np.allclose(DegreeClasses().fit(graph).probabilities().sum(axis=0), 1)
+
+
+def variance_ratio(probabilities: Floats, donors: DonorRule) -> float:
+    """Return the mean exact variance of the number of edges over that of independent edges, for 20 graphs."""
+    rng = np.random.default_rng(1)
+    graphs = [draw_graph(probabilities, rng) for _ in range(20)]
+    variances = [edge_count_variance(NodeCopying(donors).fit(graph)).total for graph in graphs]
+    return float(np.mean(variances) / np.triu(probabilities * (1 - probabilities), 1).sum())
+
+
+def test_the_variance_of_the_number_of_edges_is_that_of_independent_edges() -> None:
+    """Whole blocks overstate it where expected degrees differ."""
+    assert 0.85 < variance_ratio(two_blocks(200), DegreeClasses()) < 1.2
+    assert 0.85 < variance_ratio(heavy_tail(200), DegreeClasses()) < 1.2
+    assert variance_ratio(heavy_tail(200), SameLabel(np.arange(200) % 2)) > 1.8
+    assert variance_ratio(two_blocks(200), DegreeClasses(np.arange(200) % 2, tolerance=0.0)) > 0.8
+
+
+def test_donors_of_equal_degree_understate_it() -> None:
+    """Only the coins are left, which give half of the variance."""
+    rng = np.random.default_rng(1)
+    graphs = [draw_graph(two_blocks(200), rng) for _ in range(10)]
+    variances = [edge_count_variance(NodeCopying(SameLabel(graph.degrees)).fit(graph)) for graph in graphs]
+    donors, coins = np.mean(variances, axis=0)
+    assert donors < 0.1 * coins
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (DegreeClasses("labels"), "communities of DegreeClasses must be integers, 'labels' of a graph that"),
+        (DegreeClasses([0.5, 1.0]), "communities of DegreeClasses must be integers; got float64"),
+        (DegreeClasses([0]), "communities of DegreeClasses must hold one entry per node, 2"),
+        (DegreeClasses(tolerance=-1), "tolerance of DegreeClasses must be a number of at least 0"),
+        (DirectedCopying(), "graph of DirectedCopying must be directed; got Graph"),
+    ],
+)
+def test_wrong_settings(model: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model.fit(Graph([[0, 1], [1, 0]]))
+
+
+def test_interactions_are_an_error() -> None:
+    with pytest.raises(InputError, match="graph of DegreeClasses must be a graph"):
+        NodeCopying(DegreeClasses()).fit(Interactions([[1, 0], [0, 1]]))
+
+
+# Directed copying.
+
+
+def draw_directed(n_nodes: int) -> Graph:
+    edges = np.random.default_rng(0).random((n_nodes, n_nodes)) < 0.3
+    np.fill_diagonal(edges, False)
+    return Graph(edges, directed=True)
+
+
+class TestDirectedCopying(GraphModelContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls) -> DirectedCopying:
+        return DirectedCopying("labels")
+
+    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
+    @classmethod
+    def observed(cls, request: pytest.FixtureRequest) -> Graph:
+        return community_graph(directed=True, weighted=request.param)
+
+
+def test_either_end_decides() -> None:
+    """The mean of 4,000 samples against (Q A + A R^T) / 2; five standard errors."""
+    graph = draw_directed(8)
+    model = DirectedCopying(np.zeros(8, int), tolerance=100.0).fit(graph)
+    A, Q = graph.adjacency.toarray(), np.full((8, 8), 1 / 8)  # one class of sources and one of targets
+    expected = (Q @ A + A @ Q) / 2
+    np.fill_diagonal(expected, 0)
+    n = 4_000
+    mean = sum(sample.adjacency.toarray() for sample in model.sample_many(n, rng=0)) / n
+    assert mean == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(n))
+
+
+def test_classes_are_those_of_out_degrees_and_of_in_degrees() -> None:
+    n_nodes = 60
+    hubs = [(0, j) for j in range(1, 50)] + [(j, 1) for j in range(2, 50)]
+    ring = [(i, (i + 1) % n_nodes) for i in range(n_nodes)]
+    graph = Graph.from_edges(*zip(*{*hubs, *ring}, strict=True), directed=True)
+    model = DirectedCopying(np.zeros(n_nodes, int)).fit(graph)
+    classes = model.model_.distribution_.list_of  # type: ignore[attr-defined]
+    source, target = graph.degrees.argmax(), np.bincount(graph.rows.indices, minlength=n_nodes).argmax()
+    for node, offset in product((source, target), (0, n_nodes)):
+        is_alone = (classes == classes[node + offset]).sum() == 1
+        assert is_alone == ((node == source) == (offset == 0))
+
+
+def test_it_is_the_default_of_directed_graphs() -> None:
+    result = bootstrap(draw_directed(20), "density", n=5, rng=0)
+    assert result.model == "DirectedCopying()"
+
+
+# The variance of the number of edges, against all samples that are possible.
 
 
 def enumerate_samples(graph: Graph, Q: Floats) -> tuple[Floats, Floats]:
@@ -53,7 +185,7 @@ def entry_covariances(A: Floats, Q: Floats) -> Floats:
     return covariances
 
 
-@pytest.mark.parametrize("donors", [SameLabel(), SameLabel([0, 0, 0, 0]), LAW])
+@pytest.mark.parametrize("donors", [SameLabel(), SameLabel([0, 0, 0, 0]), WEIGHTS])
 @pytest.mark.parametrize("keep", [0.0, 0.3])
 def test_every_possible_sample(donors: DonorRule, keep: float) -> None:
     """Marginals and covariances of entries, the variances of counts, and the expected variance of degrees."""
@@ -136,7 +268,7 @@ def test_copied_rows_double_the_variance_of_in_degrees() -> None:
     assert ratios == pytest.approx([1.0, 2.0, 1.25, 1.25], rel=0.08)
 
 
-@pytest.mark.parametrize("donors", [SameLabel(), LAW])
+@pytest.mark.parametrize("donors", [SameLabel(), WEIGHTS])
 def test_the_samples_of_the_model(donors: DonorRule) -> None:
     """The sample variance of 4,000 counts; with a kurtosis below 3, five standard errors are 11 %."""
     model = NodeCopying(donors).fit(GRAPH)
