@@ -67,7 +67,7 @@ def test_the_scaling_is_chosen_by_the_data(
     (message,) = caplog.messages
     assert message.startswith("features: each ")
     assert reason in message
-    assert message.endswith(" otherwise.")
+    assert message.endswith("Set features to change this.")
 
 
 def test_encoded_columns_are_no_word_counts(caplog: pytest.LogCaptureFixture) -> None:
@@ -156,9 +156,9 @@ def path(weights: Any) -> sparse.csr_array:
         (np.ones(20), "raw", None),
         (np.full(20, 7.0), "raw", None),
         (RNG.uniform(size=200), "raw", "weights: as they are, since"),
-        (RNG.poisson(3, 200) + 1, "raw", "at most 2. Use weights='log' or 'binary' otherwise"),
+        (RNG.poisson(3, 200) + 1, "raw", "at most 2. Set weights to change this"),
         (np.exp(RNG.normal(size=2000, scale=2)), "log", "heavy-tailed: their standard deviation"),
-        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "Use weights='raw' or 'binary' otherwise"),
+        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "Set weights to change this"),
         ([1.0] * 8 + [1000.0], "log", "log(1 + weight / smallest weight)"),
     ],
 )

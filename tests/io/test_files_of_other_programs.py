@@ -265,7 +265,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "negative amounts": (
         "transfers.csv",
         text("source,target,delta\nann,bob,1.5\nbob,cleo,-2\n"),
-        "line 3 has weight -2; it must be finite and at least 0. Remove the row, or use weight=''",
+        "line 3 has weight -2; it must be finite and at least 0. Remove the row, or leave the column out",
     ),
     "ragged rows": (
         "edges.csv",
@@ -285,7 +285,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "labels in place of edges": (
         "people.csv",
         text("id,label\nann,gold\nbob,silver\n"),
-        "is that of a table of labels, not of edges.*source=NAME and target=NAME",
+        "is that of a table of labels, not of edges.*name the columns of source and target",
     ),
     "an adjacency matrix": (
         "matrix.csv",
@@ -362,10 +362,10 @@ def test_directions_that_a_file_states(
     (tmp_path / name).write_text(content)
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert not read_graph(tmp_path / name).directed
-        assert any("Use directed=True otherwise" in message for message in caplog.messages)
+        assert "Set directed to change this" in caplog.text
         caplog.clear()
         read_graph(tmp_path / name, directed=False)
-    assert not any("directed=True" in message for message in caplog.messages)
+    assert "directed" not in caplog.text
 
 
 LOGS: dict[str, list[str]] = {
@@ -402,10 +402,9 @@ def test_columns_of_users_are_printed_and_hold_ids(tmp_path: Path, caplog: pytes
     path.write_text("mark,kunde,film\n2.5,1,31\n3.0,1,1029\n4.0,2,31\n")
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31])
-    columns = "kunde is the user and film is the item of each row"
-    assert f"log.csv: {columns}. user=NAME or item=NAME reads another column." in caplog.messages
+    assert "log.csv: kunde is the user and film is the item of each row. Set user or item" in caplog.text
     path.write_text("mark,seen,film\n2.5,True,31\n3.0,False,1029\n")
-    with pytest.raises(InputError, match=r"a column for user and item, of integers or text.*user=NAME"):
+    with pytest.raises(InputError, match=r"a column for user and item, of integers or text"):
         read_interactions(path)
 
 

@@ -1,20 +1,25 @@
-"""The rules of read_graph: headers, columns, ids, labels and features."""
+"""The rules of read_graph: edges, ids, duplicates, labels and features."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.io import read_graph, read_matrix
+from nodecopy.io.edge_lists import build_graph
+from nodecopy.io.node_tables import check_known
 
 Write = Callable[[str, str], Path]
+PAIR = "source,target\na,b\n"
 
 
 @pytest.fixture
@@ -36,22 +41,14 @@ def labels(graph: Graph) -> list[Any]:
 @pytest.mark.parametrize(
     "text",
     [
-        "source,target\n1,2\n2,3\n",
-        "Target,SOURCE\n2,1\n3,2\n",
-        "src,dst\n1,2\n2,3\n",
-        "from,to\n1,2\n2,3\n",
-        "u,v\n1,2\n2,3\n",
-        "one,other\n1,2\n2,3\n",
-        "year,source,target\n1999,1,2\n2001,2,3\n",
-        "1,2\n2,3\n",
-        "1,2\n\n2,3",
-        "\ufeff1,2\r\n2,3\r\n",
-        "1,2,remark\n2,3,another\n",
+        *("source,target\n1,2\n2,3\n", "Target,SOURCE\n2,1\n3,2\n", "src,dst\n1,2\n2,3\n", "u,v\n1,2\n2,3\n"),
+        *("from,to\n1,2\n2,3\n", "one,other\n1,2\n2,3\n", "year,source,target\n1999,1,2\n2001,2,3\n"),
+        *("1,2\n2,3\n", "1,2\n\n2,3", "\ufeff1,2\r\n2,3\r\n", "1,2,remark\n2,3,another\n"),
+        *("citing,cited\n1,2\n2,3\n", "FromNodeId,ToNodeId\n1,2\n2,3\n", "source_id,target_id\n1,2\n2,3\n"),
     ],
 )
 def test_headers_and_columns(text: str, write: Write) -> None:
-    graph = read_graph(write("edges.csv", text))
-    assert graph == Graph.from_edges([1, 2], [2, 3])
+    assert read_graph(write("edges.csv", text)) == Graph.from_edges([1, 2], [2, 3])
 
 
 @pytest.mark.parametrize(
@@ -59,9 +56,6 @@ def test_headers_and_columns(text: str, write: Write) -> None:
 )
 def test_weights(text: str, write: Write) -> None:
     assert read_graph(write("edges.csv", text)) == Graph.from_edges(["a", "b"], ["b", "c"], [2, 1])
-
-
-def test_named_source_and_target_take_no_weight_by_place(write: Write) -> None:
     assert not read_graph(write("edges.csv", "source,target,year\na,b,1999\n")).is_weighted
 
 
@@ -69,12 +63,10 @@ def test_the_caller_names_columns(write: Write) -> None:
     path = write("edges.csv", "a,b,c,d\nx,1,2,0.5\ny,2,3,0.25\n")
     graph = read_graph(path, source="b", target="c", weight="d")
     assert graph == Graph.from_edges([1, 2], [2, 3], [0.5, 0.25])
-    with pytest.raises(InputError, match=r"edges.csv: there is no column 'z'; there are a, b, c, d"):
+    assert not read_graph(path, source="b", target="c", weight="").is_weighted
+    with pytest.raises(InputError, match="there is no column 'z'; there are a, b, c, d"):
         read_graph(path, source="z")
-    with pytest.raises(
-        InputError, match=r"column for target; it has a, b, c, d\. Name it with target=NAME\."
-    ):
-        read_graph(path, source="b")
+    assert read_graph(write("edges.csv", PAIR), header=False).n_nodes == 4
 
 
 @pytest.mark.parametrize(
@@ -85,198 +77,244 @@ def test_the_caller_names_columns(write: Write) -> None:
         ("007,8\n", ["007", "8"]),
         ("1,b\n", ["1", "b"]),
         ("1_0,2\n", ["1_0", "2"]),
-        ("+1,2\n", ["+1", "2"]),
         ("1,99999999999999999999\n", ["1", "99999999999999999999"]),
         ('"a,b"," c"\n" c",d\n', [" c", "a,b", "d"]),
+        ("source,target\n", []),
     ],
 )
 def test_ids(text: str, ids: list[Any], write: Write) -> None:
     assert read_graph(write("edges.csv", text)).node_ids.tolist() == ids
 
 
-def test_tabs_white_space_and_comments(write: Write) -> None:
-    expected = Graph.from_edges(["a b", "c"], ["c", "d"])
-    assert read_graph(write("edges.tsv", "a b\tc\nc\td\n")) == expected
-    spaced = "# a comment\n% another\n1  2\n\n 2\t3 \n"
-    assert read_graph(write("edges.txt", spaced)) == Graph.from_edges([1, 2], [2, 3])
+def test_ids_that_look_missing(write: Write) -> None:
+    edges = write("edges.csv", "source,target\nann,bob\nbob,nan\nnull,ann\n")
+    with pytest.warns(DataWarning, match="edges.csv: nan, null is read as an id"):
+        assert read_graph(edges).n_nodes == 4
 
 
-def test_duplicates_loops_and_directions(write: Write) -> None:
-    path = write("edges.csv", "a,b,1\nb,a,3\na,b,2\na,a,9\n")
-    assert read_graph(path).adjacency.toarray().tolist() == [[0, 3], [3, 0]]
-    assert read_graph(path, directed=True).adjacency.toarray().tolist() == [[9, 2], [3, 0]]
+@pytest.mark.parametrize("sign", [";", "|", ", ", " "])
+def test_lists_of_neighbours_are_a_warning(sign: str, write: Write) -> None:
+    rows = [("a", f"b{sign}c"), ("b", f"a{sign}c"), ("c", f"a{sign}b")]
+    with pytest.warns(DataWarning, match="edges.csv: targets look like lists of ids"):
+        read_graph(write("edges.csv", "source,target\n" + "".join(f'{a},"{b}"\n' for a, b in rows)))
+    cities = read_graph(write("cities.csv", f'source,target\n"New{sign}York","San{sign}Jose"\n'))
+    assert cities.n_nodes == 2
 
 
-def test_a_header_alone_is_an_empty_graph(write: Write) -> None:
-    assert read_graph(write("edges.csv", "source,target\n")).n_nodes == 0
+# Duplicates, both directions and self-loops.
 
 
-def test_labels(write: Write) -> None:
+def build(edges: list[tuple[int, int, float]], **options: Any) -> Graph:
+    first, second, weights = (np.array(column) for column in zip(*edges, strict=True))
+    settings: dict[str, Any] = {"directed": False, "duplicates": "max", "file": "f.csv"} | options
+    n = int(max(first.max(), second.max())) + 1
+    return build_graph(first, second, weights.astype(float), np.arange(n), **settings)
+
+
+def weights(graph: Graph) -> dict[tuple[int, int], float]:
+    source, target, values = graph.edges()
+    numbers = np.ones(len(source)) if values is None else values
+    return {(int(s), int(t)): float(w) for s, t, w in zip(source, target, numbers, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("edges", "largest", "total"),
+    [
+        ([(0, 1, 2), (0, 1, 3), (1, 2, 1)], 3, 5),
+        ([(0, 1, 2), (1, 0, 3), (1, 2, 1)], 3, 5),
+        ([(0, 1, 2), (1, 0, 2), (1, 2, 1)], 2, 4),
+        ([(0, 1, 2), (1, 0, 2), (1, 2, 1), (2, 1, 1)], 2, 2),
+        ([(0, 1, 1), (1, 0, 2), (0, 1, 1), (1, 2, 1), (2, 1, 1)], 2, 2),
+        ([(0, 1, 2), (1, 0, 0), (1, 2, 1)], 2, 2),
+        ([(0, 1, 2), (0, 1, 3), (1, 1, 9), (1, 2, 1)], 3, 5),
+    ],
+    ids=["repeated", "both directions", "equal weights", "symmetric", "symmetric sums", "zero", "loop"],
+)
+def test_undirected_duplicates(edges: list[tuple[int, int, float]], largest: float, total: float) -> None:
+    """A symmetric list, with each edge in both directions, is not doubled by "sum"."""
+    assert weights(build(edges))[0, 1] == largest
+    assert weights(build(edges, duplicates="sum"))[0, 1] == total
+    assert weights(build(edges, duplicates="sum"))[1, 2] == 1
+
+
+def test_directed_duplicates() -> None:
+    edges = [(0, 1, 2.0), (1, 0, 3.0), (0, 1, 4.0), (0, 0, 9.0)]
+    assert weights(build(edges, directed=True)) == {(0, 0): 9, (0, 1): 4, (1, 0): 3}
+    assert weights(build(edges, directed=True, duplicates="sum")) == {(0, 0): 9, (0, 1): 6, (1, 0): 3}
+    assert weights(build([(0, 1, 1), (1, 0, 1)], directed=True, duplicates="error")) == {(0, 1): 1, (1, 0): 1}
+    symmetric = [(0, 1, 2.0), (1, 0, 2.0), (1, 2, 1.0), (2, 1, 1.0)]
+    assert weights(build(symmetric, duplicates="error")) == {(0, 1): 2, (1, 2): 1}
+
+
+@pytest.mark.parametrize(
+    ("edges", "directed", "row"),
+    [
+        ([(0, 1, 1), (1, 2, 1), (0, 1, 1)], True, 2),
+        ([(0, 1, 1), (1, 0, 1), (1, 2, 1)], False, 1),
+        ([(0, 1, 1), (1, 0, 1), (0, 1, 1)], False, 2),
+    ],
+)
+def test_duplicates_as_errors(edges: list[tuple[int, int, float]], directed: bool, row: int) -> None:
+    with pytest.raises(InputError, match=f"row {row} repeats the edge from . to ."):
+        build(edges, directed=directed, duplicates="error", row_name="row {}".format)
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "fragments"),
+    [
+        ([(0, 1, 1), (1, 2, 1)], {}, []),
+        ([(0, 1, 1), (1, 0, 1)], {}, []),
+        ([(0, 1, 1)] * 3 + [(1, 0, 2), (1, 2, 1)], {}, ["repeated edges: 2, edges in both directions: 1"]),
+        ([(0, 1, 1), (1, 0, 1), (1, 2, 1)], {"duplicates": "sum"}, ["both directions: 1; their weights are"]),
+        ([(0, 0, 1), (0, 1, 1)], {}, ["self-loops: 1; they are left out"]),
+        ([(0, 0, 1)], {"directed": True}, ["self-loops: 1; they are kept"]),
+        ([(0, 1, 0), (1, 2, 1)], {}, ["edges of weight 0: 1; they are left out"]),
+    ],
+)
+def test_counts_are_logged(
+    edges: list[Any], options: dict[str, Any], fragments: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        build(edges, **options)
+    assert len(caplog.messages) == len(fragments)
+    assert all(fragment in caplog.text for fragment in fragments)
+
+
+# Tables of labels and features, and the nodes that their rows belong to.
+
+
+def test_labels(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     edges = write("edges.csv", "a,b\nb,c\n")
     table = write("labels.csv", "id,label\nb,dog\nlonely,cat\nc,\n")
-    graph = read_graph(edges, labels=table, allow_isolated=True)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(edges, labels=table, allow_isolated=True)
     assert graph.node_ids.tolist() == ["a", "b", "c", "lonely"]
+    assert "ids without edges are isolated nodes (1): 'lonely'." in caplog.messages
     assert labels(graph) == ["", "dog", "", "cat"]
     assert labels(read_graph(edges, labels=write("labels.csv", "a,1\nb,-1\n"))) == [1, -1, -1]
     assert labels(read_graph(edges, labels=write("labels.csv", "a,01\nb,2\n"))) == ["01", "2", ""]
     assert labels(read_graph(edges, labels=write("labels.csv", "a,x\nb,x\nc,x\n"))) == ["x", "x", "x"]
-    for header in ("id,label", "person,team"):
-        with pytest.raises(InputError, match=rf"labels.csv: there are no rows, only the header \({header}\)"):
-            read_graph(edges, labels=write("labels.csv", f"{header}\n"))
-
-
-def test_one_name_among_all_tables_makes_all_ids_strings(write: Write) -> None:
     table = write("labels.csv", "id,label\nx,0\n")
     graph = read_graph(write("edges.csv", "1,2\n"), labels=table, allow_isolated=True)
     assert graph.node_ids.tolist() == ["1", "2", "x"]
+    assert read_graph(write("edges.csv", "source,target\n"), labels=table).node_ids.tolist() == ["x"]
 
 
-def test_feature_tables(write: Write) -> None:
-    edges = write("edges.csv", "source,target\na,b\n")
-    for text in ("b,1,2\na,3,4\nz,5,6\n", "id,f,g\nb,1,2\na,3,4\nz,5,6\n", "f,node,g\n1,b,2\n3,a,4\n5,z,6\n"):
-        graph = read_graph(edges, features=write("features.csv", text), allow_isolated=True)
-        assert graph.node_ids.tolist() == ["a", "b", "z"]
-        np.testing.assert_array_equal(graph.features, [[3, 4], [1, 2], [5, 6]])
+def test_missing_labels(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    edges = write("edges.csv", "source,target\nann,bob\nbob,cleo\ncleo,dan\n")
+    table = write("labels.csv", "id,label\nann,gold\nbob,NA\ncleo,nan\ndan,none\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert labels(read_graph(edges, labels=table)) == ["gold", "", "", "none"]
+    assert "labels.csv: missing labels: 2 (NA, nan)" in caplog.text
+    frame = pandas.DataFrame({"id": ["ann", "bob", "cleo"], "label": ["gold", "NA", None]})
+    assert read_graph(edges, labels=frame).label_names == ("gold",)
+    numbers = write("numbers.csv", "id,label\nann,3\nbob,NA\ncleo,4\n")
+    assert labels(read_graph(edges, labels=numbers)) == [3, -1, 4, -1]
+
+
+def test_labels_that_differ_only_in_case_or_blanks(write: Write) -> None:
+    table = write("labels.csv", "id,label\na,Blue team\nb,blue  team\n")
+    with pytest.warns(DataWarning, match="labels 'Blue team' and 'blue  team' are different classes"):
+        read_graph(write("edges.csv", PAIR), labels=table)
+
+
+def test_a_header_of_unfamiliar_names(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    edges = write("edges.csv", "from_account,to_account\nann,bob\nbob,cleo\ncleo,ann\n")
+    table = write("labels.csv", "account_no,segment\nann,gold\nbob,silver\ncleo,gold\n")
+    features = write("features.csv", "account_no,city\nann,Oslo\nbob,Rome\ncleo,Oslo\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(edges, labels=table, features=features)
+    assert graph.node_ids.tolist() == ["ann", "bob", "cleo"]
+    assert graph.label_names == ("gold", "silver")
+    assert graph.feature_encoder.feature_names_ == ["city = Oslo", "city = Rome"]
+    subjects = [message.partition(":")[0] for message in caplog.messages]
+    assert subjects == ["edges.csv", "labels.csv", "features.csv", "features"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("b,1,2\na,3,4\n", "id,f,g\nb,1,2\na,3,4\n", "f,node,g\n1,b,2\n3,a,4\n", "node,0,1\na,3,4\nb,1,2\n"),
+        *(",id,x,y\n1,a,3,4\n2,b,1,2\n", ",x,y\na,3,4\nb,1,2\n", ",account,x,y\n1,a,3,4\n2,b,1,2\n"),
+    ],
+)
+def test_feature_tables(text: str, write: Write) -> None:
+    graph = read_graph(write("edges.csv", PAIR), features=write("features.csv", text))
+    np.testing.assert_array_equal(graph.features, [[3, 4], [1, 2]])
+
+
+def test_named_columns_and_labels_among_features(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    edges, nodes = write("edges.csv", PAIR), write("nodes.csv", "since,key,group\n2001,a,x\n2002,b,y\n")
+    assert read_graph(edges, labels=nodes, id="key", label="group").label_names == ("x", "y")
+    assert read_graph(edges, features=nodes, id="key").features.shape == (2, 3)  # type: ignore[union-attr]
+    for kind in ("labels", "features"):
+        with pytest.raises(InputError, match="there is no column 'kee'; there are since, key, group"):
+            read_graph(edges, **{kind: nodes}, id="kee")  # type: ignore[arg-type]
+    archive = edges.with_name("graph.npz")
+    np.savez(archive, indptr=[0, 1], indices=[0], directed=True)
+    for path, names in ((edges, {"id": "key"}), (edges, {"label": "g"}), (archive, {"label": "g"})):
+        with pytest.raises(InputError, match="tables of labels and features; got no such table"):
+            read_graph(path, **names)  # type: ignore[arg-type]
+    both, other = write("both.csv", "id,age,label\na,31,x\nb,45,y\n"), write("other.csv", "id,segment\na,x\n")
+    for table in (both, other):
+        with caplog.at_level(logging.INFO, "nodecopy"):
+            graph = read_graph(edges, features=both, labels=table)
+        assert graph.feature_encoder.feature_names_ == ["age"]
+    assert "column label is not a feature, since it holds labels" in caplog.text
+    assert len(read_graph(edges, features=both).feature_encoder.feature_names_) == 3
+
+
+MATRIX = np.array([[1.0, 0], [0, 2]])
 
 
 def test_matrices_without_ids_belong_to_numbered_nodes(write: Write, tmp_path: Path) -> None:
-    edges, matrix = write("edges.csv", "1,0\n"), np.array([[1.0, 0], [0, 2]])
-    np.save(tmp_path / "x.npy", matrix)
-    np.savez(tmp_path / "x.npz", matrix)
-    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(matrix))
+    edges = write("edges.csv", "1,0\n")
+    np.save(tmp_path / "x.npy", MATRIX)
+    np.savez(tmp_path / "x.npz", MATRIX)
+    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(MATRIX))
     for name in ("x.npy", "x.npz"):
-        assert read_graph(edges, features=tmp_path / name).features.tolist() == matrix.tolist()  # type: ignore[union-attr]
+        assert read_graph(edges, features=tmp_path / name).features.tolist() == MATRIX.tolist()  # type: ignore[union-attr]
     assert sparse.issparse(read_graph(edges, features=tmp_path / "s.npz").features)
-    np.save(tmp_path / "x.npy", matrix[:1])
-    with pytest.raises(InputError, match=r"x.npy: .* the rows of nodes 0 to 0, but the graph has node 1\."):
-        read_graph(edges, features=tmp_path / "x.npy")
-    np.savez(tmp_path / "x.npz", a=matrix, b=matrix)
-    with pytest.raises(InputError, match="must hold one matrix; it holds a, b"):
-        read_graph(edges, features=tmp_path / "x.npz")
-
-
-def test_a_longer_matrix_adds_isolated_nodes_on_demand(write: Write, tmp_path: Path) -> None:
-    edges = write("edges.csv", "2,0\n")
+    named = read_graph(write("edges.csv", PAIR), features=tmp_path / "x.npy", node_ids=["b", "a"])
+    np.testing.assert_array_equal(named.features, MATRIX)
+    for text in (PAIR, "1,2\n", "00,01\n"):
+        with pytest.raises(InputError, match=r"x.npy: .* np.savez\('x.npz', ids=ids, x=matrix\)"):
+            read_graph(write("edges.csv", text), features=tmp_path / "x.npy")
     np.save(tmp_path / "x.npy", np.eye(3))
+    edges = write("edges.csv", "2,0\n")
     with pytest.raises(InputError, match=r"x.npy: id 1 is not a node of the graph\. .* allow_isolated=True"):
         read_graph(edges, features=tmp_path / "x.npy")
     graph = read_graph(edges, features=tmp_path / "x.npy", allow_isolated=True)
-    assert graph.node_ids.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(graph.features, np.eye(3))
-
-
-@pytest.mark.parametrize("edges", ["source,target\nb,a\n", "1,2\n", "00,01\n"])
-def test_a_matrix_without_ids_is_refused_for_other_nodes(edges: str, write: Write, tmp_path: Path) -> None:
-    """Before, rows were given to nodes in ascending order of the ids without a word."""
-    np.save(tmp_path / "x.npy", np.eye(2))
-    with pytest.raises(InputError, match=r"x.npy: .* np.savez\('x.npz', ids=ids, x=matrix\)"):
-        read_graph(write("edges.csv", edges), features=tmp_path / "x.npy")
 
 
 def test_matrices_with_ids_are_in_any_order(write: Write, tmp_path: Path) -> None:
     edges, matrix, ids = write("edges.csv", "a,b\nb,c\n"), np.diag([1.0, 2, 3]), ["c", "a", "b"]
     csr = sparse.csr_array(matrix)
     parts = {part: getattr(csr, part) for part in ("data", "indices", "indptr", "shape")}
-    for arrays in (
-        {"x": matrix},
-        {"features": matrix, "other": np.zeros(2)},
-        {"anything": matrix},
-        parts,
-        parts | {"format": b"csr"},
-    ):
-        np.savez(tmp_path / "x.npz", ids=ids, **arrays)
-        graph = read_graph(edges, features=tmp_path / "x.npz")
-        dense = graph.features.toarray() if sparse.issparse(graph.features) else graph.features
-        np.testing.assert_array_equal(dense, [[0, 2, 0], [0, 0, 3], [1, 0, 0]])
-        assert sparse.issparse(graph.features) == ("data" in arrays)
+    dense = [{"x": matrix}, {"features": matrix, "other": np.zeros(2)}, {"anything": matrix}]
+    for arrays in (*dense, parts, parts | {"format": b"csr"}):
+        np.savez(tmp_path / "x.npz", ids=ids, **arrays)  # type: ignore[arg-type]
+        features: Any = read_graph(edges, features=tmp_path / "x.npz").features
+        assert sparse.issparse(features) == ("data" in arrays)
+        values = features.toarray() if sparse.issparse(features) else features
+        np.testing.assert_array_equal(values, [[0, 2, 0], [0, 0, 3], [1, 0, 0]])
 
 
 def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
-    edges = write("edges.csv", "source,target\na,b\n")
-    for ids, message in (
+    edges = write("edges.csv", PAIR)
+    for ids, fragment in (
         (np.array(["a", "b"], object), r"Python objects\. Write ids=np.array\(ids, str\)"),
         (["a"], "must name every row, 2 in all; the file holds 1 ids"),
         (["a", "x"], "id 'x' is not a node of the graph"),
         (["a", "a"], "node 'a' is listed more than once"),
     ):
         np.savez(tmp_path / "x.npz", ids=ids, x=np.eye(2), allow_pickle=True)
-        with pytest.raises(InputError, match=f"x.npz: .*{message}"):
+        with pytest.raises(InputError, match=f"x.npz: .*{fragment}"):
             read_graph(edges, features=tmp_path / "x.npz")
-
-
-def test_given_nodes_order_a_matrix(write: Write, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.eye(2))
-    graph = read_graph(
-        write("edges.csv", "source,target\na,b\n"), features=tmp_path / "x.npy", node_ids=["b", "a"]
-    )
-    np.testing.assert_array_equal(graph.features, np.eye(2))
-    assert graph.node_ids.tolist() == ["b", "a"]
-
-
-def test_given_nodes(write: Write) -> None:
-    edges = write("edges.csv", "2,1\n")
-    assert read_graph(edges, node_ids=[3, 2, 1]) == Graph.from_edges([2], [1], node_ids=[3, 2, 1])
-    assert read_graph(edges, node_ids=["2", "1"]).node_ids.tolist() == ["2", "1"]
-    with pytest.raises(InputError, match=r"edges.csv: line 1 has source 2, which is not in node_ids"):
-        read_graph(edges, node_ids=[1, 3])
-    with pytest.raises(InputError, match="unique"):
-        read_graph(edges, node_ids=[1, 1, 2])
-    with pytest.raises(InputError, match=r"labels.csv: id 9 is not a node of the graph. Correct the ids.$"):
-        read_graph(edges, node_ids=[1, 2], labels=write("labels.csv", "9,0\n"))
-
-
-@pytest.mark.parametrize("sign", [";", "|", ", ", " "])
-def test_lists_of_neighbours(sign: str, write: Write) -> None:
-    """They are no ids; ids that contain such a sign are."""
-    rows = [("a", f"b{sign}c"), ("b", f"a{sign}c"), ("c", f"a{sign}b")]
-    with pytest.warns(DataWarning, match="edges.csv: targets look like lists of ids .* a row for each edge"):
-        read_graph(write("edges.csv", "source,target\n" + "".join(f'{a},"{b}"\n' for a, b in rows)))
-    cities = read_graph(write("cities.csv", f'source,target\n"New{sign}York","San{sign}Jose"\n'))
-    assert cities.n_nodes == 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "message"),
-    [
-        ("labels", "a,0\na,1\n", "node 'a' is listed more than once"),
-        ("labels", "a\n", "must have a column for id and label"),
-        ("labels", ",x\n", "line 1 has no id"),
-        ("features", "a,1\n", "no row for a node of the graph: 'b'"),
-        ("features", "a,1\nb,1\na,2\n", "node 'a' is listed more than once"),
-        ("features", "a,1\nb,x\n", "line 2 has feature 1 'x', which is not a number"),
-        ("features", "id,age\na,1\nb,inf\n", "line 3 has age inf; it must be finite"),
-        ("features", "a\nb\n", "a column of ids and at least one of numbers"),
-    ],
-)
-def test_bad_node_tables(kind: str, text: str, message: str, write: Write) -> None:
-    tables: dict[str, Any] = {kind: write(f"{kind}.csv", text)}
-    with pytest.raises(InputError, match=f"{kind}.csv: .*{message}"):
-        read_graph(write("edges.csv", "source,target\na,b\n"), **tables)
-
-
-def test_tables_join_whole_graphs(write: Write, tmp_path: Path) -> None:
-    sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0, 1], [0, 0]]))
-    table = write("labels.csv", "1,5\n")
-    assert labels(read_graph(tmp_path / "a.npz", labels=table)) == [-1, 5]
-    with pytest.raises(InputError, match="are for edge lists"):
-        read_graph(tmp_path / "a.npz", node_ids=[1, 2])
-    with pytest.raises(InputError, match="is not a node"):
-        read_graph(tmp_path / "a.npz", labels=write("labels.csv", "7,5\n"))
-
-
-def test_features_whose_columns_are_numbered(write: Callable[[str, str], Path]) -> None:
-    edges = write("edges.csv", "source,target\na,b\n")
-    graph = read_graph(edges, features=write("features.csv", "node,0,1\na,1,2\nb,3,4\n"))
-    assert graph.features.tolist() == [[1, 2], [3, 4]]  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    "header", ["citing,cited", "node1,node2", "FromNodeId,ToNodeId", "source_id,target_id"]
-)
-def test_a_header_above_words(tmp_path: Path, header: str) -> None:
-    path = tmp_path / "edges.csv"
-    path.write_text(f"{header}\nann,bob\nbob,cleo\n")
-    assert read_graph(path).node_ids.tolist() == ["ann", "bob", "cleo"]
+    np.savez(tmp_path / "x.npz", a=MATRIX, b=MATRIX)
+    with pytest.raises(InputError, match="must hold one matrix; it holds a, b"):
+        read_graph(edges, features=tmp_path / "x.npz")
 
 
 def test_matrices_between_nodes_are_in_node_order(tmp_path: Path) -> None:
@@ -288,10 +326,93 @@ def test_matrices_between_nodes_are_in_node_order(tmp_path: Path) -> None:
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(matrix))
     reversed_ = read_matrix(tmp_path / "s.npz", node_ids=[2, 1, 0])
     np.testing.assert_array_equal(reversed_.toarray(), matrix[::-1, ::-1])
-    for name, ids, message in (
+    for name, ids, fragment in (
         ("s.npz", ["a", "b", "c"], "but the graph has node 'a'"),
         ("x.npz", ["a", "b"], "id 'c' is not a node"),
         ("x.npz", ["a", "b", "c", "d"], "no row for a node of the graph: 'd'"),
     ):
-        with pytest.raises(InputError, match=f"{name}: .*{message}"):
+        with pytest.raises(InputError, match=f"{name}: .*{fragment}"):
             read_matrix(tmp_path / name, node_ids=ids)
+
+
+def test_given_nodes_and_whole_graphs(write: Write, tmp_path: Path) -> None:
+    edges = write("edges.csv", "2,1\n")
+    assert read_graph(edges, node_ids=[3, 2, 1]) == Graph.from_edges([2], [1], node_ids=[3, 2, 1])
+    assert read_graph(edges, node_ids=["2", "1"]).node_ids.tolist() == ["2", "1"]
+    nine = write("labels.csv", "9,0\n")
+    for options, fragment in (
+        ({"node_ids": [1, 3]}, "edges.csv: line 1 has source 2, which is not in node_ids"),
+        ({"node_ids": [1, 1, 2]}, "unique"),
+        ({"node_ids": [1, 2], "labels": nine}, "labels.csv: id 9 is not a node .* Correct the ids.$"),
+    ):
+        with pytest.raises(InputError, match=fragment):
+            read_graph(edges, **options)  # type: ignore[arg-type]
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0, 1], [0, 0]]))
+    assert labels(read_graph(tmp_path / "a.npz", labels=write("own.csv", "1,5\n"))) == [-1, 5]
+    with pytest.raises(InputError, match="are for edge lists"):
+        read_graph(tmp_path / "a.npz", node_ids=[1, 2])
+
+
+NAMES = "".join(f"{number},name {number}\n" for number in range(30))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "fragment"),
+    [
+        ("labels", "a,0\na,1\n", "node 'a' is listed more than once"),
+        ("labels", "a\n", "must have a column for id and label"),
+        ("labels", ",x\n", "line 1 has no id"),
+        ("labels", "id,label\n", "no rows, only the header"),
+        ("labels", "person,team\n", "no rows, only the header"),
+        ("labels", "no,age,group\na,31,x\nb,45,y\n", "it has no, age, group. Name the column of labels"),
+        ("labels", "a,31,x\nb,45,y\n", "it has several, and no header"),
+        ("labels", "id,label\na,12.5\nb,3\n", r"got 12\.5, a measurement"),
+        ("labels", f"id,label\n{NAMES}", "there are 30 in 30 rows"),
+        ("features", "a,1\n", "no row for a node of the graph: 'b'"),
+        ("features", "a,1\nb,1\na,2\n", "node 'a' is listed more than once"),
+        ("features", "a,1\nb,x\n", "line 2 has feature 1 'x', which is not a number"),
+        ("features", "id,age\na,1\nb,inf\n", "line 3 has age inf; it must be finite"),
+        ("features", "a\nb\n", "a column of ids and at least one of numbers"),
+        ("labels", "id,label\nanna,1\nb,2\nzzz,1\n", "2 of 3 ids are not nodes of the graph: 'anna', 'zzz'"),
+        ("features", "id,x\nc,1\n", "id 'c' is not a node .* allow_isolated=True adds them"),
+    ],
+)
+def test_bad_node_tables(kind: str, text: str, fragment: str, write: Write) -> None:
+    tables: dict[str, Any] = {kind: write(f"{kind}.csv", text)}
+    with pytest.raises(InputError, match=f"{kind}.csv: .*{fragment}"):
+        read_graph(write("edges.csv", PAIR), **tables)
+
+
+def test_unknown_ids_are_listed_with_close_ones() -> None:
+    with pytest.raises(InputError, match=r"7 of 7 ids .*: 'x0', 'x1', 'x2', 'x3', 'x4' and 2 more\. Correct"):
+        check_known([f"x{number}" for number in range(7)], {"node"}, allow_isolated=False)
+    with pytest.raises(InputError, match="Did you mean 'anna'"):
+        check_known(["ana"], {"anna", "bob"}, allow_isolated=False)
+
+
+@pytest.mark.parametrize("allow_isolated", [False, True])
+@pytest.mark.parametrize(
+    ("edges", "table"),
+    [
+        ("007,012\n012,100\n", "id,label\n7,1\n12,2\n"),
+        ("7,12\n12,100\n", "id,label\n007,1\n012,2\n"),
+        ("7,12\n12,100\n", "id,label\n7.0,1\n12.0,2\n"),
+    ],
+    ids=["lost in labels", "lost in edges", "decimals"],
+)
+def test_ids_that_lost_their_zeros(edges: str, table: str, allow_isolated: bool, write: Write) -> None:
+    files = write("edges.csv", edges), write("labels.csv", table)
+    with pytest.raises(InputError, match=r"labels.csv: id '.*7.*' is not a node of the graph, but '.*7' is"):
+        read_graph(files[0], labels=files[1], allow_isolated=allow_isolated)
+
+
+def test_zeros_of_frames() -> None:
+    edges = pandas.DataFrame({"source": ["007", "012"], "target": ["012", "100"]})
+    table = pandas.DataFrame({"id": ["007"], "label": ["x"]})
+    assert read_graph(edges, labels=table).node_ids.tolist() == ["007", "012", "100"]
+    with pytest.raises(InputError, match=r"the data frame: id '7' .* but '007' is"):
+        read_graph(edges, labels=table.assign(id=[7]))
+    mixed = pandas.DataFrame({"source": [7, 8], "target": ["007", "9"]})
+    with pytest.raises(InputError, match=r"got 7 in one column and '007' in another"):
+        read_graph(mixed)
+    assert read_graph(mixed.assign(target=["010", "9"])).node_ids.tolist() == ["010", "7", "8", "9"]

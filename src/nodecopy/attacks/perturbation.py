@@ -173,7 +173,7 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
     The column ``change`` may be missing: an edge that exists is then removed, another one added. If a change
     is repeated, the targets were attacked each alone, and there is one record for each of them.
     """
-    table = read_table(path, lambda first, below: True)
+    table = read_table(path, True)
     position = add_escaped({str(node): number for number, node in enumerate(graph.node_ids.tolist())})
     pairs = np.stack([_positions(table, name, position) for name in ("first", "second")], axis=1)
     names = table.names or []

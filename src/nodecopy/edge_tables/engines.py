@@ -403,7 +403,6 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
     names = list(table.columns)
     positions = match_columns(
         names,
-        len(names),
         roles,
         n_required=n_required,
         is_numeric=lambda position: table[names[position]].type().is_numeric(),

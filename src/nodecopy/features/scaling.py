@@ -20,7 +20,7 @@ from nodecopy._core.checks import (
     check_vector,
     show,
 )
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.encoder import FeatureEncoder
@@ -323,9 +323,7 @@ def _log_feature_scaling(kind: str, reason: str, matrix: Any, name: str, purpose
     if not reason:
         share = share_of_zeros(matrix)
         since = f"as usual for word counts, since {share:.0%} of them are zero and none is negative"
-    others = tuple(choice for choice in ("unit", "rows", "standardise", "none", "binary") if choice != kind)
-    hints = [Hint(**{name: others})] if name else []
-    log_decision(f"features: {decision}{purpose and ' ' + purpose}, {since}.", *hints)
+    log_decision(f"features: {decision}{purpose and ' ' + purpose}, {since}.", *([name] if name else []))
 
 
 def share_of_zeros(matrix: Any) -> float:

@@ -1,4 +1,17 @@
-"""Columns of tables: finding them by name or position, and checking their values."""
+"""Which column of a table holds what, and the values of columns.
+
+:func:`read_columns` reads a file or data frame in these steps:
+
+1. :func:`.read_table` splits it into columns; :func:`find_header` decides whether the first row is a header.
+2. :func:`check_kind` refuses a header of another kind of table, and :func:`drop_row_names` removes row names.
+3. :func:`match_columns` chooses the column of each role (``source``, ``target``, ``weight``, ...): the one
+   that the caller names, else one with a usual name, else one with a usual word in its name, else by position
+   among the columns that can hold ids (:func:`find_id_columns`) or numbers (:func:`holds_weights`).
+4. Decisions that are not obvious are logged.
+
+The values are then checked and converted by :func:`check_identifiers`, :func:`unify_ids`,
+:func:`parse_numbers` and :func:`parse_times`, whose errors name the line.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,326 +29,16 @@ from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_characters, is_missing, list_names
 from nodecopy._core.files import is_frame
-from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
-# Whether the first row of a text table is a header, and what its names mean.
-
-
 Roles: TypeAlias = Mapping[str, Sequence[str]]
-"""The names that the column of each role may have, in lower case."""
+"""The usual names of the column of each role, in lower case."""
+Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
+"""What a table holds."""
 
-N_KEYS = 2
-"""The first two roles of every table in a file are required."""
-GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
-"""Numbers with a decimal comma or with signs between thousands."""
-COMPLEX = (complex, np.complexfloating)
-MAX_UNIQUE_SHARE = 0.02
-"""Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
-
-
-def find_header(
-    first: list[str],
-    below: list[list[str]],
-    roles: Roles,
-    *,
-    file: str,
-    header: bool | None = None,
-    given: Collection[str] = (),
-    nodes: Collection[str] | None = None,
-    others: Iterable[Roles] = (),
-) -> bool:
-    """Return whether the first row is a header, and log the decision unless it is obvious.
-
-    In this order, the first row is
-
-    1. a header if the caller names a column of the table, otherwise as ``header`` says;
-    2. a header if it has usual names of the first two roles, or names above a first column without a name;
-    3. data if its id is in ``nodes``, or if one of its ids or its label occurs again below or twice in it;
-    4. a header if some column holds numbers everywhere but there;
-    5. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
-    6. a header if its id is not in ``nodes`` while most ids below are;
-    7. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
-       while all below have one, or if at most 2 % of the rows below have ids that occur nowhere else either;
-       otherwise data, in edges and interactions with a warning if no row below shares an id with another.
-
-    An only row is data if it has a number; text is data with a warning, unless it has usual words or, where
-    ``nodes`` are known, its id is none of them.
-
-    Parameters
-    ----------
-    first, below
-        The first row, and the columns below it.
-    roles
-        The usual names of columns.
-    file
-        What the table is called in decisions.
-    header
-        What the caller says, if anything.
-    given
-        Names of columns that the caller gives for this table.
-    nodes
-        Ids of the nodes of the graph, for tables of labels or features.
-    others
-        The usual names of columns in other kinds of tables, which are a header too.
-    """
-    if given or header is not None:
-        return bool(given) or bool(header)
-    names = [name.strip().lower() for name in first]
-    names[0] = names[0].lstrip("# ")
-    if any(has_usual_names(names, kind) for kind in (roles, *others)):
-        return True
-    if len(first) < min(N_KEYS, len(roles)):
-        return False
-    if not below[0]:
-        return _judge_only_row(first, roles, file, nodes)
-    if not names[0] and len(first) > (1 if nodes is not None else N_KEYS) and not any(map(is_number, first)):
-        return True
-    keys = find_keys(first, roles)
-    cells, columns = [first[key] for key in keys], [below[key] for key in keys]
-    texts = [cell for cell in cells if cell and not is_number(cell)]
-    if nodes and cells[0] in nodes:
-        is_text = not is_number(cells[0])
-        return is_text and _decide(file, first, False, f"{cells[0]!r} is a node of the graph")
-    for text in texts:
-        if any(text in column for column in columns) or cells.count(text) > 1:
-            return _decide(file, first, False, f"{text!r} occurs again")
-    for name, column in zip(first, below, strict=True):
-        if name and not is_numeral(name) and all(map(is_numeral, column)):
-            return _decide(file, first, True, f"the column below {name!r} holds numbers")
-    if len(texts) < len(cells) or any(
-        is_numeral(cell) for cell in first if cell not in _column_numbers(first)
-    ):
-        return False
-    if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
-        return _decide(
-            file, first, True, f"{cells[0]!r} is not a node of the graph, while the ids below it are"
-        )
-    is_header, reason = _decide_by_uniqueness(cells, columns, roles)
-    return _decide(file, first, is_header if nodes is None else bool(is_header), reason)
-
-
-def _judge_only_row(first: list[str], roles: Roles, file: str, nodes: Collection[str] | None) -> bool:
-    """Return whether a row without others below it is a header."""
-    cells = [first[key] for key in find_keys(first, roles)]
-    is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(is_numeral, first))
-    if is_unlike or (nodes and cells[0] in nodes):
-        return False
-    if nodes:
-        return _decide(file, first, True, f"{cells[0]!r} is not a node of the graph")
-    if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
-        return _decide(file, first, True, "its names contain usual words")
-    return _decide(file, first, None, "there is no other row to compare it with")
-
-
-def has_usual_names(names: Collection[str], roles: Roles) -> bool:
-    """Return whether names in lower case contain usual ones of the first two roles."""
-    return all(any(name in names for name in usual) for usual in list(roles.values())[:N_KEYS])
-
-
-def find_keys(names: Sequence[str], roles: Roles) -> list[int]:
-    """Return the columns of the first two roles, by usual names or words, else by position."""
-    matches = match_names(names, roles)
-    keys: list[int] = []
-    for position, role in enumerate(list(roles)[:N_KEYS]):
-        key = matches.get(role, position)
-        keys.append(position if key in keys else key)
-    return keys if len(set(keys)) == len(keys) else list(range(len(keys)))
-
-
-def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
-    """Return the columns with a usual name of a role, or that alone have such a word in their name."""
-    lower = [name.strip().lower() for name in names]
-    matches = {
-        role: next(lower.index(word) for word in usual if word in lower)
-        for role, usual in roles.items()
-        if not set(usual).isdisjoint(lower)
-    }
-    words = [_words(name) for name in names]
-    for role, usual in roles.items():
-        alike = [
-            number
-            for number, parts in enumerate(words)
-            if number not in matches.values() and not parts.isdisjoint(usual)
-        ]
-        if role not in matches and len(alike) == 1:
-            matches[role] = alike[0]
-    return matches
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a cell can be read as a number; of a complex one, NumPy would drop a part."""
-    if isinstance(value, COMPLEX):
-        return False
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def is_grouped(cell: Any) -> bool:
-    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
-    return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
-
-
-def is_numeral(cell: Any) -> bool:
-    """Return whether a cell is a number in any notation."""
-    return is_number(cell) or is_grouped(cell)
-
-
-def _decide_by_uniqueness(
-    cells: list[str], columns: list[list[str]], roles: Roles
-) -> tuple[bool | None, str]:
-    """Return whether a row of text that never occurs again is a header, ``None`` for a guess, and why."""
-    if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
-        return True, "its names contain usual words"
-    has_digit = re.compile(r"\d").search
-    for cell, column in zip(cells, columns, strict=True):
-        if not has_digit(cell) and all(map(has_digit, column)):
-            return True, f"all values below {cell!r} have digits"
-    n_rows = len(columns[0])
-    counts = Counter(node for column in columns for node in column)
-    n_unique = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
-    if n_unique <= MAX_UNIQUE_SHARE * n_rows:
-        return True, "its values never occur again below"
-    reason = f"the values of {n_unique} other rows do not occur again either"
-    return None if n_unique == n_rows else False, reason
-
-
-def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
-    """Log whether the first row is a header; ``None`` is a guess, about which a warning is issued."""
-    row, kind = ",".join(first[:6]), "a header" if is_header else "data"
-    issue = warn_about_data if is_header is None else log_decision
-    issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
-    return bool(is_header)
-
-
-def _column_numbers(first: list[str]) -> set[str]:
-    """Return the numbers in a row if they count its columns, as names of features may do."""
-    numbers = [cell for cell in first if is_numeral(cell)]
-    starts = (list(map(str, range(low, low + len(numbers)))) for low in (0, 1))
-    return set(numbers) if len(numbers) > 1 and numbers in starts else set()
-
-
-def _words(name: str) -> set[str]:
-    """Return the words of a name such as from_account, FromAccount or 'from account'."""
-    return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
-
-
-# What a column holds: numbers, weights, times or missing values.
-
-
-EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
-"""Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
-N_INSPECTED = 100
-"""Rows by which a column is taken for numbers or times."""
-NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", "year", "month", "day", "hour")
-"""Words in the names of columns of numbers that are no weights."""
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
-"""Usual names of columns of times."""
-DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
-"""Text that is a date: 2024-05-31 (and a time), 31.05.2024 or 5/31/24."""
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")
-"""Words in the names of columns of numbers that are no ratings."""
-MIN_SQUARE = 5
-"""Rows from which a square table of numbers is a matrix; smaller ones may list edges."""
-NO_IDS = (*TIMES, "year", "month", "day", "hour")
-"""Words in the names of columns that hold no ids."""
-MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
-"""What R, pandas, Python and databases write for a missing label or id."""
-
-
-def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
-    """Return the positions of the first two columns that can hold ids, fewer if there are fewer.
-
-    Dates, numbers with decimals and truth values are no ids. If ids are alike (``is_alike``) and the first
-    two columns are one of numbers and one of text, the first two columns of text are returned, if there are
-    two.
-    """
-    named = zip(columns, names or [""] * len(columns), strict=True)
-    ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
-    texts = [position for position in ids if not holds_numbers(columns[position])]
-    is_mixed = len({position in texts for position in ids[:2]}) > 1
-    return texts[:2] if is_alike and is_mixed and len(texts) > 1 else ids[:2]
-
-
-def is_square(columns: Sequence[Column]) -> bool:
-    """Return whether columns are those of a matrix with as many rows, perhaps with names of both."""
-    n_rows = len(columns[0])
-    return (
-        n_rows >= MIN_SQUARE
-        and len(columns) - n_rows in (0, 1)
-        and all(is_number(cell) for column in columns[1:] for cell in column[1:])
-    )
-
-
-def holds_ids(column: Column, name: str = "") -> bool:
-    """Return whether a column can hold ids, by its name and its first values."""
-    if match_names([name], {"other": NO_IDS}):
-        return False
-    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
-        return column.dtype.kind in "iuU"
-    cells = [cell for cell in column[:N_INSPECTED] if cell not in ("", None)]
-    is_numeric = all(NUMBER.fullmatch(str(cell)) for cell in cells)
-    has_decimals = is_numeric and not all(str(cell).lstrip("+-").isdecimal() for cell in cells)
-    is_boolean = all(str(cell).lower() in ("true", "false") for cell in cells)
-    return not cells or not (has_decimals or is_boolean or all(map(is_date, cells)))
-
-
-def is_date(cell: Any) -> bool:
-    """Return whether a cell is a date, perhaps with a time."""
-    return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
-
-
-def _is_iso_date(cell: Any) -> bool:
-    if not isinstance(cell, str) or is_number(cell):
-        return False
-    try:
-        datetime.fromisoformat(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def holds_numbers(column: Column) -> bool:
-    """Return whether a column is of numbers: of a number type, or with one as its first entry."""
-    if isinstance(column, np.ndarray):
-        return column.dtype.kind in "iuf"
-    first = next((cell for cell in column[:N_INSPECTED] if cell), "")
-    return is_numeral(first)
-
-
-def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:
-    """Return whether a column is of numbers that are neither times nor, by its name, ``others``."""
-    is_named = match_names([name], {"other": others})
-    return holds_numbers(column) and not is_named and not holds_times(column, name)
-
-
-def holds_times(column: Column, name: str = "") -> bool:
-    """Return whether a column has the name of times, or starts with dates or Unix times from 1973 to 2039."""
-    if match_names([name], {"time": TIMES}):
-        return True
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
-        return column.dtype.kind == "M"
-    cells = [cell for cell in column[:N_INSPECTED] if cell != ""]
-    if cells and all(map(_is_iso_date, cells)):
-        return True
-    values = [float(cell) for cell in column[:N_INSPECTED] if is_number(cell)]
-    return (
-        bool(values)
-        and len(values) == len(column[:N_INSPECTED])
-        and any(
-            all(low <= value <= high for value in values) for low, high in (EPOCH_SECONDS, EPOCH_MILLISECONDS)
-        )
-    )
-
-
-# Kinds of tables: what a table holds, by the names of its columns.
-
-
 EDGE_COLUMNS: Roles = {
     "source": (
         *("source", "src", "from", "u", "source_id", "from_node", "fromnodeid", "node1", "node_1", "citing"),
@@ -362,144 +66,27 @@ INTERACTION_COLUMNS: Roles = {
     ),
     "time": TIMES,
 }
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
-"""What a table holds."""
 KINDS: Mapping[Kind, Roles] = {
     "edges": EDGE_COLUMNS,
     "labels": NODE_COLUMNS,
     "interactions": INTERACTION_COLUMNS,
 }
-"""The kinds of tables that are recognised by the names of their columns."""
-
-
-def guess_kind(path: Any, *, id: str | None = None) -> Kind:
-    """Return what a file or data frame holds by its header, ``"edges"`` if nothing speaks for another kind.
-
-    A table without names of one of ``KINDS`` holds features if its first column has no value twice, and is
-    named as ids (or ``id``) or followed by more columns than an edge has.
-    """
-    names = read_names(path)
-    if kind := match_kind(names):
-        return kind
-    is_named = names[0].lower() in NODE_COLUMNS["id"] or names[0] == id
-    if is_named or len(names) > len(EDGE_COLUMNS):
-        first = list(read_table(path, lambda *_: True).columns[0])
-        if len(set(first)) == len(first):
-            return "features"
-    return "edges"
-
-
-def match_kind(names: Sequence[str]) -> Kind | None:
-    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in their names.
-
-    Words do not count beside names with digits, since a row of data may have them: ``user 1,item 7``.
-    """
-    lower = {name.strip().lower() for name in names}
-    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
-    if not re.search(r"\d", "".join(names)):
-        kinds += [
-            kind
-            for kind, roles in KINDS.items()
-            if match_names(names, roles).keys() >= set(list(roles)[:N_KEYS])
-        ]
-    return kinds[0] if kinds else None
-
-
-def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
-    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
-    other = match_kind(names)
-    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
-        return
-    if (kind, other) == ("edges", "interactions"):
-        warn_about_data(
-            f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
-            "id are one node.",
-            "read_interactions",
-            "source",
-            "target",
-        )
-        return
-    roles = list(KINDS[kind])[:N_KEYS]
-    raise InputError(
-        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file.",
-        Hint(f"Or name the columns with {{{roles[0]}}} and {{{roles[1]}}}.", **dict.fromkeys(roles, str)),
-    )
-
-
+"""The kinds of tables that are recognised by their headers."""
+N_KEYS = 2
+"""The first two roles of a kind are required."""
 ID_ROLES = ("source", "target", "id", "user", "item")
+
+PERIODS = ("year", "month", "day", "hour")
+NO_IDS = (*TIMES, *PERIODS)
+NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", *PERIODS)
+NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")
+"""Words in the names of columns that are not chosen by position for ids, weights and ratings."""
+MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
+"""What R, pandas, Python and databases write for a missing label or id."""
 ADJACENCY_ERROR = (
     "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
     "(scipy.sparse.save_npz), or use as_graph(scipy.sparse.csr_array(frame)) in Python."
 )
-
-
-def match_columns(
-    names: Sequence[str],
-    n_columns: int,
-    roles: Roles,
-    *,
-    n_required: int,
-    is_numeric: Callable[[int], bool],
-    column_names: Mapping[str, str | None] | None = None,
-    owner: str = "the table",
-    by_position: Collection[str] = (),
-    keys: Sequence[int] | None = None,
-) -> dict[str, int]:
-    """Return the position of the column of each role.
-
-    The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
-    one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
-    Optional roles are then matched with the columns behind those of the required ones, in their order, if
-    they are numeric, but not if all required roles have usual names, unless they are in ``by_position``.
-
-    Parameters
-    ----------
-    names
-        Names of the columns; empty if there is no header.
-    n_columns
-        Number of columns.
-    roles
-        Names of the columns of each role.
-    n_required
-        Number of roles, from the first on, that must have a column.
-    is_numeric
-        Whether the column at a position holds numbers.
-    column_names
-        Names of columns by role, as the caller gave them.
-    owner
-        What the table is called in errors.
-    by_position
-        Optional roles that are matched by position wherever the other columns are.
-    keys
-        Positions of the columns of required roles without a usual name; by default 0, 1, 2, ...
-    """
-    column_names = column_names or {}
-    lower = [name.lower() for name in names]
-    positions = {
-        role: position
-        for role, position in match_names(names, roles).items()
-        if column_names.get(role) is None
-    }
-    for role, name in column_names.items():
-        if name and name not in names:
-            raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
-        if name:
-            positions = {other: at for other, at in positions.items() if at != names.index(name)}
-            positions[role] = names.index(name)
-    required, keys = list(roles)[:n_required], keys or range(n_required)
-    by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
-    for number, role in enumerate(required):
-        if role not in positions and (keys[number] >= n_columns or keys[number] in positions.values()):
-            hints = (Hint("Name it with {}.", **{role: str}),) if column_names else ()
-            raise InputError(owner, f"must have a column for {role}; it has {', '.join(names)}.", *hints)
-        positions.setdefault(role, keys[number])
-    last = max(positions[role] for role in required)
-    for position, role in enumerate(list(roles)[n_required:], last + 1):
-        if role in positions or column_names.get(role) == "" or (by_name and role not in by_position):
-            continue
-        if position < n_columns and position not in positions.values() and is_numeric(position):
-            positions[role] = position
-    return positions
 
 
 def read_columns(
@@ -511,7 +98,7 @@ def read_columns(
     nodes: Collection[str] | None = None,
     is_shared: bool = False,
 ) -> tuple[Table, dict[str, Column]]:
-    """Return the table in a file or data frame, and its columns by role (:func:`match_columns`).
+    """Return the table in a file or data frame, and its columns by role.
 
     Parameters
     ----------
@@ -521,49 +108,36 @@ def read_columns(
         What it should hold: a key of ``KINDS``.
     column_names
         Names of columns by role, as the caller gave them; an empty name leaves an optional role out.
-    header, nodes
-        See :func:`.find_header`.
+    header
+        Whether the first row is a header; ``None`` for :func:`find_header`.
+    nodes
+        Ids of the nodes of the graph, for tables of labels.
     is_shared
         Whether other columns are read elsewhere, so that they are not logged.
     """
     roles, file = KINDS[kind], describe(path)
-    names_given = [name for name in column_names.values() if name]
-    table = read_table(
-        path,
-        lambda first, below: find_header(
-            first,
-            below,
-            roles,
-            file=file,
-            header=header,
-            given=names_given,
-            nodes=nodes,
-            others=KINDS.values(),
-        ),
-    )
-    if kind == "edges" and not names_given:
-        _check_no_adjacency(table)
-    if not names_given and table.names is not None:
+    is_named = any(column_names.values())
+    rule = partial(find_header, roles=roles, file=file, nodes=nodes, others=KINDS.values())
+    table = read_table(path, True if is_named else rule if header is None else header)
+    if not is_named and table.names is not None:
+        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == _texts(table.columns[0]):
+            raise InputError(ADJACENCY_ERROR)
         check_kind(table.names, kind, file)
-    table = drop_row_names(
-        table, nodes, has_id=bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
-    )
-    names, columns = table.names or [], table.columns
+    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
+    table = drop_row_names(table, nodes, has_id=has_id)
+    names, columns = table.names or [""] * len(table.columns), table.columns
     if len(columns) < N_KEYS:
-        required = " and ".join(list(roles)[:N_KEYS])
+        required = " and ".join(_key_roles(roles))
         raise InputError(f"the table must have a column for {required}; it has {len(columns)} in all.")
     no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
     has_time = column_names.get("time") or "time" in match_names(names, roles)
     positions = match_columns(
         names,
-        len(columns),
-        roles if has_time else {role: usual for role, usual in roles.items() if role != "time"},
+        {role: usual for role, usual in roles.items() if role != "time" or has_time},
         n_required=N_KEYS,
-        is_numeric=lambda position: holds_weights(
-            columns[position], *names[position : position + 1], others=no_values
-        ),
+        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
         column_names=column_names,
-        by_position=("weight", "rating"),
+        always_by_position=True,
         keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
     )
     if "time" in roles and "time" not in positions and column_names.get("time") != "":
@@ -573,20 +147,108 @@ def read_columns(
     if not is_shared:
         _log_columns(file, table, roles, column_names, positions)
     by_role = {role: columns[position] for role, position in positions.items()}
-    _warn_about_words(file, [by_role[role] for role in roles if role in ID_ROLES])
+    if words := set().union(*(MISSING_IDS.intersection(by_role[role]) for role in roles if role in ID_ROLES)):
+        warn_about_data(
+            f"{file}: {', '.join(sorted(words))} is read as an id. Remove such rows if it stands for a "
+            "missing one."
+        )
     return table, by_role
 
 
-def _check_no_adjacency(table: Table) -> None:
-    """Raise an error if the names of the columns are also the names of the rows."""
-    if table.names and len(table.names) > N_KEYS and table.names[1:] == list(map(str, table.columns[0])):
-        raise InputError(ADJACENCY_ERROR)
+def match_columns(
+    names: Sequence[str],
+    roles: Roles,
+    *,
+    n_required: int,
+    is_numeric: Callable[[int], bool],
+    column_names: Mapping[str, str | None] | None = None,
+    owner: str = "the table",
+    always_by_position: bool = False,
+    keys: Sequence[int] | None = None,
+) -> dict[str, int]:
+    """Return the position of the column of each role.
+
+    The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
+    one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
+    Optional roles are then matched with the columns behind those of the required ones, in their order, if
+    they are numeric.
+
+    Parameters
+    ----------
+    names
+        Names of the columns, which are empty if there is no header.
+    roles, n_required
+        Usual names of the columns of each role; the first roles must have a column.
+    is_numeric
+        Whether the column at a position holds numbers.
+    column_names
+        Names of columns by role, as the caller gave them.
+    owner
+        What the table is called in errors.
+    always_by_position
+        Whether optional roles are matched by position even if all required roles have usual names.
+    keys
+        Positions of the columns of required roles without a usual name; by default 0, 1, 2, ...
+    """
+    column_names = column_names or {}
+    lower = [name.lower() for name in names]
+    usual = match_names(names, roles)
+    positions = {role: position for role, position in usual.items() if column_names.get(role) is None}
+    for role, name in column_names.items():
+        if name and name not in names:
+            raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
+        if name:
+            positions = {other: at for other, at in positions.items() if at != names.index(name)}
+            positions[role] = names.index(name)
+    required, keys = list(roles)[:n_required], keys or range(n_required)
+    by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
+    for number, role in enumerate(required):
+        if role not in positions and (keys[number] >= len(names) or keys[number] in positions.values()):
+            way_out = f" Name the column of {role}." if column_names else ""
+            raise InputError(owner, f"must have a column for {role}; it has {', '.join(names)}.{way_out}")
+        positions.setdefault(role, keys[number])
+    last = max(positions[role] for role in required)
+    for position, role in enumerate(list(roles)[n_required:], last + 1):
+        if role in positions or column_names.get(role) == "" or (by_name and not always_by_position):
+            continue
+        if position < len(names) and position not in positions.values() and is_numeric(position):
+            positions[role] = position
+    return positions
+
+
+def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
+    """Return the columns with a usual name of a role, or that alone have such a word in their name."""
+    lower = [name.strip().lower() for name in names]
+    matches = {
+        role: next(lower.index(word) for word in usual if word in lower)
+        for role, usual in roles.items()
+        if not set(usual).isdisjoint(lower)
+    }
+    words = [_words(name) for name in names]
+    for role, usual in roles.items():
+        free = (number for number in range(len(names)) if number not in matches.values())
+        alike = [number for number in free if not words[number].isdisjoint(usual)]
+        if role not in matches and len(alike) == 1:
+            matches[role] = alike[0]
+    return matches
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name such as from_account, FromAccount or 'from account'."""
+    return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+def _key_roles(roles: Roles) -> list[str]:
+    return list(roles)[:N_KEYS]
+
+
+def _texts(column: Iterable[Any]) -> list[str]:
+    return list(map(str, column))
 
 
 def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
-    """Return the columns of ids (:func:`.find_id_columns`) if they have no usual names."""
-    required = list(KINDS[kind])[:N_KEYS]
-    usual = match_names(table.names or [], KINDS[kind])
+    """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
+    required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
     if kind == "edges" and is_square(table.columns):
@@ -595,13 +257,23 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
     if len(keys) < N_KEYS:
         raise InputError(
             f"the table must have a column for {' and '.join(required)}, of integers or text; there are less "
-            "than two of them.",
-            Hint(
-                f"Name them with {{{required[0]}}} and {{{required[1]}}}.",
-                **dict.fromkeys(required, str),
-            ),
+            f"than two of them. Name the columns of {' and '.join(required)}."
         )
     return keys
+
+
+def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
+    """Return the positions of the first two columns that can hold ids, fewer if there are fewer.
+
+    Dates, numbers with decimals and truth values are no ids. If ids are alike (``is_alike``) and the first
+    two columns are one of numbers and one of text, the first two columns of text are returned, if there are
+    two.
+    """
+    named = zip(columns, names or [""] * len(columns), strict=True)
+    ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
+    texts = [position for position in ids if not holds_numbers(columns[position])]
+    is_mixed = len({position in texts for position in ids[:2]}) > 1
+    return texts[:2] if is_alike and is_mixed and len(texts) > 1 else ids[:2]
 
 
 def describe(path: Any) -> str:
@@ -629,42 +301,295 @@ def _log_columns(
     column_names: Mapping[str, str | None],
     positions: Mapping[str, int],
 ) -> None:
-    """Log which columns are read by their position, and which are not read."""
+    """Log which columns are chosen by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
-    required, optional = list(roles)[:N_KEYS], list(roles)[N_KEYS:]
-    unusual = [
-        role for role in required if role != "label" and not column_names.get(role) and role not in usual
-    ]
+    required, optional = _key_roles(roles), list(roles)[N_KEYS:]
+    chosen = [role for role in positions if not column_names.get(role) and role not in usual]
+    unusual = [role for role in required if role in chosen]
     if "id" not in roles and unusual and (table.names or set(map(positions.get, required)) != {0, 1}):
         parts = " and ".join(f"{names[positions[role]]} is the {role}" for role in unusual)
-        log_decision(
-            f"{file}: {parts} of each row.", Hint("{} reads another column.", **dict.fromkeys(unusual, str))
-        )
+        log_decision(f"{file}: {parts} of each row.", *unusual)
     for role in optional:
-        if role in positions and not column_names.get(role) and role not in usual:
-            log_decision(
-                f"{file}: {names[positions[role]]} holds the {role} of each row.",
-                Hint("{} reads another column.", **{role: str}),
-                Hint("{} reads none.", **{role: ""}),
-            )
+        if role in chosen:
+            log_decision(f"{file}: {names[positions[role]]} holds the {role} of each row.", role)
     ignored = [
         name
         for number, (name, column) in enumerate(zip(names, table.columns, strict=True))
         if number not in positions.values() and any(value not in ("", None) for value in column)
     ]
     if ignored:
-        missing = {role: str for role in optional if role not in positions and table.names}
-        hints = (Hint("{} reads one of them.", **missing),) if missing else ()
-        log_decision(f"{file}: not read: {list_names(ignored)}.", *hints)
+        missing = [role for role in optional if role not in positions and table.names]
+        log_decision(f"{file}: not read: {list_names(ignored)}.", *missing)
 
 
-def _warn_about_words(file: str, columns: Sequence[Column]) -> None:
-    if words := set().union(*map(MISSING_IDS.intersection, columns)):
+# Headers and kinds of tables.
+
+MAX_UNIQUE_SHARE = 0.02
+"""Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
+
+
+def find_header(
+    first: list[str],
+    below: list[list[str]],
+    roles: Roles,
+    *,
+    file: str,
+    nodes: Collection[str] | None = None,
+    others: Iterable[Roles] = (),
+) -> bool:
+    """Return whether the first row is a header, and log the decision unless it is obvious.
+
+    In this order, the first row is
+
+    1. a header if it has usual names of the first two roles, or names above a first column without a name;
+    2. data if its id is in ``nodes``, or if one of its ids or its label occurs again below or twice in it;
+    3. a header if some column holds numbers everywhere but there;
+    4. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
+    5. a header if its id is not in ``nodes`` while most ids below are;
+    6. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
+       while all below have one, or if at most 2 % of the rows below have ids that occur nowhere else either;
+       otherwise data, in edges and interactions with a warning if no row below shares an id with another.
+
+    An only row is data if it has a number; text is data with a warning, unless it has usual words or, where
+    ``nodes`` are known, its id is none of them.
+
+    ``below`` are the columns below the first row, ``roles`` the usual names of columns and ``others`` those
+    of other kinds of tables, ``nodes`` the ids of the graph for tables of labels or features.
+    """
+    names = [name.strip().lower() for name in first]
+    names[0] = names[0].lstrip("# ")
+    if any(has_usual_names(names, kind) for kind in (roles, *others)):
+        return True
+    if len(first) < min(N_KEYS, len(roles)):
+        return False
+    decide = partial(_decide, file, first)
+    keys = _find_header_keys(first, roles)
+    cells, columns = [first[key] for key in keys], [below[key] for key in keys]
+    has_usual_words = len(match_names(cells, {role: roles[role] for role in _key_roles(roles)})) == len(cells)
+    if not below[0]:  # an only row
+        is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(is_numeral, first))
+        if is_unlike or (nodes and cells[0] in nodes):
+            return False
+        if nodes:
+            return decide(True, f"{cells[0]!r} is not a node of the graph")
+        if has_usual_words:
+            return decide(True, "its names contain usual words")
+        return decide(None, "there is no other row to compare it with")
+    if not names[0] and len(first) > (1 if nodes is not None else N_KEYS) and not any(map(is_number, first)):
+        return True
+    texts = [cell for cell in cells if cell and not is_number(cell)]
+    if nodes and cells[0] in nodes:
+        return not is_number(cells[0]) and decide(False, f"{cells[0]!r} is a node of the graph")
+    for text in texts:
+        if any(text in column for column in columns) or cells.count(text) > 1:
+            return decide(False, f"{text!r} occurs again")
+    for name, column in zip(first, below, strict=True):
+        if name and not is_numeral(name) and all(map(is_numeral, column)):
+            return decide(True, f"the column below {name!r} holds numbers")
+    numbers = [cell for cell in first if is_numeral(cell)]
+    counts = [[str(low + number) for number in range(len(numbers))] for low in (0, 1)]
+    if len(texts) < len(cells) or (numbers and (len(numbers) == 1 or numbers not in counts)):
+        return False
+    if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
+        return decide(True, f"{cells[0]!r} is not a node of the graph, while the ids below it are")
+    if has_usual_words:
+        return decide(True, "its names contain usual words")
+    is_header, reason = _decide_by_uniqueness(cells, columns)
+    return decide(is_header if nodes is None else bool(is_header), reason)
+
+
+def _find_header_keys(names: Sequence[str], roles: Roles) -> list[int]:
+    """Return the columns of the first two roles, by usual names or words, else by position."""
+    matches = match_names(names, roles)
+    keys: list[int] = []
+    for position, role in enumerate(_key_roles(roles)):
+        key = matches.get(role, position)
+        keys.append(position if key in keys else key)
+    return keys if len(set(keys)) == len(keys) else list(range(len(keys)))
+
+
+def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[bool | None, str]:
+    """Return whether a row of text that never occurs again is a header, ``None`` for a guess, and why."""
+    has_digit = re.compile(r"\d").search
+    for cell, column in zip(cells, columns, strict=True):
+        if not has_digit(cell) and all(map(has_digit, column)):
+            return True, f"all values below {cell!r} have digits"
+    n_rows = len(columns[0])
+    counts = Counter(node for column in columns for node in column)
+    n_unique = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
+    if n_unique <= MAX_UNIQUE_SHARE * n_rows:
+        return True, "its values never occur again below"
+    reason = f"the values of {n_unique} other rows do not occur again either"
+    return None if n_unique == n_rows else False, reason
+
+
+def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
+    """Log whether the first row is a header; ``None`` is a guess, about which a warning is issued."""
+    row, kind = ",".join(first[:6]), "a header" if is_header else "data"
+    issue = warn_about_data if is_header is None else log_decision
+    issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
+    return bool(is_header)
+
+
+def has_usual_names(names: Collection[str], roles: Roles) -> bool:
+    """Return whether names in lower case contain usual ones of the first two roles."""
+    return all(any(name in names for name in roles[role]) for role in _key_roles(roles))
+
+
+def guess_kind(path: Any, *, id: str | None = None) -> Kind:
+    """Return what a file or data frame holds by its header, ``"edges"`` if nothing speaks for another kind.
+
+    A table without names of one of ``KINDS`` holds features if its first column has no value twice, and is
+    named as ids (or ``id``) or followed by more columns than an edge has.
+    """
+    names = read_names(path)
+    if kind := match_kind(names):
+        return kind
+    is_named = names[0].lower() in NODE_COLUMNS["id"] or names[0] == id
+    if is_named or len(names) > len(EDGE_COLUMNS):
+        first = list(read_table(path, True).columns[0])
+        if len(set(first)) == len(first):
+            return "features"
+    return "edges"
+
+
+def match_kind(names: Sequence[str]) -> Kind | None:
+    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in their names.
+
+    Words do not count beside names with digits, since a row of data may have them: ``user 1,item 7``.
+    """
+    lower = {name.strip().lower() for name in names}
+    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
+    if not kinds and not re.search(r"\d", "".join(names)):
+        kinds = [
+            kind for kind, roles in KINDS.items() if {*_key_roles(roles)} <= {*match_names(names, roles)}
+        ]
+    return kinds[0] if kinds else None
+
+
+def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
+    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
+    other = match_kind(names)
+    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
+        return
+    if (kind, other) == ("edges", "interactions"):
         warn_about_data(
-            f"{file}: {', '.join(sorted(words))} is read as an id. Remove such rows if it stands for a "
-            "missing one."
+            f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
+            "id are one node. Use read_interactions to keep them apart.",
+            "source",
+            "target",
         )
+        return
+    raise InputError(
+        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file, "
+        f"or name the columns of {' and '.join(_key_roles(KINDS[kind]))}."
+    )
+
+
+# What a column holds, by its name and its first values.
+
+N_INSPECTED = 100
+"""Rows by which a column is taken for ids, numbers or times."""
+MIN_SQUARE = 5
+"""Rows from which a square table of numbers is a matrix; smaller ones may list edges."""
+EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))
+"""Numbers in these limits are Unix times of 1973 to 2039, in seconds or milliseconds."""
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
+"""Numbers with a decimal comma or with signs between thousands."""
+DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
+"""Text that is a date: 2024-05-31 (and a time), 31.05.2024 or 5/31/24."""
+COMPLEX = (complex, np.complexfloating)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a cell can be read as a number; NumPy would drop a part of a complex one."""
+    if isinstance(value, COMPLEX):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def is_grouped(cell: Any) -> bool:
+    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
+    return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
+
+
+def is_numeral(cell: Any) -> bool:
+    """Return whether a cell is a number in any notation."""
+    return is_number(cell) or is_grouped(cell)
+
+
+def is_date(cell: Any) -> bool:
+    """Return whether a cell is a date, perhaps with a time."""
+    return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
+
+
+def _is_iso_date(cell: Any) -> bool:
+    if not isinstance(cell, str) or is_number(cell):
+        return False
+    try:
+        datetime.fromisoformat(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def is_square(columns: Sequence[Column]) -> bool:
+    """Return whether columns form a square matrix of numbers, perhaps with names of rows and columns."""
+    n_rows = len(columns[0])
+    is_shaped = n_rows >= MIN_SQUARE and len(columns) - n_rows in (0, 1)
+    return is_shaped and all(is_number(cell) for column in columns[1:] for cell in column[1:])
+
+
+def holds_ids(column: Column, name: str = "") -> bool:
+    """Return whether a column can hold ids."""
+    if match_names([name], {"other": NO_IDS}):
+        return False
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        return column.dtype.kind in "iuU"
+    cells = [cell for cell in column[:N_INSPECTED] if cell not in ("", None)]
+    is_numeric = all(NUMBER.fullmatch(str(cell)) for cell in cells)
+    has_decimals = is_numeric and not all(str(cell).lstrip("+-").isdecimal() for cell in cells)
+    is_boolean = all(str(cell).lower() in ("true", "false") for cell in cells)
+    return not cells or not (has_decimals or is_boolean or all(map(is_date, cells)))
+
+
+def holds_numbers(column: Column) -> bool:
+    """Return whether a column is of numbers: of a number type, or with one as its first entry."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "iuf"
+    return is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
+
+
+def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:
+    """Return whether a column is of numbers that are neither times nor, by its name, ``others``."""
+    is_other = match_names([name], {"other": others})
+    return holds_numbers(column) and not is_other and not holds_times(column, name)
+
+
+def holds_times(column: Column, name: str = "") -> bool:
+    """Return whether a column has the name of times, or starts with dates or Unix times from 1973 to 2039."""
+    if match_names([name], {"time": TIMES}):
+        return True
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
+        return column.dtype.kind == "M"
+    cells = [cell for cell in column[:N_INSPECTED] if cell != ""]
+    if cells and all(map(_is_iso_date, cells)):
+        return True
+    values = [float(cell) for cell in column[:N_INSPECTED] if is_number(cell)]
+    is_complete = bool(values) and len(values) == len(column[:N_INSPECTED])
+    return is_complete and any(all(low <= value <= high for value in values) for low, high in EPOCHS)
+
+
+# Values of columns: ids, numbers and times.
+
+OPTIONAL = ("weight", "rating", "time")
+PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
 
 
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
@@ -713,23 +638,17 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
     if all(column.dtype.kind in "iu" for column in typed):
         try:
             integers = [list(map(int, values)) for values in lists]
-            limits = [limit for values in integers if values for limit in (min(values), max(values))]
-            np.array(limits, np.int64)
+            np.array(
+                [limit for values in integers if values for limit in (min(values), max(values))], np.int64
+            )
         except (ValueError, OverflowError):
             pass
         else:
-            if [list(map(str, values)) for values in integers] == [list(map(str, ids)) for ids in lists]:
+            if list(map(_texts, integers)) == list(map(_texts, lists)):
                 return integers
     for values in lists:
         check_characters(values, "ids")
-    return [list(map(str, values)) for values in lists]
-
-
-# Numbers and times in columns.
-
-
-OPTIONAL = ("weight", "rating", "time")
-GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
+    return list(map(_texts, lists))
 
 
 def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
@@ -740,27 +659,17 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
         values = np.array(list(map(float, column)), np.float64)
     except (TypeError, ValueError):
         row = next(row for row, value in enumerate(column) if not is_number(value))
-        cell = column[row]
-        message = f"{table.where(row)} has {role} {cell!r}, which is not a number."
-        if is_grouped(cell):
-            raise InputError(f"{message} {GROUPED_HINT}") from None
-        raise InputError(message, *_leave_out(role)) from None
+        way_out = f" {PLAIN_NUMBERS}" if is_grouped(column[row]) else _leave_out(role)
+        message = f"{table.where(row)} has {role} {column[row]!r}, which is not a number.{way_out}"
+        raise InputError(message) from None
     is_wrong = ~np.isfinite(values) | (values < low)
     if is_wrong.any():
         row = int(is_wrong.argmax())
         allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
         raise InputError(
-            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.", *_leave_out(role)
+            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.{_leave_out(role)}"
         )
     return values
-
-
-def _leave_out(role: str) -> tuple[Hint, ...]:
-    return (
-        (Hint("Remove the row, or use {} to leave the column out.", **{role: ""}),)
-        if role in OPTIONAL
-        else ()
-    )
 
 
 def parse_times(table: Table, column: Column) -> NDArray[Any]:
@@ -775,8 +684,12 @@ def parse_times(table: Table, column: Column) -> NDArray[Any]:
             moment = datetime.fromisoformat(text)
         except (TypeError, ValueError):
             raise InputError(
-                f"{table.where(row)} has time {text!r}; it must be a number or a date such as 2024-05-31.",
-                *_leave_out("time"),
+                f"{table.where(row)} has time {text!r}; it must be a number or a date such as 2024-05-31."
+                f"{_leave_out('time')}"
             ) from None
         seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return seconds
+
+
+def _leave_out(role: str) -> str:
+    return f" Remove the row, or leave the column out with {role}=''." if role in OPTIONAL else ""

@@ -1,4 +1,4 @@
-"""One entry for everything that holds a graph or interactions; it logs what was converted, and how."""
+"""The one way from an object of another library to a graph or interactions; every conversion is logged."""
 
 from __future__ import annotations
 
@@ -16,140 +16,15 @@ from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io.columns import EDGE_COLUMNS, NODE_COLUMNS, match_kind, match_names
-from nodecopy.io.edge_lists import Duplicates
+from nodecopy.io.columns import match_kind
+from nodecopy.io.edge_lists import ConvertedGraph, find_library, is_asymmetric
 from nodecopy.io.graphs import read_graph
 from nodecopy.io.interactions import read_interactions
-from nodecopy.io.library_graphs import (
-    ConvertedGraph,
-    convert_igraph,
-    convert_networkx,
-    convert_pyg,
-    find_library,
-    is_asymmetric,
-    to_numpy,
-)
-from nodecopy.io.node_tables import NodeRows, label_array, plain_values, read_features, read_labels
+from nodecopy.io.library_graphs import convert_igraph, convert_pyg, to_numpy
+from nodecopy.io.networkx import convert_networkx
+from nodecopy.io.node_tables import NodeRows, label_array, plain_values
+from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_node_frame
 from nodecopy.io.tables import read_names
-
-# Labels and features of nodes: choosing node attributes, and aligning values with the ids of nodes.
-
-
-def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
-    """Return the graph with labels or features.
-
-    Parameters
-    ----------
-    graph
-        The graph.
-    values
-        Values by node id: a dictionary, a pandas Series or a data frame, which is read as
-        :func:`.read_graph` reads tables; or values in node order.
-    role
-        ``"labels"`` or ``"features"``.
-    is_ordered
-        Whether the caller knows the order of the nodes, so that values may come without ids.
-    """
-    is_numbered = np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
-    if sparse.issparse(values):  # one of SciPy's formats is a dictionary
-        values = as_csr(values, role)
-    if not isinstance(values, Mapping) and not is_frame(values) and not hasattr(values, "iloc"):
-        if not is_ordered and not is_numbered:
-            raise InputError(
-                f"{role} of an edge list must come with node ids, since nodes are in the order of their ids; "
-                "got values without ids. Pass a dictionary, or a pandas Series or DataFrame by id."
-            )
-        return graph.replace(**{role: values})
-    try:
-        if isinstance(values, Mapping):
-            keys = [key if isinstance(key, (int, np.integer)) else str(key) for key in values]
-            cells = list(values.values())
-            rows = NodeRows(
-                role,
-                keys,
-                plain_values(cells) if role == "labels" else np.asarray(cells).reshape(len(cells), -1),
-            )
-        else:
-            rows = _read_frame(values, role, graph.node_ids.tolist(), n_rows=graph.n_nodes * is_numbered)
-        return rows.attach(graph)
-    except InputError as error:
-        raise InputError(f"{role}: {error}") from error
-
-
-def _read_frame(values: Any, role: str, nodes: list[Any], *, n_rows: int) -> NodeRows:
-    """Return the rows of a Series or data frame; ``n_rows`` is the size of a default index that is ids."""
-    texts, id = set(map(str, nodes)), None
-    if hasattr(values, "iloc"):
-        frame = values if is_frame(values) else values.to_frame("value")
-        position = _find_id_column(frame, texts) if frame is values else None
-        if position is None:
-            if _is_default(frame.index) and len(frame) != n_rows:
-                raise InputError(
-                    "node ids must be in a column, such as id, or in the index; the index is the default one "
-                    "of pandas. Name the column id, or use set_index."
-                )
-            frame, position = frame.reset_index(names="id", allow_duplicates=True), 0
-        order = [position, *(number for number in range(frame.shape[1]) if number != position)]
-        values = frame.iloc[:, order]
-        id = str(values.columns[0])
-    return (read_labels if role == "labels" else read_features)(values, texts, id=id)
-
-
-def _find_id_column(frame: Any, nodes: set[str]) -> int | None:
-    """Return the position of the column with node ids, ``None`` for the index.
-
-    It is the column that is named as ids; otherwise the first of several columns, if its values can be ids
-    and the index is the default one. An index that was set is preferred to a column whose values are not
-    nodes.
-    """
-    is_set = frame.index.name is not None or frame.index.dtype.kind not in "iu"
-    position = match_names(list(map(str, frame.columns)), {"id": NODE_COLUMNS["id"]}).get("id")
-    if position is None and not is_set and frame.shape[1] > 1:
-        first = frame.iloc[:, 0]
-        if first.is_unique and first.dtype.kind not in "fMm":
-            position = 0
-            log_decision(f"column {frame.columns[0]} holds the node ids; set the index to use other ids.")
-    if is_set and position is not None and any(str(id) not in nodes for id in frame.iloc[:, position]):
-        return None
-    return position
-
-
-def _is_default(index: Any) -> bool:
-    return type(index).__name__ == "RangeIndex" and index.name is None and index.start == 0
-
-
-def is_class_attribute(values: Sequence[Any]) -> bool:
-    """Return whether values of nodes can be classes: whole numbers or texts, not a name for every node."""
-    present = [value for value in plain_values(values) if value is not None]
-    if all(isinstance(value, str) for value in present):
-        return len(present) < 3 or len(set(present)) < len(present)
-    return all(isinstance(value, int) for value in present)
-
-
-def is_feature_attribute(values: Sequence[Any]) -> bool:
-    """Return whether every node has a vector of numbers, all of the same length."""
-    try:
-        return _as_floats(values).ndim == 2
-    except (TypeError, ValueError):
-        return False
-
-
-def _as_floats(values: Any) -> NDArray[np.float64]:
-    """Return numbers in double precision; complex ones, of which NumPy would drop a part, are an error."""
-    array = np.asarray(values)
-    if array.dtype.kind == "c":
-        raise TypeError
-    return array.astype(np.float64)
-
-
-def stack_features(attributes: Sequence[Any]) -> NDArray[np.float64]:
-    """Return attributes, numbers or vectors of every node, side by side."""
-    try:
-        parts = list(map(_as_floats, attributes))
-    except (TypeError, ValueError):
-        raise InputError("features", "must name attributes with numbers for every node.") from None
-    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
-
 
 GraphLike: TypeAlias = Graph | Any
 """A graph, or what :func:`as_graph` converts."""
@@ -229,20 +104,20 @@ def convert_graph(
     if directed is not None and graph.directed != directed:
         graph = graph.replace(directed=directed)
     if labels is None:
-        labels = converted.find_attribute(converted.label_names, is_class_attribute)
+        labels = converted.find_attribute(converted.label_names, _can_be_labels)
     if isinstance(labels, str):
         used.append(labels)
         graph = graph.replace(labels=label_array(converted.attribute(labels, "labels")))
     elif labels is not None:
-        graph = set_values(graph, labels, "labels", is_ordered=converted.is_ordered)
+        graph = _set_values(graph, labels, "labels", is_ordered=converted.is_ordered)
     if features is None:
-        features = converted.find_attribute(converted.feature_names, is_feature_attribute)
+        features = converted.find_attribute(converted.feature_names, _can_be_features)
     names = [features] if isinstance(features, str) else features
     if isinstance(names, list) and names and isinstance(names[0], str):
         used += names
-        graph = graph.replace(features=stack_features([converted.attribute(n, "features") for n in names]))
+        graph = graph.replace(features=_stack([converted.attribute(n, "features") for n in names]))
     elif features is not None:
-        graph = set_values(graph, features, "features", is_ordered=converted.is_ordered)
+        graph = _set_values(graph, features, "features", is_ordered=converted.is_ordered)
     if not isinstance(data, Graph):
         is_used = {*used, weight or "weight", "edge_weight", "edge_index", "adj_t"}
         attributes = [*converted.attributes, *converted.edge_names, *converted.ignored]
@@ -292,8 +167,8 @@ def convert_interactions(
         if like is not None and shape_of(data, name) == like.matrix.shape:
             ids = like.user_ids, like.item_ids
         interactions = Interactions(data, *ids)
-    elif _has_pairs(data):
-        frame = _frame_of_pairs(data, ["user", "item", "rating"])
+    elif has_pairs(data):
+        frame = frame_of_pairs(data, ["user", "item", "rating"])
         interactions = read_interactions(frame, user="user", item="item", rating="rating")
     elif is_frame(data):
         interactions = read_interactions(data)
@@ -305,8 +180,10 @@ def convert_interactions(
             f"matrix, and Interactions.from_table takes columns.",
         )
     if like is not None and not _is_sparse(data):
-        users, items, ratings = interactions.table()
-        users, items = _with_type_of(users, like.user_ids), _with_type_of(items, like.item_ids)
+        # Ids are texts where those of training are, since a part of them may hold integers only.
+        *ids, ratings = interactions.table()
+        known = zip(ids, (like.user_ids, like.item_ids), strict=True)
+        users, items = (part.astype(str) if other.dtype.kind == "U" else part for part, other in known)
         interactions = Interactions.from_table(users, items, ratings)
     _log_conversion(data, interactions, [], name, "as_interactions or read_interactions")
     return interactions
@@ -325,69 +202,6 @@ def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
     return convert_graph(data, name)
 
 
-def from_networkx(
-    network: Any, *, label: str = "label", weight: str = "weight", duplicates: Duplicates = "max"
-) -> Graph:
-    """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order, without features.
-
-    Parameters
-    ----------
-    network
-        A NetworkX graph. Nodes other than integers and strings get their text as id.
-    label
-        Node attribute with labels, ``"label"`` by default.
-    weight
-        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
-    duplicates
-        Whether of parallel edges the largest weight counts (``"max"``), their sum (``"sum"``), or they are an
-        error (``"error"``).
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
-    Graph(3 nodes, 2 undirected edges, binary)
-    """
-    return convert_networkx(network, weight, duplicates).with_labels(label)
-
-
-def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
-    """Return the :class:`Graph` of an igraph graph, with its vertices in the same order, without features.
-
-    Parameters
-    ----------
-    network
-        An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
-        parallel edges the largest weight counts.
-    label
-        Vertex attribute with labels, ``"label"`` by default.
-    weight
-        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
-
-    Examples
-    --------
-    >>> import igraph
-    >>> from_igraph(igraph.Graph.Ring(5))
-    Graph(5 nodes, 5 undirected edges, binary)
-    """
-    return convert_igraph(network, weight).with_labels(label)
-
-
-def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
-    """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
-
-    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
-    twice has the largest of its weights. Nodes with label -1 are unlabelled.
-
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
-    Graph(3 nodes, 2 undirected edges, binary)
-    """
-    converted = convert_pyg(data, "edge_weight", directed)
-    return converted.with_labels("y").replace(features=converted.attributes.get("x"))
-
-
 def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
     """Return ``train``; if it is left out, the ``train_mask`` of a ``Data`` of PyTorch Geometric, if any."""
     mask = None if train is not None or isinstance(data, Graph) else getattr(data, "train_mask", None)
@@ -402,9 +216,9 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
     """Return the graph of an object."""
     if isinstance(data, Graph):
         return ConvertedGraph(data)
-    if _has_pairs(data):
-        data, weight = _frame_of_pairs(data, ["source", "target", "weight"]), "weight"
-    if is_frame(data) and not _is_adjacency(data):
+    if has_pairs(data):
+        data, weight = frame_of_pairs(data, ["source", "target", "weight"]), "weight"
+    if is_frame(data) and not is_adjacency(data):
         return ConvertedGraph(read_graph(data, directed=directed, weight=weight), is_ordered=False)
     library, notes = find_library(data), []
     if library == "networkx":
@@ -433,31 +247,69 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
     return converted
 
 
+def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
+    """Return the graph with labels or features.
+
+    ``values`` are by node id, in a dictionary, a pandas Series or a data frame, or in node order if the
+    caller knows that order (``is_ordered``). ``role`` is ``"labels"`` or ``"features"``.
+    """
+    is_numbered = np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
+    if sparse.issparse(values):  # one of SciPy's formats is a dictionary
+        values = as_csr(values, role)
+    if not isinstance(values, Mapping) and not is_frame(values) and not hasattr(values, "iloc"):
+        if not is_ordered and not is_numbered:
+            raise InputError(
+                f"{role} of an edge list must come with node ids, since nodes are in the order of their ids; "
+                "got values without ids. Pass a dictionary, or a pandas Series or DataFrame by id."
+            )
+        return graph.replace(**{role: values})
+    try:
+        if isinstance(values, Mapping):
+            keys = [key if isinstance(key, (int, np.integer)) else str(key) for key in values]
+            cells = list(values.values())
+            plain = plain_values(cells) if role == "labels" else np.asarray(cells).reshape(len(cells), -1)
+            return NodeRows(role, keys, plain).attach(graph)
+        n_numbered = graph.n_nodes * is_numbered
+        return read_node_frame(values, role, graph.node_ids.tolist(), n_numbered=n_numbered).attach(graph)
+    except InputError as error:
+        raise InputError(f"{role}: {error}") from error
+
+
+def _can_be_labels(values: Sequence[Any]) -> bool:
+    """Return whether values of nodes can be classes: whole numbers or texts, not a name for every node."""
+    present = [value for value in plain_values(values) if value is not None]
+    if all(isinstance(value, str) for value in present):
+        return len(present) < 3 or len(set(present)) < len(present)
+    return all(isinstance(value, int) for value in present)
+
+
+def _can_be_features(values: Sequence[Any]) -> bool:
+    """Return whether every node has a vector of numbers, all of the same length."""
+    try:
+        return _as_floats(values).ndim == 2
+    except (TypeError, ValueError):
+        return False
+
+
+def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
+    """Return attributes, numbers or vectors of every node, side by side."""
+    try:
+        parts = list(map(_as_floats, attributes))
+    except (TypeError, ValueError):
+        raise InputError("features", "must name attributes with numbers for every node.") from None
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+
+def _as_floats(values: Any) -> NDArray[np.float64]:
+    """Return numbers in double precision; NumPy would drop a part of complex ones."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError
+    return array.astype(np.float64)
+
+
 def _is_sparse(data: Any) -> bool:  # sparse.issparse narrows the type
     return sparse.issparse(data)
-
-
-def _has_pairs(data: Any) -> bool:
-    """Return whether an object is a pandas Series with an index of two levels."""
-    return hasattr(data, "iloc") and not is_frame(data) and getattr(data.index, "nlevels", 1) == 2
-
-
-def _frame_of_pairs(data: Any, names: list[str]) -> Any:
-    return data.reset_index().set_axis(names, axis=1)
-
-
-def _is_adjacency(frame: Any) -> bool:
-    """Return whether the index of a pandas frame equals its columns, and not because both are 0, 1, 2."""
-    if not hasattr(frame, "iloc") or frame.shape[0] != frame.shape[1]:
-        return False
-    ids = frame.index.tolist()
-    is_default = ids == list(range(len(ids))) and len(ids) <= len(EDGE_COLUMNS)
-    return ids == list(frame.columns) and not is_default
-
-
-def _with_type_of(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
-    """Return ids as texts where those of training are, since a part of them may hold integers only."""
-    return values.astype(str) if ids.dtype.kind == "U" else values
 
 
 def _log_conversion(data: Any, result: Any, details: list[str], name: str, how: str) -> None:

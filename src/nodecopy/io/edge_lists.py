@@ -1,26 +1,27 @@
-"""Graphs from lists of edges, some of which may be repeated, listed in both directions, or loops."""
+"""Graphs from edges that files and other libraries list: duplicates, both directions, self-loops."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.io import mmread
 
-from nodecopy._core.arrays import as_csr, deduplicate
-from nodecopy._core.checks import check_shape
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.arrays import deduplicate
+from nodecopy._core.checks import as_integers, check_text, type_name
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.io.node_tables import label_array
 
 Duplicates: TypeAlias = Literal["max", "sum", "error"]
 """What becomes of an edge that is listed more than once."""
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
+LIBRARIES = {"networkx": "Graph", "igraph": "Graph", "torch_geometric": "Data"}
+"""Packages, and the base classes of their graphs."""
 
 
 def build_graph(
@@ -50,10 +51,8 @@ def build_graph(
     duplicates
         An edge that is listed more than once has the largest of its weights (``"max"``), their sum
         (``"sum"``) or is an error (``"error"``).
-    file
-        What the list is called in decisions.
-    row_name
-        What errors call the entry at a position.
+    file, row_name
+        What the list is called in decisions, and the entry at a position in errors.
     """
     n = len(node_ids)
     matrix = deduplicate(first, second, weights, (n, n))
@@ -68,7 +67,12 @@ def build_graph(
         if n_reversed == graph.n_edges and np.array_equal(graph.adjacency.data, matrix.data[is_edge]):
             n_reversed = 0  # a symmetric list
     if duplicates == "error" and (n_repeated or n_reversed):
-        row = _find_repeated(first, second, n, directed=not n_reversed)
+        low, high = first, second
+        if n_reversed:
+            low, high = np.minimum(first, second), np.maximum(first, second)
+        is_repeated = np.ones(len(first), bool)
+        is_repeated[np.unique(low * n + high, return_index=True)[1]] = False
+        row = int(is_repeated.argmax())
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
         raise InputError(
             f"{row_name(row)} repeats the edge from {edge}. Merge them with duplicates='max' or 'sum'.",
@@ -77,61 +81,79 @@ def build_graph(
         graph = Graph(matrix + matrix.T, None, None, node_ids)
     if n_zero := int((weights == 0).sum()):
         log_decision(f"{file}: edges of weight 0: {n_zero}; they are left out.")
-    _log_counts(file, n_repeated, n_reversed, int((first == second).sum()), directed, duplicates)
+    counts = {"repeated edges": n_repeated, "edges in both directions": n_reversed}
+    if parts := [f"{name}: {count}" for name, count in counts.items() if count]:
+        rule = "their weights are added" if duplicates == "sum" else "the largest weight counts"
+        log_decision(f"{file}: {', '.join(parts)}; {rule}.", "duplicates")
+    if n_loops := int((first == second).sum()):
+        treatment = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
+        log_decision(f"{file}: self-loops: {n_loops}; they are {treatment}.")
     return graph
 
 
-def _find_repeated(first: NDArray[np.int64], second: NDArray[np.int64], n: int, *, directed: bool) -> int:
-    """Return the first row whose edge is in a row above."""
-    low, high = (first, second) if directed else (np.minimum(first, second), np.maximum(first, second))
-    is_repeated = np.ones(len(first), bool)
-    is_repeated[np.unique(low * n + high, return_index=True)[1]] = False
-    return int(is_repeated.argmax())
+@dataclass(frozen=True)
+class ConvertedGraph:
+    """A graph of another library, without labels and features, and its attributes."""
+
+    graph: Graph
+    attributes: dict[str, Any] = field(default_factory=dict)
+    """Values of node attributes, in node order."""
+    label_names: tuple[str, ...] = ("label", "class")
+    feature_names: tuple[str, ...] = ("features", "x")
+    """Attributes that are labels and features by default."""
+    edge_names: list[str] = field(default_factory=list)
+    """Attributes of edges."""
+    ignored: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_ordered: bool = True
+    """Whether the nodes are in the order of the object."""
+
+    def find_attribute(self, names: Sequence[str], is_suitable: Callable[[Any], bool]) -> str | None:
+        """Return the first node attribute that exists and is suitable."""
+        present = (name for name in names if name in self.attributes)
+        return next((name for name in present if is_suitable(self.attributes[name])), None)
+
+    def attribute(self, name: str, role: str) -> Any:
+        """Return the values of a node attribute that the caller names."""
+        if name not in self.attributes:
+            names = ", ".join(self.attributes) or "none"
+            raise InputError(role, f"must name node attributes; got {name!r}, where there are {names}.")
+        return self.attributes[name]
+
+    def with_labels(self, name: str) -> Graph:
+        """Return the graph with the labels in a node attribute, if it exists."""
+        if check_text(name, "label") not in self.attributes:
+            return self.graph
+        return self.graph.replace(labels=label_array(self.attributes[name]))
 
 
-def _log_counts(
-    file: str, n_repeated: int, n_reversed: int, n_loops: int, directed: bool, duplicates: Duplicates
-) -> None:
-    parts = [f"repeated edges: {n_repeated}"] if n_repeated else []
-    parts += [f"edges in both directions: {n_reversed}"] if n_reversed else []
-    if parts:
-        rule, hint = "the largest weight counts", Hint("{} adds the weights.", duplicates="sum")
-        if duplicates == "sum":
-            rule, hint = "their weights are added", Hint("{} takes the largest.", duplicates="max")
-        log_decision(f"{file}: {', '.join(parts)}; {rule}.", hint)
-    if n_loops:
-        treatment = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
-        log_decision(f"{file}: self-loops: {n_loops}; they are {treatment}.")
+def find_library(data: Any) -> str | None:
+    """Return which of the supported libraries the class of a graph comes from; nothing is imported."""
+    for kind in type(data).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if LIBRARIES.get(package) == kind.__name__:
+            return package
+    return None
 
 
-# Matrix Market files; their text is checked first, since SciPy's compiled reader does not survive damage.
+def check_library(data: Any, library: str, name: str) -> None:
+    """Raise an error unless an object is a graph of a library."""
+    if find_library(data) != library:
+        raise InputError(name, f"must be a {library}.{LIBRARIES[library]}; got {type_name(data)}.")
 
 
-NUMBERS = b"0123456789eE+-. \t\r\n"
+def name_nodes(nodes: list[Any]) -> tuple[Any, list[str]]:
+    """Return integers or strings as ids, and a note where they are the texts of other objects."""
+    if all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes):
+        return as_integers(nodes, "ids of nodes"), []
+    texts = [str(node) for node in nodes]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise InputError("nodes", f"must have different texts, which are their ids; got {twice!r} twice.")
+    is_plain = all(isinstance(node, str) for node in nodes)
+    return np.array(texts), [] if is_plain else [f"node ids are texts, such as {texts[0]!r}"]
 
 
-def read_matrix_market(path: Path) -> sparse.csr_array:
-    """Return the matrix of a ``.mtx`` file."""
-    _check_text(path)
-    entries = sparse.coo_array(mmread(path))
-    check_shape(entries.shape, entries.nnz)
-    return as_csr(entries, "the matrix of the file")
-
-
-def _check_text(path: Path) -> None:
-    """Raise an error unless the file holds numbers, with a line for every entry."""
-    first, _, content = path.read_bytes().partition(b"\n")
-    while content.lstrip().startswith(b"%"):
-        content = content.partition(b"\n")[2]
-    line, _, body = content.lstrip().partition(b"\n")
-    sizes = list(map(int, line.split()))
-    if b"coordinate" not in first.lower():  # a dense matrix
-        if math.prod(sizes) > 2 * len(body) + sizes[0]:  # of a symmetric one, half
-            raise InputError(f"the file must have an entry for each place; there are {math.prod(sizes)}.")
-        return
-    n_entries = sizes[2]
-    if strange := (line + body).translate(None, NUMBERS):
-        raise InputError(f"a Matrix Market file must hold numbers; got {strange[:20]!r}.")
-    n_lines = body.strip().count(b"\n") + bool(body.strip())
-    if n_lines != n_entries and sum(bool(line.strip()) for line in body.splitlines()) != n_entries:
-        raise InputError(f"the file must have {n_entries} lines of entries; it has {n_lines}.")
+def is_asymmetric(matrix: Any) -> bool:
+    """Return whether a square sparse matrix differs from its transpose."""
+    return bool((matrix != matrix.T).nnz)

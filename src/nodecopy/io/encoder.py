@@ -22,9 +22,9 @@ from nodecopy._core.checks import (
 )
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import is_frame
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.columns import GROUPED_HINT, is_date, is_grouped, is_number
+from nodecopy.io.columns import PLAIN_NUMBERS, is_date, is_grouped, is_number
 from nodecopy.io.tables import Column, Table
 
 MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])
@@ -96,16 +96,11 @@ class FeatureEncoder(Saveable):
         table = _columns_by_name(columns)
         ignored = [self.ignore_columns] if isinstance(self.ignore_columns, str) else self.ignore_columns
         ignored = check_sequence(ignored, "ignore_columns", "names of columns")
-        for name in ignored:
-            if not isinstance(name, str) or name not in table:
-                raise InputError(
-                    "ignore_columns", f"must name columns; got {name!r}, not in {', '.join(map(str, table))}."
-                )
-        parsed = {
-            name: _parse(name, column, row_name or _row_name)
-            for name, column in table.items()
-            if name not in ignored
-        }
+        if unknown := [name for name in ignored if not isinstance(name, str) or name not in table]:
+            names = ", ".join(map(str, table))
+            raise InputError("ignore_columns", f"must name columns; got {unknown[0]!r}, not in {names}.")
+        used = {name: column for name, column in table.items() if name not in ignored}
+        parsed = {name: _parse(name, column, row_name or _row_name) for name, column in used.items()}
         numbers = {name: column for name, column in parsed.items() if column.dtype.kind == "f"}
         empty = [name for name, column in numbers.items() if np.isnan(column).all()]
         full = {name: column for name, column in numbers.items() if name not in empty}
@@ -135,16 +130,13 @@ class FeatureEncoder(Saveable):
             raise InputError(
                 f"the table must have the columns that the encoder was fitted to; there is no {missing[0]!r}."
             )
-        numbers = [_parse(name, table[name], row_name or _row_name) for name in self.medians_]
-        for name, column in zip(self.medians_, numbers, strict=True):
-            if column.dtype.kind != "f":
-                raise InputError(f"column {name!r} must hold numbers, as where the encoder was fitted.")
-        is_nan = {name: np.isnan(column) for name, column in zip(self.medians_, numbers, strict=True)}
-        parts = [
-            np.where(is_nan[name], median, column)
-            for (name, median), column in zip(self.medians_.items(), numbers, strict=True)
+        numbers = {name: _parse(name, table[name], row_name or _row_name) for name in self.medians_}
+        if wrong := [name for name, column in numbers.items() if column.dtype.kind != "f"]:
+            raise InputError(f"column {wrong[0]!r} must hold numbers, as where the encoder was fitted.")
+        parts: list[NDArray[Any]] = [
+            np.where(np.isnan(column), self.medians_[name], column) for name, column in numbers.items()
         ]
-        parts += [is_nan[name] for name in self.incomplete_]
+        parts += [np.isnan(numbers[name]) for name in self.incomplete_]
         for name, categories in self.categories_.items():
             texts = _as_text(table[name])
             parts += [texts == value for value in categories]
@@ -169,9 +161,8 @@ class FeatureEncoder(Saveable):
         if not set(check_sequence(self.incomplete_, "incomplete_", "names of columns")) <= medians.keys():
             raise InputError("incomplete_", f"must name columns of numbers; got {show(self.incomplete_)}.")
         if self.feature_names_ != self._name_features():
-            raise InputError(
-                "feature_names_", f"must name medians, marks and categories; got {show(self.feature_names_)}."
-            )
+            wrong = show(self.feature_names_)
+            raise InputError("feature_names_", f"must name medians, marks and categories; got {wrong}.")
 
     def _name_features(self) -> list[str]:
         marks = [f"{name} is missing" for name in self.incomplete_]
@@ -191,19 +182,16 @@ class FeatureEncoder(Saveable):
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
             raise InputError(
-                f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
-                "nothing about other nodes.",
-                _ignore("Leave it out with {}.", name),
+                f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which are "
+                f"useless for other nodes. Leave it out with {_ignore(name)}."
             )
         if len(values) > self.max_categories:
             raise InputError(
                 f"column {name!r} has {len(values)} different texts ({shown}, ...), more than "
-                f"{self.max_categories}. Merge its rare values, or turn free text into numbers (for "
-                "example by TfidfVectorizer of scikit-learn).",
-                _ignore("Or leave it out with {}.", name),
+                f"{self.max_categories}. Merge its rare values, turn free text into numbers (for example by "
+                f"TfidfVectorizer of scikit-learn), or leave it out with {_ignore(name)}."
             )
-        categories: list[str] = values.tolist()
-        return categories
+        return list(values.tolist())
 
     def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
         parts = []
@@ -218,7 +206,7 @@ class FeatureEncoder(Saveable):
         if empty:
             parts.append(f"left out columns without a value: {list_names(empty, N_SHOWN)}")
         if parts:
-            log_decision(f"features: {'; '.join(parts)}.", _ignore("{} leaves a column out.", str))
+            log_decision(f"features: {'; '.join(parts)}.", "ignore_columns")
 
 
 def encode_table(
@@ -263,7 +251,7 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
         wrong = [row for row in present if not is_number(cells[row])]
         if wrong and all(is_grouped(cells[row]) for row in wrong):
             row = wrong[0]
-            raise InputError(f"{row_name(row)} has {name} {cells[row]!r}. {GROUPED_HINT}") from None
+            raise InputError(f"{row_name(row)} has {name} {cells[row]!r}. {PLAIN_NUMBERS}") from None
         if len(wrong) * 2 > len(present):
             return _as_text(column)
         if wrong:
@@ -318,8 +306,7 @@ def _is_code(cell: Any) -> bool:
 def _refuse_dates(name: str, example: Any) -> InputError:
     return InputError(
         f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
-        "date, the month or the weekday instead.",
-        _ignore("Or leave the column out with {}.", name),
+        f"date, the month or the weekday instead, or leave the column out with {_ignore(name)}."
     )
 
 
@@ -327,7 +314,5 @@ def _row_name(row: int) -> str:
     return f"row {row + 1}"
 
 
-def _ignore(text: str, column: Any) -> Hint:
-    """Return the hint to leave a column out."""
-    name = repr(column) if isinstance(column, str) else "NAME"
-    return Hint(text, f"encoder=nodecopy.io.FeatureEncoder(ignore_columns=[{name}])", ignore_columns=column)
+def _ignore(column: str) -> str:
+    return f"ignore_columns=[{column!r}] of FeatureEncoder (--ignore-column on the command line)"

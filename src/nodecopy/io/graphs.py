@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.arrays import check_ids
 from nodecopy._core.checks import as_array, check_choice, check_unique, type_name
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
-from nodecopy._core.messages import Hint, add_escaped, log_decision, warn_about_data
+from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io import networkx as networkx_graphs
-from nodecopy.io import npz
+from nodecopy.io import matrices
 from nodecopy.io.columns import (
     check_identifiers,
     check_notation,
@@ -26,8 +25,9 @@ from nodecopy.io.columns import (
     read_columns,
     unify_ids,
 )
-from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph, read_matrix_market
+from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
 from nodecopy.io.encoder import FeatureEncoder
+from nodecopy.io.networkx import read_network, write_graphml
 from nodecopy.io.node_tables import (
     NodeRows,
     check_known,
@@ -139,10 +139,9 @@ def read_graph(
     if labels is None and label and suffix not in NETWORKS:
         labels = features
     if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
-        named = {name: value for name, value in (("id", id), ("label", label)) if value}
         raise InputError(
-            "columns of ids and labels are those of tables of labels and features; got no such table.",
-            Hint("Give the table, or leave {} out.", **named),
+            "id and label name columns of tables of labels and features; got no such table. Give the table, "
+            "or leave them out."
         )
     with reading(path) as file:
         if suffix in TABLES:
@@ -181,7 +180,7 @@ def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
     """
     format_of(path, (".npz", ".npy"))
     with reading(path) as file:
-        stored, matrix = npz.read_features(file)
+        stored, matrix = matrices.read_features(file)
         if node_ids is None:
             return matrix
         ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
@@ -222,9 +221,9 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
         raise InputError("graph", f"must be a Graph; got {type_name(graph)}.")
     suffix = format_of(path, FORMATS)
     if suffix == ".npz":
-        npz.write_graph(graph, path)
+        matrices.write_graph(graph, path)
     elif suffix == ".graphml":
-        networkx_graphs.write_graphml(graph, path)
+        write_graphml(graph, path)
     else:
         source, target, weight = graph.edges()
         write_table(path, {"source": source, "target": target, "weight": weight}, spreadsheet=spreadsheet)
@@ -248,9 +247,11 @@ def _read_edges(
     _check_content(table, describe(path), directed)
     ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
     check_notation(ends)
-    if "weight" in columns:
-        return _Edges(table, ends, parse_numbers(table, columns["weight"], "weight", low=0))
-    return _Edges(table, ends, np.ones(len(ends[0])))
+    is_weighted = "weight" in columns
+    weights = (
+        parse_numbers(table, columns["weight"], "weight", low=0) if is_weighted else np.ones(len(ends[0]))
+    )
+    return _Edges(table, ends, weights)
 
 
 def _check_content(table: Table, file: str, directed: bool | None) -> None:
@@ -258,8 +259,8 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError(
-            "the comment says that the graph is bipartite (bip), so the same number means two nodes."
-            " Read it as interactions with read_interactions.",
+            "the comment calls the graph bipartite (bip), so the same number means two nodes. Read it as "
+            "interactions with read_interactions."
         )
     for column in table.columns[2:]:
         if len(column) and re.match(r"\{.", str(column[0])) and column[0] != "{}":
@@ -272,8 +273,7 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     is_directed = re.match(r"asym\b|directed graph", comment, re.IGNORECASE) or kinds == {"Directed"}
     if directed is None and is_directed:
         log_decision(
-            f"{file}: edges are read as undirected, although the file calls them directed.",
-            "directed",
+            f"{file}: edges are read as undirected, although the file calls them directed.", "directed"
         )
 
 
@@ -282,11 +282,11 @@ def _read_whole(
 ) -> Graph:
     """Return the graph of a file that has its own nodes."""
     if suffix == ".npz":
-        return npz.read_graph(path, directed)
+        return matrices.read_graph(path, directed)
     if suffix == ".mtx":  # its rows are numbered from one
-        matrix = read_matrix_market(path)
+        matrix = matrices.read_matrix_market(path)
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
-    return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
+    return read_network(path, suffix, directed, duplicates=duplicates, **attributes)
 
 
 def _texts(columns: Sequence[Column]) -> set[str]:
@@ -346,9 +346,8 @@ def _order_nodes(
 
 
 def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-    try:
-        return np.array([position_of[node] for node in ids], np.int64)
-    except KeyError:
+    """Return the positions of ids among the nodes, which a spreadsheet's apostrophes do not change."""
+    if not position_of.keys() >= set(ids):
         position_of = add_escaped(position_of)
     try:
         return np.array([position_of[node] for node in ids], np.int64)

@@ -1,4 +1,4 @@
-"""Reading and writing interactions."""
+"""Reading and writing interactions: tables, lines ``user item item ...`` of one user each, and archives."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy import sparse
 
 from nodecopy._core.checks import as_array, type_name
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.io import npz
+from nodecopy.io import matrices
 from nodecopy.io.columns import (
     check_identifiers,
     describe,
@@ -26,55 +26,10 @@ from nodecopy.io.columns import (
 )
 from nodecopy.io.tables import ATOMIC, Column, open_text, write_table
 
-# Interactions as lines ``user item item ...``, one per user: the form in which public splits are shared.
-
-
-N_SNIFFED = 500
-"""Lines by which lists of items are distinguished from tables."""
-
-
-def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
-    """Return whether lines are lists of integers of different lengths, each of another user.
-
-    With ``any_length`` they may have equal lengths.
-    """
-    try:
-        with open_text(path, "r") as file:
-            rows = [line.split() for line in islice(file, N_SNIFFED) if line.strip()]
-    except UnicodeDecodeError:
-        return False
-    return (
-        (any_length or len({len(row) for row in rows}) > 1)
-        and len({row[0] for row in rows}) == len(rows)
-        and all(word.isdecimal() for row in rows for word in row)
-    )
-
-
-def read_item_lists(path: Path) -> Interactions:
-    """Return the interactions in a file of lists; a user without items is kept, an item counts once."""
-    with open_text(path, "r") as file:
-        rows = [line.split() for line in file if line.strip()]
-    if not rows:
-        raise InputError("the file holds no rows.")
-    user_ids, lines = encode_ids([row[0] for row in rows])
-    item_ids, columns = encode_ids(list(chain.from_iterable(row[1:] for row in rows)))
-    users = np.repeat(lines, [len(row) - 1 for row in rows])
-    shape = len(user_ids), len(item_ids)
-    matrix = sparse.csr_array((np.ones(len(users)), (users, columns)), shape=shape)
-    return Interactions(matrix, user_ids, item_ids).binary()
-
-
-def encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct ids in ascending order, and the position of each entry among them."""
-    (values,) = unify_ids([column])
-    ids = sorted(set(values))
-    position_of = {value: number for number, value in enumerate(ids)}
-    codes = np.array([position_of[value] for value in values], np.int64)
-    return as_array(ids or np.zeros(0, np.int64), "ids"), codes
-
-
 FORMATS = (*TABLES, ".npz")
 """Formats that can be written; atomic files can be read."""
+N_SNIFFED = 500
+"""Lines by which lists of items are distinguished from tables."""
 
 
 def read_interactions(
@@ -126,28 +81,66 @@ def read_interactions(
     with reading(path) as file:
         if suffix == ".txt" and (lists if lists is not None else holds_item_lists(file)):
             if lists is None:
-                decision = f"{describe(path)}: each line holds a user and that user's items."
-                log_decision(decision, "lists")
-            return read_item_lists(file)
+                log_decision(f"{describe(path)}: each line holds a user and that user's items.", "lists")
+            return _read_item_lists(file)
         if lists:
             raise InputError("lists of items can be read from .txt files only. Leave lists=True out.")
         if suffix == ".npz":
-            if named := {role: name for role, name in column_names.items() if name}:
-                raise InputError("a .npz file has no columns to name.", Hint("Leave {} out.", **named))
-            return npz.read_interactions(file)
+            if named := [role for role, name in column_names.items() if name]:
+                raise InputError(f"a .npz file has no columns to name. Leave {' and '.join(named)} out.")
+            return matrices.read_interactions(file)
         table, columns = read_columns(file, "interactions", column_names, header=header)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
-        user_ids, user_codes = encode_ids(users)
-        item_ids, item_codes = encode_ids(items)
+        user_ids, user_codes = _encode_ids(users)
+        item_ids, item_codes = _encode_ids(items)
         ratings = parse_numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
         when = parse_times(table, columns["time"]) if "time" in columns else None
-        n_repeated = 0
         log = Interactions.from_table(user_codes, item_codes, ratings, when)
-        if log.n_interactions < len(user_codes):
-            n_repeated = len(user_codes) - len(np.unique(user_codes * len(item_ids) + item_codes))
-        if n_repeated:
+        is_shorter = log.n_interactions < len(user_codes)  # by repeated pairs or ratings of zero
+        pairs = np.unique(user_codes * len(item_ids) + item_codes) if is_shorter else user_codes
+        if n_repeated := len(user_codes) - len(pairs):
             log_decision(f"{describe(path)}: repeated user-item pairs: {n_repeated}; the latest row counts.")
         return Interactions(log.matrix, user_ids, item_ids, log.times)
+
+
+def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
+    """Return whether lines are lists of integers of different lengths, each of another user.
+
+    With ``any_length`` they may have equal lengths.
+    """
+    try:
+        with open_text(path, "r") as file:
+            rows = [line.split() for line in islice(file, N_SNIFFED) if line.strip()]
+    except UnicodeDecodeError:
+        return False
+    return (
+        (any_length or len({len(row) for row in rows}) > 1)
+        and len({row[0] for row in rows}) == len(rows)
+        and all(word.isdecimal() for row in rows for word in row)
+    )
+
+
+def _read_item_lists(path: Path) -> Interactions:
+    """Return the interactions in a file of lists; a user without items is kept, an item counts once."""
+    with open_text(path, "r") as file:
+        rows = [line.split() for line in file if line.strip()]
+    if not rows:
+        raise InputError("the file holds no rows.")
+    user_ids, lines = _encode_ids([row[0] for row in rows])
+    item_ids, columns = _encode_ids(list(chain.from_iterable(row[1:] for row in rows)))
+    users = np.repeat(lines, [len(row) - 1 for row in rows])
+    shape = len(user_ids), len(item_ids)
+    matrix = sparse.csr_array((np.ones(len(users)), (users, columns)), shape=shape)
+    return Interactions(matrix, user_ids, item_ids).binary()
+
+
+def _encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct ids in ascending order, and the position of each entry among them."""
+    (values,) = unify_ids([column])
+    ids = sorted(set(values))
+    position_of = {value: number for number, value in enumerate(ids)}
+    codes = np.array([position_of[value] for value in values], np.int64)
+    return as_array(ids or np.zeros(0, np.int64), "ids"), codes
 
 
 def write_interactions(interactions: Interactions, path: PathLike, *, spreadsheet: bool = False) -> None:
@@ -160,7 +153,7 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
     interactions
         The interactions.
     path
-        The file; its suffix says the format.
+        The file; its suffix selects the format.
     spreadsheet
         Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
         start with =, +, - or @, get an apostrophe in front; no by default.
@@ -177,7 +170,7 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
     if not isinstance(interactions, Interactions):
         raise InputError("interactions", f"must be Interactions; got {type_name(interactions)}.")
     if format_of(path, FORMATS) == ".npz":
-        npz.write_interactions(interactions, path)
+        matrices.write_interactions(interactions, path)
     else:
         users, items, ratings = interactions.table()
         columns = {"user": users, "item": items, "rating": ratings, "time": interactions.times}

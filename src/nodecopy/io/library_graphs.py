@@ -1,100 +1,48 @@
-"""Graphs of NetworkX, igraph and PyTorch Geometric, read by their own methods; nothing is imported."""
+"""Graphs of igraph and PyTorch Geometric, read by their own methods; nothing is imported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.arrays import check_weights, deduplicate
-from nodecopy._core.checks import as_array, as_integers, check_indices, check_integer, check_text, type_name
+from nodecopy._core.checks import as_array, check_indices, check_integer, check_text
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.edge_lists import Duplicates
-from nodecopy.io.networkx import build_network_graph
-from nodecopy.io.node_tables import label_array
+from nodecopy.io.edge_lists import ConvertedGraph, check_library, is_asymmetric, name_nodes
 
 
-@dataclass(frozen=True)
-class ConvertedGraph:
-    """A graph without labels and features, its node attributes, and what is said about the conversion."""
+def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
+    """Return the :class:`Graph` of an igraph graph, with its vertices in the same order, without features.
 
-    graph: Graph
-    attributes: dict[str, Any] = field(default_factory=dict)
-    label_names: tuple[str, ...] = ("label", "class")
-    """Attributes that are labels by default."""
-    feature_names: tuple[str, ...] = ("features", "x")
-    """Attributes that are features by default."""
-    edge_names: list[str] = field(default_factory=list)
-    """Attributes of edges."""
-    ignored: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    is_ordered: bool = True
-    """Whether the nodes are in the order of the object."""
+    Parameters
+    ----------
+    network
+        An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
+        parallel edges the largest weight counts.
+    label
+        Vertex attribute with labels, ``"label"`` by default.
+    weight
+        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
 
-    def find_attribute(self, names: Sequence[str], is_suitable: Callable[[Any], bool]) -> str | None:
-        """Return the first node attribute that exists and is suitable."""
-        present = (name for name in names if name in self.attributes)
-        return next((name for name in present if is_suitable(self.attributes[name])), None)
-
-    def attribute(self, name: str, role: str) -> Any:
-        """Return the values of a node attribute that the caller names."""
-        if name not in self.attributes:
-            names = ", ".join(self.attributes) or "none"
-            raise InputError(role, f"must name node attributes; got {name!r}, where there are {names}.")
-        return self.attributes[name]
-
-    def with_labels(self, name: str) -> Graph:
-        """Return the graph with the labels in a node attribute, if it exists."""
-        if check_text(name, "label") not in self.attributes:
-            return self.graph
-        return self.graph.replace(labels=label_array(self.attributes[name]))
-
-
-LIBRARIES = {"networkx": "Graph", "igraph": "Graph", "torch_geometric": "Data"}
-"""Packages, and the base classes of their graphs."""
-
-
-def find_library(data: Any) -> str | None:
-    """Return which of the supported libraries the class of a graph comes from."""
-    for kind in type(data).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if LIBRARIES.get(package) == kind.__name__:
-            return package
-    return None
-
-
-def _check_library(data: Any, library: str, name: str) -> None:
-    if find_library(data) != library:
-        raise InputError(name, f"must be a {library}.{LIBRARIES[library]}; got {type_name(data)}.")
-
-
-def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:
-    """Return a NetworkX graph; nodes that are neither integers nor strings have their text as ids."""
-    _check_library(network, "networkx", "network")
-    check_text(weight, "weight")
-    ids, notes = _ids(list(network))
-    nodes = [attributes for _, attributes in network.nodes(data=True)]
-    names = dict.fromkeys(name for attributes in nodes for name in attributes)
-    edge_names = dict.fromkeys(name for *_, attributes in network.edges(data=True) for name in attributes)
-    return ConvertedGraph(
-        build_network_graph(network, ids, weight, duplicates),
-        {name: [attributes.get(name) for attributes in nodes] for name in names},
-        edge_names=list(edge_names),
-        notes=notes,
-    )
+    Examples
+    --------
+    >>> import igraph
+    >>> from_igraph(igraph.Graph.Ring(5))
+    Graph(5 nodes, 5 undirected edges, binary)
+    """
+    return convert_igraph(network, weight).with_labels(label)
 
 
 def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
     """Return an igraph graph; the vertex attribute ``name`` holds the ids, if it exists."""
-    _check_library(network, "igraph", "network")
+    check_library(network, "igraph", "network")
     check_text(weight, "weight")
     attributes = {name: network.vs[name] for name in network.vs.attributes()}
     n_nodes = network.vcount()
-    ids, notes = _ids(attributes.pop("name", list(range(n_nodes))))
+    ids, notes = name_nodes(attributes.pop("name", list(range(n_nodes))))
     ends = np.array(network.get_edgelist(), np.int64).reshape(-1, 2)
     edge_names = network.es.attributes()
     values = np.ones(len(ends))
@@ -106,24 +54,39 @@ def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
     return ConvertedGraph(graph, attributes, edge_names=edge_names, notes=notes)
 
 
+def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
+    """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
+
+    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
+    twice has the largest of its weights. Nodes with label -1 are unlabelled.
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
+    Graph(3 nodes, 2 undirected edges, binary)
+    """
+    converted = convert_pyg(data, "edge_weight", directed)
+    return converted.with_labels("y").replace(features=converted.attributes.get("x"))
+
+
 def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph:
-    """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``."""
-    _check_library(data, "torch_geometric", "data")
-    graph = _read_pyg_edges(data, directed, weight)
+    """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``, with its attributes."""
+    check_library(data, "torch_geometric", "data")
+    graph = _read_edges(data, directed, weight)
     used = {"edge_index", "adj_t", weight, "num_nodes", "batch", "ptr"}
     edge_names = [name for name in data.keys() if data.is_edge_attr(name)]  # noqa: SIM118
     names = [name for name in data.keys() if name not in used]  # noqa: SIM118
-    attributes = {
-        name: to_numpy(data[name]) for name in names if name in ("x", "y") and data.is_node_attr(name)
-    }
+    of_nodes = [name for name in names if name in ("x", "y") and data.is_node_attr(name)]
+    attributes = {name: to_numpy(data[name]) for name in of_nodes}
     if "y" in attributes and attributes["y"].shape == (graph.n_nodes, 1):
         attributes["y"] = attributes["y"][:, 0]
     ignored = [name for name in names if name not in attributes and name not in edge_names]
     return ConvertedGraph(graph, attributes, ("y",), ("x",), edge_names, ignored)
 
 
-def _read_pyg_edges(data: Any, directed: bool | None, weight_name: str = "edge_weight") -> Graph:
-    if getattr(data, "edge_index", None) is not None:
+def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
+    has_index = getattr(data, "edge_index", None) is not None
+    if has_index:
         index, weight = to_numpy(data.edge_index), getattr(data, weight_name, None)
     elif getattr(data, "adj_t", None) is not None:
         index, weight = _read_transpose(data.adj_t)
@@ -139,14 +102,8 @@ def _read_pyg_edges(data: Any, directed: bool | None, weight_name: str = "edge_w
         values = check_weights(given[:, 0] if given.shape == (len(first), 1) else given, len(first))
     matrix = deduplicate(first, second, values, (n_nodes, n_nodes))
     if directed is None:
-        has_index = getattr(data, "edge_index", None) is not None
         directed = not data.is_undirected() if has_index else is_asymmetric(matrix)
     return Graph(matrix, directed=directed)
-
-
-def is_asymmetric(matrix: Any) -> bool:
-    """Return whether a square sparse matrix differs from its transpose."""
-    return bool((matrix != matrix.T).nnz)
 
 
 def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
@@ -171,16 +128,3 @@ def to_numpy(tensor: Any) -> NDArray[Any]:
         return np.asarray(dense.numpy())
     except (TypeError, RuntimeError) as error:  # such as quantised tensors
         raise InputError(f"attributes of data must be tensors of numbers; got {dense.dtype}.") from error
-
-
-def _ids(nodes: list[Any]) -> tuple[Any, list[str]]:
-    """Return integers or strings as ids, and a note where they are the texts of other objects."""
-    if all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes):
-        return as_integers(nodes, "ids of nodes"), []
-    texts = [str(node) for node in nodes]
-    if len(set(texts)) < len(texts):
-        twice = next(text for text in texts if texts.count(text) > 1)
-        raise InputError("nodes", f"must have different texts, which are their ids; got {twice!r} twice.")
-    if all(isinstance(node, str) for node in nodes):
-        return np.array(texts), []
-    return np.array(texts), [f"node ids are texts, such as {texts[0]!r}"]

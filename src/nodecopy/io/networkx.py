@@ -1,4 +1,4 @@
-"""Graphs as NetworkX graphs, and the files that NetworkX reads."""
+"""Graphs from and to NetworkX, and the files that NetworkX reads: GraphML, GEXF and node-link JSON."""
 
 from __future__ import annotations
 
@@ -10,31 +10,64 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nodecopy._core.arrays import check_weights
-from nodecopy._core.checks import as_array, check_type, show
+from nodecopy._core.checks import as_array, check_text, check_type, show
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.columns import is_number, unify_ids
-from nodecopy.io.edge_lists import Duplicates, build_graph
+from nodecopy.io.edge_lists import ConvertedGraph, Duplicates, build_graph, check_library, name_nodes
 from nodecopy.io.node_tables import label_array
 
 
-def build_network_graph(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
-    """Return the graph of a NetworkX graph, with its nodes in the same order and without labels.
+def from_networkx(
+    network: Any, *, label: str = "label", weight: str = "weight", duplicates: Duplicates = "max"
+) -> Graph:
+    """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order, without features.
 
     Parameters
     ----------
     network
-        A NetworkX graph.
-    node_ids
-        Integers or strings, the ids of its nodes.
+        A NetworkX graph. Nodes other than integers and strings get their text as id.
+    label
+        Node attribute with labels, ``"label"`` by default.
     weight
-        Edge attribute with weights; an edge without it has weight one.
+        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
     duplicates
-        Which weight parallel edges have (:func:`.build_graph`).
+        Parallel edges have the largest of their weights (``"max"``), their sum (``"sum"``), or are an error
+        (``"error"``).
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
+    Graph(3 nodes, 2 undirected edges, binary)
     """
+    return convert_networkx(network, weight, duplicates).with_labels(label)
+
+
+def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:
+    """Return a NetworkX graph with its attributes."""
+    check_library(network, "networkx", "network")
+    check_text(weight, "weight")
+    ids, notes = name_nodes(list(network))
+    nodes = [attributes for _, attributes in network.nodes(data=True)]
+    names = dict.fromkeys(name for attributes in nodes for name in attributes)
+    return ConvertedGraph(
+        _build(network, ids, weight, duplicates),
+        {name: [attributes.get(name) for attributes in nodes] for name in names},
+        edge_names=_edge_names(network),
+        notes=notes,
+    )
+
+
+def _edge_names(network: Any) -> list[str]:
+    return list(dict.fromkeys(name for *_, attributes in network.edges(data=True) for name in attributes))
+
+
+def _build(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
+    """Return the graph without labels; an edge without the attribute ``weight`` has weight one."""
     position_of = {node: number for number, node in enumerate(network)}
     edges = list(network.edges(data=weight, default=1.0))
     for source, target, value in edges:
@@ -107,14 +140,14 @@ def read_network(
         )
         label = ""
     elif ignored := sorted(names - {label or "label", "viz"}):
-        hints = () if label else (Hint("{} reads one of them.", label=str),)
-        log_decision(f"{path.name}: node attributes that are not read: {', '.join(ignored)}.", *hints)
-    edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}
+        unset = () if label else ("label",)
+        log_decision(f"{path.name}: node attributes that are not read: {', '.join(ignored)}.", *unset)
+    edge_names = _edge_names(network)
     if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
         weight = "value"  # as D3 writes it
     (ids,) = unify_ids([list(network)])
     node_ids = as_array(ids or np.zeros(0, np.int64), "ids")
-    graph = build_network_graph(network, node_ids, "weight" if weight is None else weight, duplicates)
+    graph = _build(network, node_ids, "weight" if weight is None else weight, duplicates)
     label = "label" if label is None else label
     labels = label_array([attributes.get(label) for _, attributes in network.nodes(data=True)])
     return graph.replace(labels=labels, directed=graph.directed if directed is None else directed)

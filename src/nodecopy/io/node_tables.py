@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import as_array, as_integers, check_vector, is_missing, list_names, show
 from nodecopy._core.files import TABLES, TableLike, format_of, reading
-from nodecopy._core.messages import Hint, log_decision, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io import npz
+from nodecopy.io import matrices
 from nodecopy.io.columns import (
     MISSING_IDS,
     N_KEYS,
@@ -94,17 +95,18 @@ def read_node_tables(
     """
     tables: list[NodeRows] = []
     if labels is not None:
-        has_features = labels is features or (
-            isinstance(labels, (str, os.PathLike)) and str(labels) == str(features)
-        )
-        tables.append(
-            read_labels(labels, nodes, header=header, id=id, label=label, has_features=has_features)
-        )
+        is_path = isinstance(labels, (str, os.PathLike))
+        is_shared = labels is features or (is_path and str(labels) == str(features))
+        tables.append(read_labels(labels, nodes, header=header, id=id, label=label, is_shared=is_shared))
         nodes = nodes or set(map(str, tables[0].ids))
     if features is not None:
-        names: Any = {"id": id, "id_required": id is not None and labels is None}
-        names["label"] = tables[0].label if tables else None
-        tables.append(read_features(features, nodes, encoder=encoder, header=header, **names))
+        column = tables[0].label if tables else None
+        options: Any = {
+            "encoder": encoder,
+            "header": header,
+            "id_required": labels is None and id is not None,
+        }
+        tables.append(read_features(features, nodes, id=id, label=column, **options))
     return tables
 
 
@@ -115,26 +117,25 @@ def read_labels(
     header: bool | None = None,
     id: str | None = None,
     label: str | None = None,
-    has_features: bool = False,
+    is_shared: bool = False,
 ) -> NodeRows:
     """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty or NA.
 
     ``nodes`` are the ids in the edges as text; they help to recognise a header. Columns that are not read are
-    logged, unless they are features (``has_features``).
+    logged, unless the table is also read for features (``is_shared``).
     """
     format_of(path, TABLES)
     with reading(path) as file:
         column_names = {"id": id, "label": label}
-        table, columns = read_columns(
-            file, "labels", column_names, header=header, nodes=nodes, is_shared=has_features
-        )
+        options: Any = {"header": header, "nodes": nodes, "is_shared": is_shared}
+        table, columns = read_columns(file, "labels", column_names, **options)
         _check_rows(table, nodes)
         names = table.names or []
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
             listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
             raise InputError(
-                f"the table must have a column label or class, or one beside the ids; {listed}."
-                " Name the labels with label=NAME.",
+                f"the table must have a column label or class, or one beside the ids; {listed}. Name the "
+                "column of labels."
             )
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
@@ -151,9 +152,8 @@ def read_labels(
         classes = [value for value in values if value is not None]
         _check_classes(classes, is_named=bool(label))
         _warn_about_spellings(describe(file), classes)
-        name = next(
-            (name for name, other in zip(names, table.columns, strict=False) if other is column), None
-        )
+        named = zip(names, table.columns, strict=False)
+        name = next((name for name, other in named if other is column), None)
         return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, name)
 
 
@@ -172,16 +172,15 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
     if fractions:
         raise InputError(
             "labels",
-            f"must be classes, integers or text; got {fractions[0]}, a measurement. Write ranges of "
-            "it as text."
-            " Or name another column with label=NAME.",
+            f"must be classes, integers or text; got {fractions[0]}, a measurement. Write ranges of it as "
+            "text, or name another column.",
         )
     n_classes = len(set(values))
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
         raise InputError(
             "labels",
-            f"must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows."
-            " label=NAME reads them anyway.",
+            f"must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows. Name the "
+            "column to read it anyway.",
         )
 
 
@@ -208,41 +207,21 @@ def read_features(
     id_required: bool = False,
     label: str | None = None,
 ) -> NodeRows:
-    """Return ids and rows of numbers.
+    """Return ids and rows of numbers from a table, or from an ``.npz`` or ``.npy`` matrix.
 
-    Parameters
-    ----------
-    path
-        A table, or an ``.npz`` or ``.npy`` matrix.
-    nodes
-        The ids in the edges as text; they help to recognise a header.
-    encoder
-        How a table becomes numbers (:func:`.encode_table`).
-    header
-        Whether the first row of a table is a header.
-    id, id_required
-        The name of the column of ids, and whether the table must have it.
-    label
-        The name of a column of labels, which is not a feature.
+    ``id`` is the name of the column of ids, which must exist if ``id_required``; ``label`` is the name of a
+    column of labels, which is not a feature. The other parameters are those of :func:`read_labels`.
     """
     suffix = format_of(path, (*TABLES, ".npz", ".npy"))
     with reading(path) as file:
         if suffix not in TABLES:
-            stored, matrix = npz.read_features(file)
+            stored, matrix = matrices.read_features(file)
             ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
             return NodeRows(path, ids, matrix, is_numbered=stored is None)
         roles = {"id": NODE_COLUMNS["id"]}
+        rule = partial(find_header, roles=roles, file=describe(file), nodes=nodes)
         table = read_table(
-            file,
-            lambda first, below: find_header(
-                first,
-                below,
-                roles,
-                file=describe(file),
-                header=header,
-                given=[id] if id in first else [],
-                nodes=nodes,
-            ),
+            file, lambda first, below: id in first or (rule(first, below) if header is None else header)
         )
         _check_rows(table, nodes)
         has_id = id in (table.names or []) or bool(match_names(table.names or [], roles))
@@ -251,10 +230,8 @@ def read_features(
         if id_required and id not in names:
             raise InputError(f"there is no column {id!r}; there are {', '.join(names)}.")
         id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
-        answers = (
-            [] if label is None else [name for name in names if name == label or name.lower() in ANSWERS]
-        )
-        if answers and names[id_column] not in answers:
+        answers = [name for name in names if name == label or name.lower() in ANSWERS]
+        if label is not None and answers and names[id_column] not in answers:
             log_decision(
                 f"{describe(file)}: column {list_names(answers, 2)} is not a feature, since it holds labels; "
                 "give it another name to use it as one."
@@ -278,17 +255,10 @@ def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
 
 
 def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: bool | None) -> None:
-    """Raise an error that lists ids that are not nodes, with close ones.
+    """Raise an error that lists ids of a table that are not nodes, with close ones.
 
-    Parameters
-    ----------
-    ids
-        The ids of a table of labels or features.
-    nodes
-        The nodes of the graph.
-    allow_isolated
-        Whether unknown ids become isolated nodes; ``None`` where the nodes are fixed. Those that differ from
-        a node in leading zeros, or by a decimal point, are an error anyway.
+    With ``allow_isolated`` they become isolated nodes, unless they differ from a node in leading zeros or by
+    a decimal point. ``None`` stands for nodes that are fixed.
     """
     unknown = [node for node in dict.fromkeys(ids) if node not in nodes]
     if not unknown:
@@ -307,12 +277,12 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
         return
     texts = list(map(str, nodes)) if len(nodes) <= MAX_COMPARED else []
     close = dict.fromkeys(match for node in unknown[:5] for match in get_close_matches(str(node), texts, n=1))
-    hint = f" Did you mean {list_names(list(map(repr, close)))}?" if close else ""
-    hints = () if allow_isolated is None else (Hint("{} adds them as isolated nodes.", allow_isolated=True),)
+    guess = f" Did you mean {list_names(list(map(repr, close)))}?" if close else ""
+    way_out = "" if allow_isolated is None else " allow_isolated=True adds them as isolated nodes."
     subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {listed}"
     if len(unknown) == 1:
         subject = f"id {unknown[0]!r} is not a node of the graph"
-    raise InputError(f"{subject}.{hint} Correct the ids.", *hints)
+    raise InputError(f"{subject}.{guess} Correct the ids.{way_out}")
 
 
 def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:

@@ -2,7 +2,7 @@
 
 Text is read by Python's ``csv`` module. The CSV reader of pyarrow reads the cells about twice as fast, which
 saves a tenth of the time of :func:`~nodecopy.read_graph`, but it accepts text after a closing quote and does
-not tell the lines of rows, which error messages name.
+not report the lines of rows, which error messages name.
 """
 
 from __future__ import annotations
@@ -28,12 +28,17 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_cell
 from nodecopy.errors import InputError
 
-# Rows of text files: their encoding, comments and delimiter.
-
-
+Column: TypeAlias = Sequence[Any] | NDArray[Any]
+"""A list of strings from text, or a typed array from Parquet and data frames."""
+HeaderRule: TypeAlias = bool | Callable[[list[str], list[list[str]]], bool]
+"""Whether the first row of a text file is a header, or a function of that row and the columns below it."""
 NumberedRows: TypeAlias = Iterator[tuple[int, list[str]]]
 """Line numbers and cells."""
 
+ATOMIC = ".inter"
+"""Interactions in RecBole's atomic form: tabs, and a header of names with types, such as user_id:token."""
+BATCH_ROWS = 1024
+"""Rows of a Parquet file whose size is checked together."""
 COMMENT_SIGNS = ("#", "%")
 COMMENT = re.compile(r"[#%](\s|%|$)")
 """A comment above a .csv or .tsv table; an id such as #python is none."""
@@ -45,8 +50,135 @@ N_SNIFFED = 20
 """Lines from which the delimiter is detected."""
 
 
+@dataclass(frozen=True)
+class Table:
+    """Columns, their names if there is a header, and the line or row number of each row in the file."""
+
+    columns: list[Column]
+    names: list[str] | None
+    lines: Sequence[int]
+    unit: str = "line"
+    comments: Sequence[str] = ()
+    """Comments above the rows."""
+
+    def where(self, row: int) -> str:
+        """Return the place of a row for error messages, such as ``line 7``."""
+        return f"{self.unit} {self.lines[row]}"
+
+    def select(self, positions: Iterable[int]) -> Table:
+        """Return the table with some of its columns."""
+        chosen = list(positions)
+        names = None if self.names is None else [self.names[number] for number in chosen]
+        return replace(self, columns=[self.columns[number] for number in chosen], names=names)
+
+
+def read_table(path: Any, header: HeaderRule) -> Table:
+    """Return the table in a file or data frame; ``header`` applies to text."""
+    if is_frame(path):
+        return _from_frame(path)
+    suffix = format_of(path, (*TABLES, ATOMIC))
+    if suffix == ".parquet":
+        return _read_parquet(path)
+    try:
+        return (
+            _without_types(_read_text(path, ".tsv", True))
+            if suffix == ATOMIC
+            else _read_text(path, suffix, header)
+        )
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InputError(
+            f"the file is not encoded in UTF-8 (byte 0x{byte:02x}); save it as 'CSV UTF-8' in a spreadsheet, "
+            "or convert it with iconv -f latin1 -t utf-8."
+        ) from error
+
+
+def read_names(path: Any) -> list[str]:
+    """Return the names of the columns; for a text file, the cells of its first row."""
+    if is_frame(path):
+        return [str(name) for name in getattr(path, "column_names", path.columns)]
+    suffix = format_of(path, TABLES)
+    if suffix == ".parquet":
+        return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
+    with open_text(Path(path), "r") as file:
+        _, first = next(split_rows(file, suffix)[0], (0, [""]))
+    return _clean_names(first)
+
+
+def _clean_names(first: list[str]) -> list[str]:
+    names = [name.strip() for name in first]
+    return [names[0].lstrip("# "), *names[1:]]
+
+
+def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
+    cells: list[str] = []  # one flat list: a million small ones keep the garbage collector busy
+    lines = array("q")
+    width = 0
+    with open_text(path, "r") as file:
+        rows, comments = split_rows(file, suffix)
+        for line, row in rows:
+            width = width or len(row)
+            if len(row) != width:
+                if len(lines) != 1 or not _has_row_names(cells, row):
+                    way_out = "put text that holds the delimiter in quotes."
+                    if len(row) < width:
+                        way_out = "add the missing cells, or remove the line."
+                    raise InputError(
+                        f"line {line} has {len(row)} columns where the first row has {width}; {way_out}"
+                    )
+                cells.insert(0, "")  # R writes row names without a name above them
+                width += 1
+            cells += row
+            lines.append(line)
+    if not cells:
+        raise InputError("the file holds no rows.")
+    first, below = cells[:width], [cells[width + position :: width] for position in range(width)]
+    if header(first, below) if callable(header) else header:
+        return Table(list(below), _clean_names(first), lines[1:], comments=comments)
+    return Table([cells[position::width] for position in range(width)], None, lines, comments=comments)
+
+
+def _has_row_names(first: list[str], second: list[str]) -> bool:
+    """Return whether R numbered the rows: their first column then has no name in the header."""
+    is_named = not any(name[:1].isdigit() for name in first)
+    return is_named and len(second) == len(first) + 1 and second[0] == "1"
+
+
+def _without_types(table: Table) -> Table:
+    """Return an atomic table without the types behind the names, and without columns of sequences."""
+    names = table.names or []
+    if untyped := next((name for name in names if ":" not in name), None):
+        raise InputError(
+            f"the header of an .inter file must have a type behind each name, such as user_id:token; got "
+            f"{untyped!r}. Write a table without types as .tsv."
+        )
+    table = table.select(number for number, name in enumerate(names) if not name.endswith("_seq"))
+    return replace(table, names=[name.rpartition(":")[0] for name in table.names or []])
+
+
+# Rows of text: encoding, comments, delimiter and quotes.
+
+
+@contextmanager
+def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iterator[IO[str]]:
+    """Open text, compressed or not; a gzip header has no name and no time: equal data are equal files."""
+    if compressed is None:
+        compressed = path.suffix.lower() == ".gz"
+    with path.open(f"{mode}b") as raw:
+        if mode == "r":
+            if compressed:
+                check_stream(cast(BinaryIO, gzip.GzipFile(fileobj=raw)), path.stat().st_size)
+            else:
+                check_signature(raw.read(64))
+            raw.seek(0)
+        stream: Any = gzip.GzipFile("", f"{mode}b", 6, raw, mtime=0) if compressed else raw
+        encoding = "utf-8-sig" if mode == "r" else "utf-8"
+        with TextIOWrapper(stream, encoding=encoding, newline="") as text:
+            yield text
+
+
 def check_signature(start: bytes) -> None:
-    """Raise an error with the way out if the first bytes of a file are not those of text in UTF-8."""
+    """Raise an error if the first bytes of a file are not those of text in UTF-8."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("the file is not encoded in UTF-8 but in UTF-16; save it as 'CSV UTF-8'.")
     if start.startswith(b"PK\x03\x04"):
@@ -57,23 +189,11 @@ def check_signature(start: bytes) -> None:
         raise InputError("the file is binary, not text.")
 
 
-def describe_encoding_error(error: UnicodeDecodeError) -> str:
-    """Return the message for text that is not UTF-8."""
-    byte = error.object[error.start]
-    return (
-        f"the file is not encoded in UTF-8 (byte 0x{byte:02x}); save it as 'CSV UTF-8' in a spreadsheet, or "
-        "convert it with iconv -f latin1 -t utf-8."
-    )
-
-
 def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
     """Return the rows of a file that is open with ``newline=""``, and the comments above them.
 
     A comment starts with # or %; in .csv and .tsv files it stands above the rows and has white space after
-    the sign. Empty lines are skipped. Cells are separated by tabs in .tsv files. In .csv and .txt files the
-    first lines decide between commas, semicolons, tabs, bars, double colons and
-    white space. Blanks around cells are left
-    out, except in quotes.
+    the sign. Empty lines are skipped, and so are blanks around cells, except in quotes.
     """
     comments: list[str] = []
     n_above, first = 0, ""
@@ -101,7 +221,10 @@ def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
 
 
 def find_delimiter(head: str, suffix: str) -> str | None:
-    """Return the delimiter of the first lines of a file, ``None`` for white space."""
+    """Return the delimiter of the first lines of a file, ``None`` for white space.
+
+    It is a tab in .tsv files; in others a comma, semicolon, tab, bar, double colon or white space.
+    """
     if suffix == ".tsv":
         return "\t"
     lines = [line for line in re.sub(r'"[^"]*"', "q", head).splitlines() if line.strip()]
@@ -146,13 +269,13 @@ def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRow
         has_blanks = any(blank in text for blank in blanks)
         for number, row in enumerate(csv.reader(chunk, delimiter=delimiter), n_above + 1):
             if row:
-                yield number, _strip(row, "") if has_blanks else row
+                yield number, [cell.strip(BLANKS) for cell in row] if has_blanks else row
         n_above += len(chunk)
 
 
 def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
     """Yield the same from lines some of which have quotes, which may contain line ends."""
-    quoted: list[str] = []  # the lines of the current row, from the first one with quotes on
+    quoted: list[str] = []  # the lines of the current row, from the first one with quotes
 
     def note_quotes() -> Iterator[str]:
         for line in lines:
@@ -162,185 +285,15 @@ def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> Numbered
 
     reader = csv.reader(note_quotes(), delimiter=delimiter, skipinitialspace=True, strict=True)
     for row in reader:
+        text = "".join(quoted)
+        in_quotes = [text and '"{}"'.format(cell.replace('"', '""')) in text for cell in row]
         if row:
-            yield reader.line_num + n_above, _strip(row, "".join(quoted))
+            cells = zip(row, in_quotes, strict=True)
+            yield reader.line_num + n_above, [cell if keep else cell.strip(BLANKS) for cell, keep in cells]
         quoted.clear()
 
 
-def _strip(row: list[str], quoted: str) -> list[str]:
-    if not quoted:
-        return [cell.strip(BLANKS) for cell in row]
-    escaped = (cell.replace('"', '""') for cell in row)
-    return [
-        cell if f'"{text}"' in quoted else cell.strip(BLANKS) for cell, text in zip(row, escaped, strict=True)
-    ]
-
-
-Column: TypeAlias = Sequence[Any] | NDArray[Any]
-"""A list of strings from text, or a typed array from Parquet and data frames."""
-HeaderRule: TypeAlias = Callable[[list[str], list[list[str]]], bool]
-"""Whether the first row of a text file is a header, from that row and the columns below it."""
-
-ATOMIC = ".inter"
-"""Interactions in RecBole's atomic form: tabs, and a header of names with types, such as user_id:token."""
-BATCH_ROWS = 1024
-"""Rows of a Parquet file whose size is checked together."""
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns, their names if there is a header, and the line or row number of each row in the file."""
-
-    columns: list[Column]
-    names: list[str] | None
-    lines: Sequence[int]
-    unit: str = "line"
-    comments: Sequence[str] = ()
-    """Comments above the rows."""
-
-    def where(self, row: int) -> str:
-        """Return the place of a row for error messages, such as ``line 7``."""
-        return f"{self.unit} {self.lines[row]}"
-
-    def select(self, positions: Iterable[int]) -> Table:
-        """Return the table with some of its columns."""
-        chosen = list(positions)
-        names = None if self.names is None else [self.names[number] for number in chosen]
-        return replace(self, columns=[self.columns[number] for number in chosen], names=names)
-
-
-def read_table(path: Any, has_header: HeaderRule) -> Table:
-    """Return the table in a file or data frame; ``has_header`` decides whether text has a header."""
-    if is_frame(path):
-        return _from_frame(path)
-    suffix = format_of(path, (*TABLES, ATOMIC))
-    if suffix == ".parquet":
-        return _read_parquet(path)
-    try:
-        if suffix == ATOMIC:
-            return _without_types(_read_text(path, ".tsv", lambda first, below: True))
-        return _read_text(path, suffix, has_header)
-    except UnicodeDecodeError as error:
-        raise InputError(describe_encoding_error(error)) from error
-
-
-def read_names(path: Any) -> list[str]:
-    """Return the names of the columns of a file or data frame; of a text file, the cells of its first row."""
-    if is_frame(path):
-        return [str(name) for name in getattr(path, "column_names", path.columns)]
-    suffix = format_of(path, TABLES)
-    if suffix == ".parquet":
-        return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
-    with open_text(Path(path), "r") as file:
-        _, first = next(split_rows(file, suffix)[0], (0, [""]))
-    return [first[0].lstrip("# ").strip(), *(cell.strip() for cell in first[1:])]
-
-
-def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
-    cells: list[str] = []  # one flat list: a million small ones keep the garbage collector busy
-    lines = array("q")
-    width = 0
-    with open_text(path, "r") as file:
-        rows, comments = split_rows(file, suffix)
-        for line, row in rows:
-            width = width or len(row)
-            if len(row) != width:
-                if len(lines) != 1 or not _has_row_names(cells, row):
-                    way_out = "put text that holds the delimiter in quotes."
-                    if len(row) < width:
-                        way_out = "add the missing cells, or remove the line."
-                    raise InputError(
-                        f"line {line} has {len(row)} columns where the first row has {width}; {way_out}"
-                    )
-                cells.insert(0, "")  # R writes row names without a name above them
-                width += 1
-            cells += row
-            lines.append(line)
-    if not cells:
-        raise InputError("the file holds no rows.")
-    first, below = cells[:width], [cells[width + position :: width] for position in range(width)]
-    if has_header(first, below):
-        names = [name.strip() for name in first]
-        return Table(list(below), [names[0].lstrip("# "), *names[1:]], lines[1:], comments=comments)
-    return Table([cells[position::width] for position in range(width)], None, lines, comments=comments)
-
-
-def _without_types(table: Table) -> Table:
-    """Return an atomic table without the types behind the names, and without columns of sequences."""
-    names = table.names or []
-    if untyped := next((name for name in names if ":" not in name), None):
-        raise InputError(
-            f"the header of an .inter file must have a type behind each name, such as user_id:token; got "
-            f"{untyped!r}. Write a table without types as .tsv."
-        )
-    table = table.select(number for number, name in enumerate(names) if not name.endswith("_seq"))
-    return replace(table, names=[name.rpartition(":")[0] for name in table.names or []])
-
-
-def _has_row_names(first: list[str], second: list[str]) -> bool:
-    """Return whether R numbered the rows: their first column then has no name in the header."""
-    is_named = not any(name[:1].isdigit() for name in first)
-    return is_named and len(second) == len(first) + 1 and second[0] == "1"
-
-
-def write_table(
-    path: PathLike, columns: Mapping[str, NDArray[Any] | None], *, spreadsheet: bool = False
-) -> None:
-    """Write named columns.
-
-    Parameters
-    ----------
-    path
-        The file; its suffix says the format.
-    columns
-        The columns by name; those that are ``None`` are left out.
-    spreadsheet
-        Whether text in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula gets an
-        apostrophe in front; no by default.
-    """
-    suffix = format_of(path, TABLES)
-    present = {name: column for name, column in columns.items() if column is not None}
-    with atomic_write(path) as temporary:
-        if suffix == ".parquet":
-            pyarrow = import_optional("pyarrow", "writing Parquet")
-            table = pyarrow.table({name: pyarrow.array(column) for name, column in present.items()})
-            import_optional("pyarrow.parquet", "writing Parquet").write_table(table, temporary)
-            return
-        rows = zip(*(column.tolist() for column in present.values()), strict=True)
-        with open_text(temporary, "w", compressed=Path(path).suffix.lower() == ".gz") as file:
-            if suffix == ".txt":
-                _check_words(present)
-                file.writelines(" ".join(map(str, row)) + "\n" for row in (list(present), *rows))
-            else:
-                cells: list[Any] = [list(present), *rows]
-                if spreadsheet:
-                    cells = [tuple(map(escape_cell, row)) for row in cells]
-                _write_csv(file, suffix, cells)
-
-
-def _write_csv(file: IO[str], suffix: str, rows: list[Sequence[Any]]) -> None:
-    """Write rows, names first; all text is quoted if a cell has a carriage return or blanks around it.
-
-    The csv module does not quote such cells by itself.
-    """
-    texts = (cell for row in rows[1:] for cell in row if isinstance(cell, str))
-    needs_quotes = any("\r" in cell or cell != cell.strip(BLANKS) for cell in texts)
-    writer = csv.writer(
-        file,
-        delimiter=DELIMITERS[suffix],
-        lineterminator="\n",
-        quoting=csv.QUOTE_NONNUMERIC if needs_quotes else csv.QUOTE_MINIMAL,
-    )
-    writer.writerows(rows)
-
-
-def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Raise an error if an id has white space or would start a comment."""
-    for column in columns.values():
-        for value in column.tolist() if column.dtype.kind == "U" else []:
-            if value.split() != [value] or value.startswith(COMMENT_SIGNS):
-                raise InputError(f"a .txt file cannot hold the id {value!r}; write .csv instead.")
+# Parquet files and data frames.
 
 
 def _read_parquet(path: Path) -> Table:
@@ -356,21 +309,19 @@ def _read_parquet(path: Path) -> Table:
 
 
 def _from_arrow(table: Any) -> Table:
-    pyarrow = import_optional("pyarrow", "reading Arrow tables")
+    types = import_optional("pyarrow", "reading Arrow tables").types
     columns: list[Column] = []
     for column in table.columns:
-        is_coded = pyarrow.types.is_dictionary(column.type) and pyarrow.types.is_string(
-            column.type.value_type
-        )
-        if is_coded and column.num_chunks:  # rows share their texts, of which a cast makes copies
+        is_coded = types.is_dictionary(column.type)
+        if is_coded and types.is_string(column.type.value_type) and column.num_chunks:
             columns.append(np.concatenate([_decode_texts(chunk) for chunk in column.chunks]))
-            continue
-        plain = column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
-        columns.append(plain.to_numpy())
+        else:
+            columns.append((column.cast(column.type.value_type) if is_coded else column).to_numpy())
     return Table(columns, table.column_names, range(1, table.num_rows + 1), "row")
 
 
 def _decode_texts(chunk: Any) -> NDArray[Any]:
+    """Return texts that rows share; a cast would copy them."""
     texts = np.array([*chunk.dictionary.to_pylist(), None], object)
     codes: NDArray[np.int64] = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return texts[codes]
@@ -381,28 +332,51 @@ def _from_frame(frame: Any) -> Table:
         return _from_arrow(frame)
     if not hasattr(frame, "iloc"):  # polars, whose missing values are None or NaN in NumPy
         plain = [frame[name].to_numpy() for name in frame.columns]
-        return Table(plain, list(frame.columns), range(1, len(frame) + 1), "row")
-    columns = [frame.iloc[:, position].infer_objects() for position in range(frame.shape[1])]
-    plain = [column.to_numpy() for column in columns]
-    for position, column in enumerate(columns):
-        if plain[position].dtype.kind == "O":  # pandas has several kinds of missing values
-            plain[position] = column.astype(object).where(column.notna(), None).to_numpy()
+    else:
+        columns = [frame.iloc[:, position].infer_objects() for position in range(frame.shape[1])]
+        plain = [column.to_numpy() for column in columns]
+        for position, column in enumerate(columns):
+            if plain[position].dtype.kind == "O":  # pandas has several kinds of missing values
+                plain[position] = column.astype(object).where(column.notna(), None).to_numpy()
     return Table(plain, [str(name) for name in frame.columns], range(1, len(frame) + 1), "row")
 
 
-@contextmanager
-def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iterator[IO[str]]:
-    """Open text, compressed or not; a gzip header has no name and no time: equal data are equal files."""
-    if compressed is None:
-        compressed = path.suffix.lower() == ".gz"
-    with path.open(f"{mode}b") as raw:
-        if mode == "r" and not compressed:
-            check_signature(raw.read(64))
-            raw.seek(0)
-        if mode == "r" and compressed:
-            check_stream(cast(BinaryIO, gzip.GzipFile(fileobj=raw)), path.stat().st_size)
-            raw.seek(0)
-        stream: Any = gzip.GzipFile("", f"{mode}b", 6, raw, mtime=0) if compressed else raw
-        encoding = "utf-8-sig" if mode == "r" else "utf-8"
-        with TextIOWrapper(stream, encoding=encoding, newline="") as text:
-            yield text
+def write_table(
+    path: PathLike, columns: Mapping[str, NDArray[Any] | None], *, spreadsheet: bool = False
+) -> None:
+    """Write the columns that are not ``None`` in the format of the suffix.
+
+    With ``spreadsheet``, text in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula gets
+    an apostrophe in front.
+    """
+    suffix = format_of(path, TABLES)
+    present = {name: column for name, column in columns.items() if column is not None}
+    with atomic_write(path) as temporary:
+        if suffix == ".parquet":
+            pyarrow = import_optional("pyarrow", "writing Parquet")
+            table = pyarrow.table({name: pyarrow.array(column) for name, column in present.items()})
+            import_optional("pyarrow.parquet", "writing Parquet").write_table(table, temporary)
+            return
+        rows: list[Sequence[Any]] = [list(present)]
+        rows += zip(*(column.tolist() for column in present.values()), strict=True)
+        with open_text(temporary, "w", compressed=Path(path).suffix.lower() == ".gz") as file:
+            if suffix == ".txt":
+                _check_words(present)
+                file.writelines(" ".join(map(str, row)) + "\n" for row in rows)
+                return
+            if spreadsheet:
+                rows = [tuple(map(escape_cell, row)) for row in rows]
+            # The csv module quotes neither carriage returns nor blanks around a cell by itself.
+            texts = (cell for row in rows[1:] for cell in row if isinstance(cell, str))
+            needs_quotes = any("\r" in cell or cell != cell.strip(BLANKS) for cell in texts)
+            quoting = csv.QUOTE_NONNUMERIC if needs_quotes else csv.QUOTE_MINIMAL
+            delimiter = "," if suffix == ".csv" else "\t"
+            csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+
+
+def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
+    """Raise an error if an id has white space or would start a comment."""
+    for column in columns.values():
+        for value in column.tolist() if column.dtype.kind == "U" else []:
+            if value.split() != [value] or value.startswith(COMMENT_SIGNS):
+                raise InputError(f"a .txt file cannot hold the id {value!r}; write .csv instead.")

@@ -1,7 +1,8 @@
-"""NumPy archives without pickles: those of this package, of SciPy and of the gnn-benchmark."""
+"""Matrices in files: NumPy archives (our own, of SciPy and of the gnn-benchmark) and Matrix Market."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.io import mmread
 
 from nodecopy._core.arrays import as_csr, check_ids, csr_from_parts
 from nodecopy._core.checks import check_choice, check_shape, open_archive
@@ -84,11 +86,6 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
     _save(path, _row_arrays(interactions.rows) | arrays)
 
 
-def read_matrix(path: Path) -> Any:
-    """Return the matrix in a ``.npy`` file, in SciPy's sparse format or in an archive of a single array."""
-    return read_features(path)[1]
-
-
 def read_features(path: Path) -> tuple[list[Any] | None, Any]:
     """Return the ids of the rows, or ``None`` if there are none, and the matrix.
 
@@ -99,7 +96,7 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
         if isinstance(loaded, np.ndarray):
             return None, loaded
         keys = set(loaded.files) - {"ids"}
-        ids = _read_ids(loaded) if "ids" in loaded.files else None
+        ids = _load_ids(loaded)
         name = next((name for name in ("x", "features") if name in keys), None) if ids is not None else None
         if keys >= SCIPY_KEYS:
             matrix = _scipy(loaded)
@@ -116,14 +113,15 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
         return ids, matrix
 
 
-def _read_ids(archive: Any) -> list[Any]:
+def _load_ids(archive: Any) -> list[Any] | None:
     try:
-        ids = archive["ids"]
+        return check_ids(ids, "ids").tolist() if (ids := archive.get("ids")) is not None else None
+    except InputError:
+        raise
     except ValueError:  # an array of Python objects, which is a pickle
         raise InputError(
             "ids", "must hold integers or strings; they are Python objects. Write ids=np.array(ids, str)."
         ) from None
-    return list(check_ids(ids, "ids").tolist())
 
 
 @contextmanager
@@ -178,3 +176,36 @@ def _scipy(archive: Any) -> sparse.csr_array:
     matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
     check_shape(shape, np.size(matrix.data))
     return as_csr(matrix, "the matrix of the file")
+
+
+NUMBERS = b"0123456789eE+-. \t\r\n"
+
+
+def read_matrix_market(path: Path) -> sparse.csr_array:
+    """Return the matrix of a ``.mtx`` file.
+
+    Its text is checked first, since SciPy's compiled reader does not survive damage.
+    """
+    _check_text(path)
+    entries = sparse.coo_array(mmread(path))
+    check_shape(entries.shape, entries.nnz)
+    return as_csr(entries, "the matrix of the file")
+
+
+def _check_text(path: Path) -> None:
+    """Raise an error unless the file holds numbers, with a line for every entry."""
+    first, _, content = path.read_bytes().partition(b"\n")
+    while content.lstrip().startswith(b"%"):
+        content = content.partition(b"\n")[2]
+    line, _, body = content.lstrip().partition(b"\n")
+    sizes = list(map(int, line.split()))
+    if b"coordinate" not in first.lower():  # a dense matrix
+        if math.prod(sizes) > 2 * len(body) + sizes[0]:  # a symmetric one lists half of it
+            raise InputError(f"the file must have an entry for each place; there are {math.prod(sizes)}.")
+        return
+    n_entries = sizes[2]
+    if strange := (line + body).translate(None, NUMBERS):
+        raise InputError(f"a Matrix Market file must hold numbers; got {strange[:20]!r}.")
+    n_lines = body.strip().count(b"\n") + bool(body.strip())
+    if n_lines != n_entries and sum(bool(line.strip()) for line in body.splitlines()) != n_entries:
+        raise InputError(f"the file must have {n_entries} lines of entries; it has {n_lines}.")
