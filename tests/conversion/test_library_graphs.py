@@ -12,7 +12,7 @@ import pytest
 
 from nodecopy import Graph, as_graph, from_igraph, from_networkx, from_pyg
 from nodecopy.errors import InputError
-from nodecopy.io.library_graphs import to_numpy
+from nodecopy.io.pyg import to_numpy
 
 igraph = pytest.importorskip("igraph")
 

@@ -16,7 +16,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import from_igraph, from_networkx
-from nodecopy.io.library_graphs import find_library
+from nodecopy.io.edge_lists import find_library
 
 
 def sample_like(

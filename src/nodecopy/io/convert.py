@@ -19,11 +19,12 @@ from nodecopy.interactions import Interactions
 from nodecopy.io.columns import match_kind
 from nodecopy.io.edge_lists import ConvertedGraph, find_library, is_asymmetric
 from nodecopy.io.graphs import read_graph
+from nodecopy.io.igraph import convert_igraph
 from nodecopy.io.interactions import read_interactions
-from nodecopy.io.library_graphs import convert_igraph, convert_pyg, to_numpy
 from nodecopy.io.networkx import convert_networkx
 from nodecopy.io.node_tables import NodeRows, label_array, plain_values
 from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_node_frame
+from nodecopy.io.pyg import convert_pyg, to_numpy
 from nodecopy.io.tables import read_names
 
 GraphLike: TypeAlias = Graph | Any

@@ -1,4 +1,4 @@
-"""Graphs as data of PyTorch Geometric."""
+"""Graphs from and to data of PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -8,9 +8,88 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import check_finite, check_type
+from nodecopy._core.arrays import check_weights, deduplicate
+from nodecopy._core.checks import as_array, check_finite, check_indices, check_integer, check_type
 from nodecopy._core.imports import import_optional
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.io.edge_lists import ConvertedGraph, check_library, is_asymmetric
+
+
+def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
+    """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
+
+    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
+    twice has the largest of its weights. Nodes with label -1 are unlabelled.
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
+    Graph(3 nodes, 2 undirected edges, binary)
+    """
+    converted = convert_pyg(data, "edge_weight", directed)
+    return converted.with_labels("y").replace(features=converted.attributes.get("x"))
+
+
+def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph:
+    """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``, with its attributes."""
+    check_library(data, "torch_geometric", "data")
+    graph = _read_edges(data, directed, weight)
+    used = {"edge_index", "adj_t", weight, "num_nodes", "batch", "ptr"}
+    edge_names = [name for name in data.keys() if data.is_edge_attr(name)]  # noqa: SIM118
+    names = [name for name in data.keys() if name not in used]  # noqa: SIM118
+    of_nodes = [name for name in names if name in ("x", "y") and data.is_node_attr(name)]
+    attributes = {name: to_numpy(data[name]) for name in of_nodes}
+    if "y" in attributes and attributes["y"].shape == (graph.n_nodes, 1):
+        attributes["y"] = attributes["y"][:, 0]
+    ignored = [name for name in names if name not in attributes and name not in edge_names]
+    return ConvertedGraph(graph, attributes, ("y",), ("x",), edge_names, ignored)
+
+
+def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
+    has_index = getattr(data, "edge_index", None) is not None
+    if has_index:
+        index, weight = to_numpy(data.edge_index), getattr(data, weight_name, None)
+    elif getattr(data, "adj_t", None) is not None:
+        index, weight = _read_transpose(data.adj_t)
+    else:
+        raise InputError("data", "must have an edge_index or an adj_t.")
+    n_nodes = check_integer(data.num_nodes, "num_nodes of data", low=0)
+    if index.ndim != 2 or len(index) != 2:
+        raise InputError("edge_index", f"must have shape (2, n_edges); got {index.shape}.")
+    first, second = (check_indices(row, "edge_index", size=n_nodes) for row in index)
+    values = np.ones(len(first))
+    if weight is not None:
+        given = to_numpy(weight)
+        values = check_weights(given[:, 0] if given.shape == (len(first), 1) else given, len(first))
+    matrix = deduplicate(first, second, values, (n_nodes, n_nodes))
+    if directed is None:
+        directed = not data.is_undirected() if has_index else is_asymmetric(matrix)
+    return Graph(matrix, directed=directed)
+
+
+def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
+    """Return edges and weights of a transposed adjacency, a sparse tensor of torch or of torch-sparse."""
+    if hasattr(adjacency, "coo"):  # torch_sparse.SparseTensor
+        target, source, weight = adjacency.coo()
+        return np.stack([to_numpy(source), to_numpy(target)]), weight
+    coordinates = adjacency.to_sparse_coo().coalesce()
+    target, source = coordinates.indices()
+    return np.stack([to_numpy(source), to_numpy(target)]), coordinates.values()
+
+
+def to_numpy(tensor: Any) -> NDArray[Any]:
+    """Return a tensor, dense or sparse, on any device, as an array."""
+    if not hasattr(tensor, "detach"):
+        return as_array(tensor, "attributes of data")
+    is_dense = str(getattr(tensor, "layout", "torch.strided")) == "torch.strided"
+    dense = (tensor if is_dense else tensor.to_dense()).detach().cpu()
+    if dense.is_floating_point() and dense.dtype.itemsize < 4:  # NumPy has no type for bfloat16
+        dense = dense.float()
+    try:
+        return np.asarray(dense.numpy())
+    except (TypeError, RuntimeError) as error:  # such as quantised tensors
+        raise InputError(f"attributes of data must be tensors of numbers; got {dense.dtype}.") from error
 
 
 def to_pyg(graph: Graph) -> Any:

@@ -20,7 +20,7 @@ from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying, warn_of_unl
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import from_pyg
-from nodecopy.io.library_graphs import to_numpy
+from nodecopy.io.pyg import to_numpy
 
 torch: Any = import_optional("torch", "NodeCopy")
 get_worker_info = torch.utils.data.get_worker_info
