@@ -1,7 +1,10 @@
-"""The contract on recommenders in closed form and on classes that a user writes."""
+"""The contract on recommenders in closed form and on classes of users; ids, lists, explanations and files."""
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +13,32 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import Interactions, Jaccard
+import nodecopy
+from nodecopy import Interactions, Jaccard, NodeCopying, SameLabel, datasets, write_interactions
+from nodecopy.copying import Weighted
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.recommend import (
     EASE,
+    Contributions,
     CopyEASE,
     EmbeddingRecommender,
+    Explanation,
     ItemKNN,
     Popularity,
     Recommender,
     WeightedHybrid,
+    base,
+)
+from nodecopy.recommend.base import (
+    align,
+    cosines,
+    find_candidates,
+    find_ids,
+    fit_copy,
+    history_rows,
+    largest_contributions,
+    select_best,
 )
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 
@@ -122,18 +140,6 @@ def test_similar_items_by_the_model() -> None:
     np.testing.assert_allclose(cosines, ((unit / norms) @ (unit / norms)[column])[others], atol=1e-5)
 
 
-def test_recommendations_leave_out_what_is_seen() -> None:
-    met = tastes()
-    half = met.matrix.copy()
-    half.data = half.data * (np.arange(met.n_interactions) % 2)
-    fitted = EASE().fit(Interactions(half, met.user_ids, met.item_ids), seen=met)
-    frame = fitted.to_pandas(k=met.n_items)
-    recommended = set(zip(frame["user"], frame["item"], strict=True))
-    users, items, _ = met.table()
-    assert not recommended & set(zip(users.tolist(), items.tolist(), strict=True))
-    assert len(recommended) == met.n_users * met.n_items - met.n_interactions
-
-
 def test_similar_users_by_the_model() -> None:
     """Models without embeddings have the cosine of the users' items."""
     log = tastes()
@@ -145,8 +151,6 @@ def test_similar_users_by_the_model() -> None:
     order = np.argsort(-cosines, kind="stable")[:3]
     assert users[0].tolist() == log.user_ids[order].tolist()
     np.testing.assert_allclose(similarity[0], cosines[order], rtol=1e-6)
-    with pytest.raises(InputError, match=r"k must be .* n_users - 1 = 59; got 60"):
-        EASE().fit(log).similar_users(log.user_ids[:1], 60)
 
 
 def test_unknown_items_are_refused_or_ignored() -> None:
@@ -186,7 +190,299 @@ def test_users_outside_training_are_evaluated_by_their_history() -> None:
     assert {f"new {user}" for user in known.users.tolist()} == set(new.users.tolist())
 
 
-def test_a_validation_part_among_the_training_interactions_is_an_error() -> None:
+def test_seen_is_forgotten_with_the_next_fit() -> None:
+    met = tastes()
+    half = met.matrix.copy()
+    half.data = half.data * (np.arange(met.n_interactions) % 2)
+    liked = Interactions(half, met.user_ids, met.item_ids)
+    fitted = EASE().fit(liked, seen=met)
+    assert (fitted.interactions_, fitted.seen_) == (liked, met)
+    assert EASE().fit(liked, seen=Interactions(3 * met.matrix, met.user_ids, met.item_ids)).seen_ == met
+    assert fitted.fit(liked).seen_ == liked
+    assert next(EASE().fit(liked, seen=met).fit_path(liked, [3.0])).seen_ == liked
+
+
+class FixedScores(Recommender):
+    """Return given scores, whatever the rows."""
+
+    def __init__(self, scores: Any = None) -> None:
+        self.scores = scores
+
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        self.n_items_ = interactions.n_items
+
+    def score_rows(self, rows: sparse.csr_array) -> Any:
+        return self.scores
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (None, "NoneType"),
+        (np.ones(24), r"float64 of shape \(24,\)"),
+        (np.ones((2, 5)), r"float64 of shape \(2, 5\)"),
+        (np.full((2, 24), "a"), "<U1 of shape"),
+        (np.full((2, 24), np.inf), "finite numbers; got inf"),
+    ],
+)
+def test_results_of_score_rows_are_checked(scores: Any, message: str) -> None:
     log = tastes()
-    with pytest.raises(InputError, match=r"validation must hold other interactions .* 33 of its 33"):
-        EASE().fit(log, validation=interaction_split(log, rng=0).validation)
+    fitted = FixedScores(scores).fit(log)
+    histories = [log.item_ids[:2], log.item_ids[3:5]]
+    for call in (lambda: fitted.recommend(log.user_ids[:2], 1), lambda: fitted.score_new(histories)):
+        with pytest.raises(InputError, match="score_rows of FixedScores .*" + message):
+            call()
+
+
+def test_sparse_scores_count_as_dense_ones() -> None:
+    log = tastes()
+    scores = np.arange(48.0).reshape(2, 24)
+    fitted = FixedScores(sparse.csr_array(scores)).fit(log)
+    assert np.array_equal(fitted.score(log.user_ids[:2]), scores)
+
+
+def test_a_recommender_that_is_fitted_to_the_same_interactions_is_not_fitted_again() -> None:
+    log = tastes()
+    fitted = EASE().fit(log)
+    assert fit_copy(fitted, log, None, SeedSequence(0)) is fitted
+    other = fit_copy(
+        fitted, Interactions(log.matrix[:9], log.user_ids[:9], log.item_ids), None, SeedSequence(0)
+    )
+    assert (other.interactions_.n_users, fitted.interactions_) == (9, log)
+
+
+IDS = np.array([30, 10, 20])
+TRAIN = Interactions([[1, 1], [0, 1]], ["ann", "bob"], [1, 2])
+FEW = EASE(1.0).fit(Interactions([[1, 1, 0], [0, 1, 1]], ["ann", "bob"], ["ham", "jam", "tea"]))
+
+
+def fit_few(**options: Any) -> Any:
+    return EASE().fit(FEW.interactions_, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: find_ids(["10"], IDS, "items"), "items must hold integers, as in training; got '10'"),
+        (lambda: find_ids(["a"], IDS, "items", "ignore"), "items must hold integers, as in training"),
+        (lambda: find_ids([10, 11], IDS, "items"), r"items must hold known ids; got 11, which .* them\.$"),
+        (lambda: find_ids(10, IDS, "items"), r"items must be a list of ids; got 10. Write \[10\]."),
+        (lambda: find_ids([20], IDS, "items", "drop"), "unknown must be one of 'error', 'ignore'"),
+        (lambda: find_candidates(["d"], ["y"], np.array(["d"])), "exclude must hold known ids; got 'y'"),
+        (lambda: find_candidates([], None, np.array(["d"])), "items must hold a candidate"),
+        (lambda: history_rows([10, 20], IDS), "histories must hold one list .* 10 in place of a list"),
+        (lambda: history_rows("10", IDS), "got '10' in place of a list"),
+        (lambda: history_rows([None], IDS), "got None in place of a list"),  # type: ignore[list-item]
+        (lambda: history_rows([[[10]]], IDS), r"got \[\[10\]\] in place of a list"),
+        (lambda: history_rows([[10, 99]], IDS), "got 99, .* unknown='ignore' leaves such ids out"),
+        (
+            lambda: align(Interactions.from_table(["ann"], ["tea"]), TRAIN, "test"),
+            "test: items must",
+        ),
+        (lambda: align(Interactions.from_table(["cleo"], [1]), TRAIN, "test"), "'cleo'.* Leave such"),
+        (lambda: fit_few(validation=Interactions.from_table(["ann"], ["ham"])), "1 of its 1 .*difference"),
+        (lambda: fit_few(validation=Interactions.from_table(["ann"], ["rye"])), "validation: items must"),
+        (lambda: FEW.recommend(["cleo"]), "got 'cleo', .* recommend_new takes users"),
+        (lambda: FEW.explain("cleo", "ham"), "got 'cleo', .* explain_new takes users outside training"),
+        (lambda: FEW.similar_users(["ann"], 2), "k must be .* n_users - 1 = 1; got 2"),
+    ],
+)
+def test_wrong_ids(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_ids_and_histories() -> None:
+    assert find_ids([20, 30, 20], IDS, "items").tolist() == [2, 0, 2]
+    assert find_ids([20, 99, 30], IDS, "items", "ignore").tolist() == [2, 0]
+    assert history_rows([[20, 30, 20], [], [10]], IDS).toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    assert history_rows([[20, 99], [99]], IDS, "ignore").toarray().tolist() == [[0, 0, 1], [0, 0, 0]]
+    assert history_rows([], IDS).shape == (0, 3)
+
+
+def test_tables_are_aligned_by_their_ids(caplog: pytest.LogCaptureFixture) -> None:
+    other = Interactions([[5, 0], [1, 1]], ["bob", "ann"], [2, 1])
+    assert align(other, TRAIN, "test") == Interactions([[1, 1], [0, 5]], ["ann", "bob"], [1, 2])
+    part = Interactions.from_table(["bob"], [1])
+    assert align(part, TRAIN, "test") == Interactions([[0, 0], [1, 0]], ["ann", "bob"], [1, 2])
+    assert align(TRAIN, TRAIN, "test") is TRAIN
+    assert align(sparse.csr_array([[0, 0], [1, 0]]), TRAIN, "test") == align(part, TRAIN, "test")
+    strangers = Interactions.from_table(["ann", "cleo", "bob"], [2, 1, 3])
+    with caplog.at_level("INFO", "nodecopy"):
+        aligned = align(strangers, TRAIN, "test", "ignore")
+    assert aligned == Interactions([[0, 1], [0, 0]], ["ann", "bob"], [1, 2])
+    assert "test: 2 of 3 interactions are of unknown users or items" in caplog.text
+    history = align(strangers, TRAIN, "history", "ignore", keep_users=True)
+    assert history == Interactions([[0, 1], [0, 0], [1, 0]], ["ann", "bob", "cleo"], [1, 2])
+
+
+def test_frames_keep_ids_of_the_type_of_training() -> None:
+    pandas = pytest.importorskip("pandas")
+    train = Interactions([[1, 1], [0, 1]], ["1", "x"], ["7", "y"])
+    frame = pandas.DataFrame({"user": [1], "item": [7]})
+    assert align(frame, train, "test") == Interactions([[1, 0], [0, 0]], ["1", "x"], ["7", "y"])
+
+
+LETTERS = np.array(["a", "b", "c", "d"])
+SCORES = np.array([[1, 4, 3, 3], [5, 0, 5, 2], [0, 0, 0, 0]], np.float32)
+SEEN = sparse.csr_array(np.array([[0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0]]))
+
+
+@pytest.mark.parametrize("block", [1, 8, 100])
+@pytest.mark.parametrize(
+    ("k", "candidates", "exclude_seen", "expected"),
+    [
+        (2, None, True, ["cd", "ac", "da"]),
+        (2, None, False, ["bc", "ac", "ab"]),
+        (1, ["b", "d"], True, ["d", "d", "d"]),
+        (2, ["a", "b"], True, ["ab", "ab", "ab"]),
+    ],
+)
+def test_select_best(
+    k: int, candidates: Any, exclude_seen: bool, expected: Any, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ties go to the first item; seen items come last with minus infinity; blocks do not matter."""
+    monkeypatch.setattr(base, "MAX_BLOCK_SCORES", block)
+    items, scores = select_best(
+        lambda users: SCORES[users].copy(),
+        len(SCORES),
+        k,
+        LETTERS,
+        find_candidates(candidates, None, LETTERS),
+        SEEN if exclude_seen else None,
+    )
+    assert ["".join(row) for row in items.tolist()] == expected
+    position = {item: number for number, item in enumerate(LETTERS.tolist())}
+    for user, row in enumerate(items.tolist()):
+        for item, score in zip(row, scores[user].tolist(), strict=True):
+            is_seen = exclude_seen and SEEN.toarray()[user, position[item]]
+            assert score == (-np.inf if is_seen else SCORES[user, position[item]])
+
+
+@pytest.mark.parametrize("choice", [{}, {"items": np.arange(0, 10**6, 3)}, {"exclude": np.arange(500)}])
+def test_a_million_items_need_no_matrix_of_users_and_items(
+    choice: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All scores of 60 users would take 240 MB; blocks of 4 users take 16 MB, and as much to select."""
+    n_users, n_items, rng = 60, 10**6, np.random.default_rng(0)
+    columns = rng.integers(n_items, size=n_users * 5)
+    model = EASE()
+    model.interactions_ = model.seen_ = Interactions(
+        sparse.csr_array((np.ones(len(columns)), (np.arange(len(columns)) // 5, columns)), (n_users, n_items))
+    ).binary()
+    weights = rng.random(20 * len(columns)).astype(np.float32)
+    targets = rng.integers(n_items, size=len(weights))
+    entries = weights, (np.repeat(columns, 20), targets)
+    model.weights_ = sparse.csr_array(entries, shape=(n_items, n_items))
+    monkeypatch.setattr(base, "MAX_BLOCK_SCORES", 2**22)
+    tracemalloc.start()
+    items, scores = model.recommend(None, 10, **choice)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80e6
+    assert (scores[:, 0] > 0).all()
+    full = model.score([7])[0]
+    full[model.seen_.matrix[[7]].indices] = -np.inf
+    if "items" in choice:
+        full[np.setdiff1d(np.arange(n_items), choice["items"])] = -np.inf
+    assert items[7].tolist() == np.argsort(-full, kind="stable")[:10].tolist()
+
+
+def test_contributions() -> None:
+    ids, values = np.array(["a", "b", "c", "d"]), np.array([0.5, 0.0, -1.0, 0.5])
+    assert largest_contributions(ids, values, None).ids.tolist() == ["a", "d", "c"]
+    assert largest_contributions(ids, values, 2).values.tolist() == [0.5, 0.5]
+    part, reason = Contributions(ids[:1], values[:1]), [{"item": "a", "contribution": 0.5}]
+    assert Explanation(1.0, part).to_dict() == {"score": 1.0, "items": reason}
+    donors = {"donors": [{"user": "a", "contribution": 0.5}], "donor_items": reason, "remainder": 0.25}
+    assert Explanation(1.0, part, part, part, 0.25).to_dict() == {"score": 1.0, "items": reason} | donors
+
+
+def test_cosines_of_some_embeddings_with_all() -> None:
+    embeddings = np.array([[3.0, 4.0], [0.0, 2.0], [0.0, 0.0], [-3.0, -4.0]], np.float32)
+    expected = [[0.8, 1.0, 0.0, -0.8], [0.0, 0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(cosines(embeddings, np.array([1, 2])), expected, atol=1e-6)
+
+
+# Saved recommenders: files that are damaged, of another kind, or do not fit their users and items
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    with np.load(path) as archive:
+        return dict(archive)
+
+
+def test_files_without_a_recommender(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    write_interactions(tastes(), path)
+    with pytest.raises(InputError, match=r"other.npz: the file must hold a fitted object"):
+        nodecopy.load(path)
+    NodeCopying(SameLabel()).fit(datasets.load("karate")).save(path)
+    with pytest.raises(InputError, match="must hold a Recommender; it holds a NodeCopying"):
+        Recommender.load(path)
+
+
+def test_column_numbers_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    Popularity().fit(tastes()).save(path)
+    arrays = read_arrays(path)
+    (indices,) = (
+        name
+        for name, array in arrays.items()
+        if array.dtype.kind == "i" and len(array) == tastes().n_interactions
+    )
+    arrays[indices] = arrays[indices].copy()
+    arrays[indices][0] = 10**6
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match="must be a valid sparse matrix with indices between 0 and"):
+        nodecopy.load(path)
+
+
+@pytest.mark.parametrize("cut", [np.s_[:-1], np.s_[:, :-1]])
+def test_weights_of_other_items_are_refused(cut: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    EASE().fit(tastes()).save(path)
+    arrays = read_arrays(path)
+    (weights,) = (name for name, array in arrays.items() if array.ndim == 2)
+    np.savez(path, **arrays | {weights: arrays[weights][cut]})
+    with pytest.raises(InputError, match=r"model.npz: (cannot be read|score_rows of EASE must return)"):
+        nodecopy.load(path)
+
+
+def test_truncated_files_and_other_trees(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    CopyEASE().fit(tastes()).save(path)
+    whole = path.read_bytes()
+    for size in (1, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match=r"model.npz: cannot be read"):
+            nodecopy.load(path)
+    path.write_bytes(whole)
+    arrays = read_arrays(path)
+    tree = json.loads(str(arrays["tree"]))
+    others: list[Any] = [
+        tree | {"class": "nodecopy.recommend.Nothing"},
+        tree | {"class": "os.system"},
+        {name: part for name, part in tree.items() if name != "params"},
+        {name: part for name, part in tree.items() if name != "state"},
+        tree | {"params": {"nonsense": 1}},
+        tree | {"state": {"weights_": tree["state"]["weights_"]}},
+        tree | {"csr": 1},
+    ]
+    for other in others:
+        np.savez(path, **arrays | {"tree": np.array(json.dumps(other))})
+        with pytest.raises(InputError, match=r"model.npz: "):
+            nodecopy.load(path)
+
+
+def test_seen_and_rules_with_arrays_are_saved(tmp_path: Path) -> None:
+    split = interaction_split(tastes(), rng=0)
+    rule = Weighted(np.ones((split.train.n_users, split.train.n_users)))
+    fitted = CopyEASE(user_donors=rule).fit(split.train, seen=split.test)
+    fitted.save(tmp_path / "model.npz")
+    loaded = nodecopy.load(tmp_path / "model.npz")
+    assert loaded.seen_ == fitted.seen_ != fitted.interactions_
+    assert np.array_equal(loaded.recommend(k=5)[0], fitted.recommend(k=5)[0])
+    assert np.array_equal(loaded.fit(split.train).score(), fitted.score())

@@ -1,18 +1,31 @@
-"""The contract on networks trained by pairs, and the training loop."""
+"""The contract on networks trained by pairs, the training loop, the networks and negatives."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
 
+import nodecopy
 from nodecopy import Interactions
 from nodecopy.errors import InputError
 from nodecopy.recommend import BPRMF, MGCCF, EnsembleBPR, LightGCN, Recommender, SampledGraphBPR
-from nodecopy.recommend.bpr import BPRRecommender, BPRSeeds, validation_recall
+from nodecopy.recommend.baselines import above_threshold
+from nodecopy.recommend.bpr import (
+    BPRRecommender,
+    BPRSeeds,
+    NegativeSampler,
+    forbid_likely_pairs,
+    validation_recall,
+)
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
+from tests.strategies import matrices
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 20, "batch_size": 64, "learning_rate": 0.02}
 MF = SHORT | {"learning_rate": 0.1, "regularisation": 0.0}
@@ -81,11 +94,18 @@ def test_validation_recall_is_at_20_or_the_number_of_items() -> None:
     assert validation_recall(lambda rows: np.array([[0.0, 1.0, 0.5]]), few, other) == 1.0
 
 
-def test_embed_on_the_training_graph_is_the_default() -> None:
-    fitted = LightGCN(**SHORT).fit(tastes(), rng=0)
-    users, items = fitted.embed()
-    assert np.array_equal(users, fitted.user_embeddings_)
-    assert np.array_equal(items, fitted.item_embeddings_)
+@pytest.mark.parametrize("kind", [BPRMF, LightGCN, MGCCF])
+def test_embeddings_on_other_graphs(kind: Any, tmp_path: Path) -> None:
+    """The training graph is the default; a loaded network embeds another graph in the same way."""
+    log = tastes()
+    fitted = kind(n_factors=4, n_epochs=1).fit(log, rng=0)
+    assert np.array_equal(fitted.embed()[0], fitted.user_embeddings_)
+    fitted.save(tmp_path / "model.npz")
+    loaded, other = nodecopy.load(tmp_path / "model.npz"), log.matrix[::-1]
+    for part, same in zip(loaded.embed(other), fitted.embed(other), strict=True):
+        assert np.array_equal(part, same)
+    if kind is BPRMF:
+        assert np.array_equal(np.concatenate(fitted.embed(other)), fitted.weights_["free"])
 
 
 def test_a_user_with_all_items_teaches_nothing() -> None:
@@ -112,6 +132,11 @@ def test_diverging_training() -> None:
         (BPRMF(evaluate_every=0), "evaluate_every of BPRMF must be an integer of at least 1; got 0"),
         (BPRMF(device="abacus"), "abacus"),
         (LightGCN(learning_rate=-1.0), "learning_rate of LightGCN must be"),
+        (LightGCN(n_layers=0), "n_layers of LightGCN must be an integer of at least 1; got 0"),
+        (MGCCF(n_layers=0), "n_layers of MGCCF must be an integer of at least 1; got 0"),
+        (MGCCF(similarity_degree=-1.0), "similarity_degree of MGCCF must be a number of at least 0"),
+        (MGCCF(dropout=1.0), "dropout of MGCCF must be a number between 0 and 0.99"),
+        (MGCCF(fusion="attention"), "fusion of MGCCF must be one of 'sum', 'concatenation'"),
     ],
 )
 def test_wrong_parameters(model: BPRRecommender, message: str) -> None:
@@ -124,3 +149,101 @@ def test_wrong_parameters(model: BPRRecommender, message: str) -> None:
 def test_cuda(kind: Any) -> None:
     fitted = kind(**SHORT, device="cuda").fit(tastes(), rng=0)
     assert share_of_own_group(fitted) > 0.7
+
+
+def mean_of_powers(A: Any, free: Any, n_layers: int) -> Any:
+    """Return the embeddings of LightGCN by powers of the dense propagation matrix."""
+    n_users, n_items = A.shape
+    both = np.block([[np.zeros((n_users, n_users)), A], [A.T, np.zeros((n_items, n_items))]])
+    degrees = both.sum(axis=1)
+    scale = np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1e-12)), 0)
+    step = scale[:, None] * both * scale
+    return sum(np.linalg.matrix_power(step, power) @ free for power in range(n_layers + 1)) / (n_layers + 1)
+
+
+@pytest.mark.parametrize("n_layers", [1, 3])
+def test_embeddings_are_means_of_powers(n_layers: int) -> None:
+    """On the observed graph and on one of probabilities."""
+    log = tastes()
+    fitted = LightGCN(n_factors=8, n_epochs=4, batch_size=64, n_layers=n_layers).fit(log, rng=0)
+    free = fitted.weights_["free"].astype(float)
+    draws = np.random.default_rng(0)
+    for A in (log.matrix.toarray(), draws.random((60, 24)) * (draws.random((60, 24)) < 0.5)):
+        embeddings = np.concatenate(fitted.embed(sparse.csr_array(A)))
+        np.testing.assert_allclose(embeddings, mean_of_powers(A, free, n_layers), atol=1e-5)
+
+
+@pytest.mark.parametrize("fusion", ["sum", "concatenation"])
+def test_embeddings_of_mgccf_by_its_equations(fusion: str) -> None:
+    log = tastes()
+    model = MGCCF(
+        n_factors=8, n_epochs=4, batch_size=64, n_layers=2, similarity_degree=4.0, fusion=fusion, device="cpu"
+    )
+    fitted = model.fit(log, rng=0)
+    weights = {name: weight.astype(float) for name, weight in fitted.weights_.items()}
+    A = log.matrix.toarray().astype(float)
+
+    def mean(matrix: Any, values: Any) -> Any:
+        return matrix @ values / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-12)
+
+    e = [weights["free"][:60], weights["free"][60:]]
+    sides = [A, A.T]
+    h = list(e)
+    for layer in range(2):
+        n = [np.tanh(mean(sides[s], h[1 - s]) @ weights[f"neighbour.{2 * layer + s}"]) for s in (0, 1)]
+        h = [np.tanh(np.hstack([h[s], n[s]]) @ weights[f"combine.{2 * layer + s}"]) for s in (0, 1)]
+    for side in (0, 1):
+        similar = above_threshold(sparse.csr_array(sides[side]), 4.0).toarray()
+        z = np.tanh(mean(similar, e[side]) @ weights[f"similar.{side}"])
+        s = np.tanh(e[side] @ weights[f"skip.{side}"])
+        expected = h[side] + z + s if fusion == "sum" else np.hstack([h[side], z, s])
+        np.testing.assert_allclose(fitted.embed()[side], expected, atol=1e-5)
+
+
+class Ranks:
+    """A generator that returns given ranks."""
+
+    def __init__(self, ranks: list[int]) -> None:
+        self.ranks = ranks
+
+    def integers(self, sizes: np.ndarray) -> np.ndarray:
+        assert (np.array(self.ranks) < sizes).all()
+        return np.array(self.ranks)
+
+
+@given(matrices((4, 7)))
+def test_every_rank_is_the_next_allowed_item(forbidden: sparse.csr_array) -> None:
+    sampler = NegativeSampler(forbidden)
+    for user, row in enumerate(forbidden.toarray()):
+        allowed = np.flatnonzero(row == 0)
+        assert sampler.pool_sizes[user] == len(allowed)
+        users = np.full(len(allowed), user)
+        items = sampler.draw(users, Ranks(list(range(len(allowed)))))  # type: ignore[arg-type]
+        assert items.tolist() == allowed.tolist()
+
+
+def test_uniform_over_the_pool() -> None:
+    """20,000 draws from 3 items: each count is within 5 standard deviations (67) of a third."""
+    forbidden = sparse.csr_array(np.array([[1, 0, 1, 0, 0], [0, 0, 0, 0, 0]]))
+    items = NegativeSampler(forbidden).draw(np.zeros(20_000, int), np.random.default_rng(0))
+    counts = np.bincount(items, minlength=5)
+    assert counts[[0, 2]].tolist() == [0, 0]
+    assert abs(counts[[1, 3, 4]] - 20_000 / 3).max() < 5 * 67
+
+
+def test_unsorted_and_repeated_entries() -> None:
+    forbidden = sparse.csr_array((np.ones(4), np.array([3, 0, 3, 1]), np.array([0, 4])), shape=(1, 4))
+    sampler = NegativeSampler(forbidden)
+    assert sampler.pool_sizes.tolist() == [1]
+    assert sampler.draw(np.array([0, 0]), np.random.default_rng(0)).tolist() == [2, 2]
+    assert forbidden.indices.tolist() == [3, 0, 3, 1]
+
+
+@given(st.integers(0, 2**32))
+def test_every_user_keeps_some_negatives(seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    observed, likely = draws.random((5, 3)) < 0.3, draws.random((5, 3)) < 0.8
+    forbidden = forbid_likely_pairs(sparse.csr_array(observed), sparse.csr_array(likely)).toarray()
+    for user in range(5):
+        both = observed[user] | likely[user]
+        assert np.array_equal(forbidden[user], observed[user] if both.all() else both)

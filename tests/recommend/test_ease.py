@@ -1,13 +1,39 @@
+"""EASE and CopyEASE: definitions, new interactions, donors behind a score, and the sparse form."""
+
 from __future__ import annotations
+
+import logging
+import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
 
-from nodecopy import Interactions
-from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, ease
+import nodecopy
+from nodecopy import Interactions, Jaccard, copying, datasets
+from nodecopy._core.parallel import create_pool
+from nodecopy.copying import donors as copying_donors
+from nodecopy.errors import DataWarning, InputError
+from nodecopy.recommend import EASE, CopyEASE, ItemKNN, algebra, ease, sparse_ridge
+from nodecopy.recommend.algebra import copied_moments
+from nodecopy.recommend.base import append_interactions
+from nodecopy.recommend.copy_ease import default_donors, donor_matrix
+from nodecopy.recommend.ease import DonorSystem
+from nodecopy.recommend.sparse_ridge import (
+    largest_products,
+    largest_sums,
+    solve_neighbourhoods,
+    solve_sparse,
+    sparse_moments,
+)
 from tests.contracts.recommenders import tastes
-from tests.recommend.oracles import ridge_without_itself
+from tests.recommend.test_algebra import ridge_without_itself
+
+UNIFORM: Any = {"user_donors": "uniform", "item_donors": "uniform"}
 
 
 @pytest.mark.parametrize("precision", ["double", "single"])
@@ -37,11 +63,11 @@ def test_penalties_by_popularity(model_class: type[EASE | CopyEASE]) -> None:
     counts = np.maximum(log.matrix.toarray().sum(axis=0), 1)
     p = counts / counts.mean()
     model = model_class(regularisation=3.0, regularisation_exponent=0.7)
-    M, C = model.moments(log)
-    K = np.linalg.inv(np.asarray(M, np.float64) + np.diag(3.0 * p**0.7))
-    B = K @ C
+    moments = model.moments(log)
+    K = np.linalg.inv(np.asarray(moments.M, np.float64) + np.diag(3.0 * p**0.7))
+    B = K @ moments.C
     B -= K * (np.diag(B) / np.diag(K))
-    np.testing.assert_allclose(model.solve(M, C), B, atol=1e-5)
+    np.testing.assert_allclose(model.solve(moments), B, atol=1e-5)
     plain = model.fit(log).weights_
     path = list(model.fit_path(log, [3.0] * ease.MIN_SPECTRAL_PATH))
     np.testing.assert_allclose(path[-1].weights_, plain, atol=1e-6)
@@ -56,32 +82,419 @@ def test_a_path_equals_single_fits(
 ) -> None:
     monkeypatch.setattr(ease, "MIN_SPECTRAL_PATH", min_spectral_path)
     log = tastes()
-    values = [2.0, 20.0]
-    for value, fitted in zip(values, model.fit_path(log, values), strict=True):
+    for value, fitted in zip([2.0, 20.0], model.fit_path(log, [2.0, 20.0]), strict=True):
         single = type(model)(regularisation=value).fit(log)
         assert fitted.regularisation == value
         np.testing.assert_allclose(fitted.weights_, single.weights_, atol=1e-5)
-        np.testing.assert_allclose(fitted.score(), single.score(), atol=1e-4)
     assert not hasattr(model, "interactions_")
 
 
+def test_without_copying_it_is_ease() -> None:
+    plain = EASE(regularisation=7.0).fit(tastes()).weights_
+    weights = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0).fit(tastes()).weights_
+    np.testing.assert_allclose(weights, plain, atol=1e-5)
+
+
+def test_the_bonus_is_the_expected_copy_of_items() -> None:
+    """The bonus adds bonus times A Q', the expected sample of node copying on the transpose."""
+    log = tastes()
+    with_bonus, without = (CopyEASE(item_bonus=bonus).fit(log) for bonus in (0.5, 0.0))
+    items = copying.NodeCopying(default_donors()).fit(Interactions(log.matrix.T))
+    expected = items.expected_adjacency().toarray().T
+    users = np.flatnonzero(log.rows.degrees)
+    difference = (with_bonus.score() - without.score())[users]
+    np.testing.assert_allclose(difference, 0.5 * expected[users], atol=1e-5)
+
+
+@pytest.mark.parametrize("item_donors", [default_donors(), "uniform"])
+def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_rule(item_donors: Any) -> None:
+    log = tastes()
+    B = CopyEASE(item_donors=item_donors, item_bonus=0.0).fit(log).weights_
+    rule = donor_matrix(item_donors, Interactions(log.matrix.T))
+    Q_t = (np.ones((24, 24)) - np.eye(24)) / 23 if rule is None else rule.toarray().T
+    coefficient = np.linalg.lstsq(Q_t.reshape(-1, 1), B.ravel())[0].item()
+    model = CopyEASE(item_donors=item_donors).fit(log)
+    assert model.item_bonus_ == pytest.approx(0.75 * coefficient, rel=1e-4)
+    np.testing.assert_allclose(model.weights_, B + model.item_bonus_ * Q_t, atol=1e-5)
+
+
+def test_precision_and_rules() -> None:
+    """The diagonal is empty, single precision is near, and equal weights are the uniform rule."""
+    log = tastes()
+    double, single = (CopyEASE(item_bonus=0.0, precision=name).fit(log) for name in ("double", "single"))
+    assert not np.diag(double.weights_).any()
+    np.testing.assert_allclose(single.weights_, double.weights_, atol=1e-4)
+    rule = copying.Weighted(np.ones((log.n_users, log.n_users)) - np.eye(log.n_users))
+    options: dict[str, Any] = {"item_share": 0.0, "item_bonus": 0.0, "regularisation": 5.0}
+    weighted, uniform = (CopyEASE(user_donors=users, **options).fit(log) for users in (rule, "uniform"))
+    np.testing.assert_allclose(weighted.weights_, uniform.weights_, atol=1e-5)
+    first, second = CopyEASE(), CopyEASE()
+    first.set_params(user_donors__exponent=1.0)
+    assert (first.item_donors.exponent, second.user_donors.exponent) == (4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (EASE(degree_exponent=-1.0), "degree_exponent of EASE must be a number of at least 0"),
+        (EASE(popularity_penalty=np.nan), "popularity_penalty of EASE must be a finite number"),
+        (EASE(regularisation_exponent=np.inf), "regularisation_exponent of EASE must be a finite number"),
+        (EASE(regularisation=0.0), "regularisation of EASE must be above 0"),
+        (EASE(precision="half"), "precision of EASE must be one of"),
+        (EASE(n_neighbours=0), "n_neighbours of EASE must be an integer of at least 1"),
+        (EASE(device="gpu"), "device must be 'cpu' or an available 'cuda'|torch"),
+        (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1"),
+        (CopyEASE(user_share=1.2), "user_share of CopyEASE must be a number between 0 and 1"),
+        (CopyEASE(item_share=-0.1), "item_share of CopyEASE must be a number between 0 and 1"),
+        (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule"),
+        (CopyEASE(item_donors=Jaccard), "item_donors of CopyEASE must be a donor rule"),
+        (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
+        (CopyEASE(user_donors="uniform", n_neighbours=5), "the sparse form of CopyEASE needs donor rules"),
+    ],
+)
+def test_wrong_parameters(model: EASE | CopyEASE, message: str) -> None:
+    with pytest.raises((InputError, ImportError), match=message):
+        model.fit(tastes())
+
+
 def test_wrong_paths() -> None:
-    with pytest.raises(InputError, match=r"regularisation of EASE must be above 0; got 0.0"):
+    with pytest.raises(InputError, match=r"regularisation of EASE must be above 0"):
         list(EASE().fit_path(tastes(), [1.0, 0.0]))
     with pytest.raises(InputError, match="interactions must hold at least one"):
         list(EASE().fit_path(Interactions(np.zeros((2, 2))), [1.0]))
 
 
+@pytest.mark.parametrize("n_neighbours", [None, 3])
+def test_fits_in_a_pool_start_no_threads(n_neighbours: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, log = CopyEASE(n_neighbours=n_neighbours), datasets.load("library")
+    expected = model.fit(log).score()
+    monkeypatch.setattr(algebra, "MIN_THREADED_PRODUCTS", 0)
+    monkeypatch.setattr(copying_donors, "MIN_COMPILED_PRODUCTS", 0, raising=False)
+    with create_pool(1) as pool:
+        monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.__init__", None)
+        scores = pool.submit(lambda: model.fit(log).score()).result()
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+# New interactions: the weights are those of a fresh fit, but few users are computed again
+
+
+def parts(log: Interactions, seed: int) -> list[Interactions]:
+    """Return three parts of a log, the last of which have new users and items, without the empty ones."""
+    draws = np.random.default_rng(seed)
+    number = draws.choice(3, p=[0.6, 0.2, 0.2], size=log.n_interactions)
+    number[np.isin(log.rows.row_numbers, [3, 7]) & (number < 1)] = 1
+    number[np.isin(log.rows.indices, [2, 11]) & (number < 2)] = 2
+    users, items, _ = log.table()
+    return [Interactions.from_table(users[number == part], items[number == part]) for part in range(3)]
+
+
 @pytest.mark.parametrize(
-    ("recommender", "message"),
+    "model",
     [
-        (EASE(degree_exponent=-1.0), "degree_exponent of EASE must be a number of at least 0"),
-        (EASE(popularity_penalty=np.nan), "popularity_penalty of EASE must be a finite number; got nan"),
-        (EASE(regularisation_exponent=np.inf), "regularisation_exponent of EASE must be a finite number"),
-        (EASE(regularisation=0.0), r"regularisation of EASE must be above 0; got 0\.0"),
-        (EASE(precision="half"), "precision of EASE must be one of 'double', 'single', 'auto'; got 'half'"),
+        EASE(5.0),
+        EASE(5.0, degree_exponent=0.5),
+        CopyEASE(regularisation=5.0),
+        CopyEASE(0.3, 0.5, regularisation=5.0, degree_exponent=0.5, item_bonus=0.0),
+        CopyEASE(**UNIFORM, regularisation=5.0, degree_exponent=0.5),
     ],
 )
-def test_wrong_parameters(recommender: EASE, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        recommender.fit(tastes())
+def test_partial_fits_equal_a_fresh_fit(model: EASE | CopyEASE) -> None:
+    first, *others = parts(tastes(), 0)
+    model.fit(first)
+    total = first
+    for part in others:
+        total = append_interactions(total, part)
+        model.partial_fit(part)
+        fresh = type(model)(**model.get_params(deep=False)).fit(total)
+        assert model.interactions_ == total == model.seen_
+        np.testing.assert_allclose(model.weights_, fresh.weights_, atol=2e-5)
+    assert (total.n_users, total.n_items) > (first.n_users, first.n_items)
+    fresh = type(model)(**model.get_params(deep=False)).fit(append_interactions(first, others[1]))
+    np.testing.assert_allclose(model.fit(first).partial_fit(others[1]).weights_, fresh.weights_, atol=2e-5)
+
+
+def test_only_changed_users_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = datasets.load("library")
+    sizes: list[int] = []
+    part = algebra._part
+
+    def count(A: Any, w: Any, P: Any, rows: Any) -> Any:
+        sizes.append(len(rows))
+        return part(A, w, P, rows)
+
+    monkeypatch.setattr(algebra, "_part", count)
+    new = Interactions.from_table(library.user_ids[:3], library.item_ids[:3])
+    EASE(degree_exponent=0.5).fit(library).partial_fit(new)
+    assert 0 < sizes[0] <= 3
+    rule = Jaccard(include_self=False, max_donors=2)
+    CopyEASE(user_donors=rule, item_donors=rule).fit(library).partial_fit(new)
+    assert 0 < max(sizes[2:]) < library.n_users
+
+
+def test_partial_fits_of_changed_models() -> None:
+    """Parameters may change in between, seen interactions stay seen, and the sparse form is fitted again."""
+    first, second, _ = parts(tastes(), 1)
+    model = CopyEASE(regularisation=5.0).fit(first).partial_fit(second)
+    model.set_params(degree_exponent=0.7, user_share=0.0, item_share=0.6).partial_fit(second)
+    fresh = CopyEASE(0.0, 0.6, regularisation=5.0, degree_exponent=0.7).fit(model.interactions_)
+    np.testing.assert_allclose(model.weights_, fresh.weights_, atol=1e-5)
+    seen = Interactions(np.ones((first.n_users, first.n_items)), first.user_ids, first.item_ids)
+    linear = EASE(5.0).fit(first, seen=seen).partial_fit(second)
+    assert linear.seen_ == append_interactions(seen.binary(), second)
+    total = append_interactions(first, second)
+    sparse_model = CopyEASE(n_neighbours=5).partial_fit(first).partial_fit(second)
+    fresh = CopyEASE(n_neighbours=5).fit(total)
+    np.testing.assert_array_equal(sparse_model.weights_.toarray(), fresh.weights_.toarray())
+    with pytest.raises(InputError, match="ids of users must be strings, as in training; got 1"):
+        model.partial_fit(Interactions.from_table([1], ["tea"]))
+    with pytest.raises(InputError, match="interactions must hold at least one"):
+        model.partial_fit(tastes().difference(tastes()))
+
+
+# The donors behind a score, against the equations with dense matrices and a loop over donors
+
+USER, ITEM, REGULARISATION = 3, 2, 2.0
+
+
+def random_log(seed: int = 0) -> Interactions:
+    matrix = np.random.default_rng(seed).random((15, 9)) < 0.4
+    matrix[USER, :2] = True
+    matrix[USER, ITEM] = False
+    return Interactions(matrix)
+
+
+def loop_over_donors(A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus: float) -> Any:
+    """Return the parts of users and items by the definition of the copied input."""
+    n_users, n_items = A.shape
+    M, C = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2, w)
+    others = [item for item in range(n_items) if item != ITEM]
+    inverse = np.linalg.inv(M[np.ix_(others, others)] + REGULARISATION * np.eye(len(others)))
+    t = np.zeros(n_items)
+    t[others] = inverse @ A[USER, others]
+    users, items = np.zeros(n_users), bonus * Q[ITEM] * A[USER]
+    for user in np.flatnonzero(A[:, ITEM]):
+        users[user] += w[user] * (1 - q1 - q2) * (A[user] @ t)
+        for donor in range(n_users):
+            users[donor] += w[user] * q1 * P[user, donor] * (A[donor] @ t)
+        for item in others:
+            for donor in range(n_items):
+                items[donor] += w[user] * q2 * Q[item, donor] * A[user, donor] * t[item]
+    score = A[USER, others] @ inverse @ C[others, ITEM] + bonus * Q[ITEM] @ A[USER]
+    assert users.sum() + items.sum() == pytest.approx(score, rel=1e-6)
+    return users, items
+
+
+@pytest.mark.parametrize("max_inverted_items", [0, 100])
+@pytest.mark.parametrize("is_uniform", [False, True])
+@pytest.mark.parametrize(("q1", "q2", "bonus"), [(0.0, 0.0, 0.0), (0.3, 0.5, 0.2), (0.6, 0.0, 0.1)])
+def test_parts_of_donors_against_a_loop(
+    q1: float,
+    q2: float,
+    bonus: float,
+    is_uniform: bool,
+    max_inverted_items: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ease, "MAX_INVERTED_ITEMS", max_inverted_items)
+    log = random_log()
+    rules: list[Any] = []
+    for matrix in (log.matrix, log.matrix.T):
+        n = matrix.shape[0]
+        donors: Any = donor_matrix(Jaccard(include_self=False, max_donors=4), Interactions(matrix))
+        rules.append((1 - np.eye(n)) / (n - 1) if is_uniform else donors.toarray())
+    w = np.random.default_rng(1).random(log.n_users) + 0.5
+    P, Q = (None if is_uniform else sparse.csr_array(rule) for rule in rules)
+    system = DonorSystem(log.matrix, REGULARISATION, w, P, Q, q1, q2, bonus)
+    users, items = system.parts(log.matrix[[USER]].indices, ITEM)
+    expected = loop_over_donors(log.matrix.toarray(), rules[0], rules[1], w, q1, q2, bonus)
+    np.testing.assert_allclose(users, expected[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(items, expected[1], rtol=1e-6, atol=1e-9)
+
+
+def test_explanations_of_the_sparse_form() -> None:
+    """With three neighbours nothing is left out of the moments of nine items, so that nothing remains."""
+    options: Any = {"regularisation": REGULARISATION, "n_neighbours": 3}
+    by_popularity: Any = {"regularisation_exponent": 0.5, "popularity_penalty": 0.3}
+    for model in (EASE(**options), CopyEASE(**options), CopyEASE(**options, item_bonus=0.1, **by_popularity)):
+        explanation = model.fit(random_log()).explain(USER, ITEM, None)
+        assert explanation.score == pytest.approx(model.score([USER])[0, ITEM], abs=1e-6)
+        assert explanation.remainder == pytest.approx(0, abs=1e-6)
+
+
+def test_explanations_follow_parameters_and_interactions() -> None:
+    model = CopyEASE(regularisation=REGULARISATION).fit(random_log())
+    first = model.explain(USER, ITEM, None)
+    model.set_params(user_share=0.1)
+    with pytest.raises(InputError, match="parameters of CopyEASE must be those of fit"):
+        model.explain(USER, ITEM)
+    model.fit(random_log())
+    assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)
+    model.set_params(regularisation_exponent=0.5, popularity_penalty=0.3).fit(random_log())
+    assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)
+    model.partial_fit(random_log(1))
+    explanation = model.explain(USER, ITEM, None)
+    assert explanation.remainder == pytest.approx(0, abs=1e-6)
+    assert explanation.score != pytest.approx(first.score)
+    model.user_share = None  # type: ignore[assignment]
+    with pytest.raises(InputError, match="user_share of CopyEASE must be"):
+        model.explain(USER, ITEM)
+
+
+def test_the_uniform_rule_needs_no_matrix_between_users() -> None:
+    """A dense matrix between 3,000 users would take 72 MB."""
+    log = Interactions(np.random.default_rng(0).random((3000, 20)) < 0.2)
+    tracemalloc.start()
+    try:
+        users, items = DonorSystem(log.matrix, REGULARISATION, user_share=0.3).parts(np.array([0, 1]), ITEM)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    model = CopyEASE(0.3, 0.0, user_donors="uniform", item_bonus=0.0, regularisation=REGULARISATION)
+    score = model.fit(log).weights_[:2, ITEM].sum()
+    assert users.sum() + items.sum() == pytest.approx(score, abs=1e-6)
+
+
+def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ease, "MAX_INVERTED_ITEMS", 0)
+    monkeypatch.setattr(ease, "MAX_STEPS", 1)
+    model = EASE(REGULARISATION).fit(random_log())
+    with pytest.warns(DataWarning, match="conjugate gradients did not converge in 1 steps"):
+        explanation = model.explain(USER, ITEM)
+    assert abs(explanation.remainder) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(CopyEASE(), "item_bonus_"), (CopyEASE(), "user_share"), (ItemKNN(), "shrinkage")],
+)
+def test_numbers_of_saved_models_are_checked(model: Any, name: str, tmp_path: Path) -> None:
+    setattr(model.fit(random_log()), name, "many")
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(InputError, match=f"{name} of {type(model).__name__} must be"):
+        nodecopy.load(tmp_path / "model.npz")
+
+
+# The sparse form: exact where nothing is left out, and the regression on its neighbours where it is
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([2, 100]))
+def test_largest_products(seed: int, n_largest: int, rows_per_task: int) -> None:
+    """Against sorted dense products; small integers make ties."""
+    draws = np.random.default_rng(seed)
+    left = draws.integers(0, 3, (7, 5)) * (draws.random((7, 5)) < 0.5)
+    right = draws.integers(0, 3, (5, 8)) * (draws.random((5, 8)) < 0.5)
+    importance = draws.integers(1, 3, 8).astype(float)
+    zeros = sparse.csr_array(np.ones((5, 8)))  # stored ones and zeros
+    zeros.data = right.ravel().astype(float)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse_ridge, "ROWS_PER_TASK", rows_per_task)
+        result = largest_products(sparse.csr_array(left), zeros, n_largest, importance)
+    for row, ours in zip(left @ right, result.toarray(), strict=True):
+        order = sorted(np.flatnonzero(row).tolist(), key=lambda j: (-row[j] * importance[j], j))
+        assert ours.tolist() == [row[j] if j in order[:n_largest] else 0 for j in range(8)]
+    assert result.has_sorted_indices
+
+
+@pytest.mark.parametrize("has_diagonal", [True, False])
+@pytest.mark.parametrize("rows_per_task", [2, 100])
+def test_largest_sums(rows_per_task: int, has_diagonal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse_ridge, "ROWS_PER_TASK", rows_per_task)
+    draws = np.random.default_rng(0)
+    first, second = (draws.integers(0, 4, (7, 7)) * (draws.random((7, 7)) < 0.5) for _ in range(2))
+    importance = draws.random(7)
+    terms = [(0.5, sparse.csr_array(first)), (2.0, sparse.csr_array(second))]
+    result = largest_sums(terms, 3, importance, has_diagonal)
+    total = (0.5 * first + 2 * second) * (1 if has_diagonal else 1 - np.eye(7))
+    for row, ours in zip(total, result.toarray(), strict=True):
+        best = np.argsort(-row * importance, kind="stable")[:3]
+        assert ours.tolist() == [row[j] if j in best else 0 for j in range(7)]
+
+
+@pytest.mark.parametrize("systems_per_task", [1, 2, 64])
+def test_solve_neighbourhoods(systems_per_task: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse_ridge, "SYSTEMS_PER_TASK", systems_per_task)
+    draws = np.random.default_rng(0)
+    half = draws.random((6, 6))
+    M = half @ half.T
+    targets = draws.random((6, 6)) * (draws.random((6, 6)) < 0.5)
+    targets[2] = 0.0
+    C_t = sparse.csr_array(targets.astype(np.float32))
+    half = np.triu(M) - np.diag(np.diag(M)) / 2  # M is the sum of it and its transpose
+    M_csr = sparse.csr_array(half.astype(np.float32))
+    penalties = np.linspace(0.5, 1.0, 6, dtype=np.float32)
+    solution = solve_neighbourhoods(M_csr, C_t, penalties, 1, 5)
+    for row in range(1, 5):
+        nodes = np.flatnonzero(targets[row])
+        system = M[np.ix_(nodes, nodes)] + np.diag(penalties[nodes])
+        ours, solution = solution[: len(nodes)], solution[len(nodes) :]
+        np.testing.assert_allclose(ours, np.linalg.solve(system, targets[row, nodes]), rtol=1e-4)
+    assert not len(solution)
+    assert not len(solve_neighbourhoods(M_csr, C_t, penalties, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        EASE(3.0, degree_exponent=0.5),
+        CopyEASE(0.3, 0.5, regularisation=3.0, degree_exponent=0.5, item_bonus=0.0),
+        CopyEASE(regularisation=3.0, item_bonus=0.1, regularisation_exponent=0.5, popularity_penalty=0.2),
+    ],
+)
+def test_all_neighbours_give_the_exact_solution(model: EASE | CopyEASE) -> None:
+    log = Interactions(np.random.default_rng(0).random((60, 12)) < 0.5)  # all pairs of items co-occur
+    weights = model.set_params(n_neighbours=None).fit(log).weights_
+    model.set_params(n_neighbours=log.n_items).fit(log)
+    np.testing.assert_allclose(model.weights_.toarray(), weights, atol=1e-4)
+    (path,) = model.fit_path(log, [model.regularisation])
+    np.testing.assert_allclose(path.weights_.toarray(), weights, atol=1e-4)
+
+
+def test_weights_are_regressions_on_the_neighbours() -> None:
+    log, rule = tastes(), default_donors()
+    P, Q = (donor_matrix(rule, side) for side in (log, Interactions(log.matrix.T)))
+    M, C = copied_moments(log.matrix, P, Q, 0.4, 0.4)
+    B = solve_sparse(*sparse_moments(log.matrix, P, Q, 0.4, 0.4, None, log.n_items), 2.0, 5).toarray()
+    gains = C**2 / (np.diag(M) + 2.0)[:, None]
+    np.fill_diagonal(gains, 0.0)
+    for item in range(log.n_items):
+        neighbours = np.flatnonzero(B[:, item])
+        assert set(neighbours) == set(np.argsort(-gains[:, item])[:5] if gains[:, item].any() else [])
+        system = M[np.ix_(neighbours, neighbours)] + 2.0 * np.eye(len(neighbours))
+        expected = np.linalg.solve(system, C[neighbours, item])
+        np.testing.assert_allclose(B[neighbours, item], expected, rtol=1e-3)
+
+
+def test_accuracy_with_few_neighbours() -> None:
+    """On the library, 15 of 80 items predict nearly as well as all of them."""
+    split = datasets.interaction_split(datasets.load("library"), rng=0)
+    exact, few = (
+        CopyEASE(n_neighbours=n).fit(split.train).evaluate(split.test, metrics=["recall@20"])["recall@20"]
+        for n in (None, 15)
+    )
+    assert few > exact - 0.01
+
+
+def test_many_items_take_the_sparse_form(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(algebra, "max_items", lambda device: 23)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        model = CopyEASE().fit(tastes())
+    assert caplog.text.count("CopyEASE predicts each item from 100 others") == 1
+    assert model.n_neighbours_ == 100
+    exact = CopyEASE(n_neighbours=None).fit(tastes())
+    assert isinstance(exact.weights_, np.ndarray)
+    assert exact.n_neighbours_ is None
+    model.save(tmp_path / "model.npz")
+    loaded = nodecopy.load(tmp_path / "model.npz")
+    assert np.array_equal(loaded.recommend(k=3)[0], model.recommend(k=3)[0])
+    assert len(CopyEASE(n_neighbours=10).tune(tastes(), k=5, budget=4, rng=0).tuning_) == 4
+
+
+@pytest.mark.parametrize(("n_items", "n_neighbours"), [(10**5, 100), (10**6, 40), (10**9, 10)])
+def test_neighbours_by_memory(n_items: int, n_neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algebra, "usable_memory", lambda: 16e9)
+    assert CopyEASE().sparse_neighbours(n_items) == EASE().sparse_neighbours(n_items) == n_neighbours
+    assert CopyEASE(n_neighbours=70).sparse_neighbours(n_items) == 70

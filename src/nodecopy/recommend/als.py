@@ -15,9 +15,8 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.parallel import track
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.algebra import singular_matrix
+from nodecopy.recommend.algebra import import_torch_for, singular_matrix
 from nodecopy.recommend.base import EmbeddingRecommender
-from nodecopy.recommend.torch_algebra import import_torch_for
 
 MAX_BATCH_ENTRIES = 2**28
 """Entries of the factors, or of the matrices, of the rows that are solved at once."""

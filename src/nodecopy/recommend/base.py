@@ -1,4 +1,8 @@
-"""The contract of recommenders: fitted to interactions, they score and recommend items by external ids."""
+"""The contract of recommenders: fitted to interactions, they score and recommend items by external ids.
+
+Read :class:`Recommender` first. A model defines how it is fitted and how it scores rows of a matrix; ids,
+lists, explanations, evaluation and files are here.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from nodecopy._core.checks import (
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
@@ -34,196 +38,133 @@ from nodecopy.io import InteractionsLike, convert_interactions
 from nodecopy.metrics import ranking
 from nodecopy.metrics.ranking import top_items
 
-# Checks of tables, users and items against those of training, and the matrices that they stand for.
-
-
+Model = TypeVar("Model", bound="Recommender")
+Scores = NDArray[np.float32]
+MAX_BLOCK_SCORES = 2**25
+"""Scores of one block of users: 128 MiB, and as much again while the best are selected."""
 UNKNOWN = ("error", "ignore")
 """What may be done with ids that were not in training."""
-IGNORE = Hint("{} leaves such ids out.", unknown="ignore")
-OUTSIDE = "{} takes users outside training."
-"""The text of hints that name a method."""
+IGNORE = "unknown='ignore' leaves such ids out."
 SAME_IDS = (
     "Leave such interactions out; the parts of a split by nodecopy.datasets have the same users and items."
 )
 
 
-def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
-    """Return interactions, converted if need be and without times, or raise an error if there are none."""
-    interactions = convert_interactions(interactions, name).without_times()
-    if not interactions.n_interactions:
-        raise InputError(name, f"must hold at least one interaction; got {interactions!r}.")
-    return interactions
+class Contributions(NamedTuple):
+    """Ids and what each of them adds to a score, the largest first.
 
-
-def align(
-    other: InteractionsLike,
-    train: Interactions,
-    name: str,
-    unknown: str = "error",
-    *,
-    keep_users: bool = False,
-    hint: Any = SAME_IDS,
-) -> Interactions:
-    """Return other interactions in the order of the users and items of training.
-
-    Objects of other libraries are converted. Interactions with other users or items are an error with a
-    ``hint`` or, with ``unknown="ignore"``, left out. With ``keep_users`` the users are those of ``other``.
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import ItemKNN
+    >>> model = ItemKNN().fit(datasets.load("library"))
+    >>> model.explain("reader 001", "Carmilla", k=2).items.ids.tolist()
+    ['Dracula', 'Three Men in a Boat']
     """
-    other = convert_interactions(other, name, like=train)
-    user_ids = other.user_ids if keep_users else train.user_ids
-    if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
-        return other
-    users, items, weights = other.table()
-    rows = _positions(users, user_ids, f"{name}: users", unknown, hint)
-    columns = _positions(items, train.item_ids, f"{name}: items", unknown, hint)
-    is_known = (rows >= 0) & (columns >= 0)
-    if not is_known.all():
-        n_unknown = len(is_known) - int(is_known.sum())
-        log_decision(f"{name}: {n_unknown} of {len(is_known)} interactions are of unknown users or items.")
-    values = np.ones(len(users)) if weights is None else weights
-    shape = (len(user_ids), train.n_items)
-    entries = (values[is_known], (rows[is_known], columns[is_known]))
-    return Interactions(sparse.csr_array(entries, shape=shape), user_ids, train.item_ids)
+
+    ids: NDArray[Any]
+    values: NDArray[np.float64]
+
+    def to_list(self, name: str) -> list[dict[str, Any]]:
+        """Return a dictionary for each id, for JSON; ``name`` says what the ids are."""
+        pairs = zip(self.ids.tolist(), np.round(self.values, 7).tolist(), strict=True)
+        return [{name: identifier, "contribution": value} for identifier, value in pairs]
 
 
-def find_ids(
-    values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error", hint: Any = None
-) -> IntArray:
-    """Return the positions of external ids, which must be of the type of those in training.
+@dataclass(frozen=True)
+class Explanation:
+    """Why an item has its score for a user, in two sums of the same score.
 
-    With ``unknown="ignore"``, ids that are not in ``ids`` are left out; otherwise they are an error, with a
-    ``hint`` if there is one.
+    Attributes
+    ----------
+    score
+        The score.
+    items
+        What the items of the user's history add to the score. All of them together are the score.
+    donors, donor_items
+        The users and items of training from which the weights were learnt, and what they add to the score;
+        ``None`` where donors were not requested or the model has none. A user's row counts where it
+        stands in the input for itself or, in CopyEASE, for users with the item whose donor the user is; an
+        item's column where it stands for the items that it is a donor of. All donors and donor items
+        together, and ``remainder``, are the score.
+    remainder
+        What donors do not account for: rounding, and in the sparse form the entries that were left out.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions
+    >>> from nodecopy.recommend import EASE
+    >>> log = Interactions.from_table(["ann", "ann", "bob", "bob"], ["tea", "jam", "tea", "bread"])
+    >>> explanation = EASE(1.0).fit(log).explain("ann", "bread")
+    >>> explanation.items.to_list("item")[0]
+    {'item': 'tea', 'contribution': 0.4}
+    >>> explanation.donors.ids.tolist()
+    ['bob']
     """
-    if isinstance(values, (str, int)):
-        raise InputError(name, f"must be a list of ids; got {show(values)}. Write [{show(values)}].")
-    positions = _positions(check_ids(values, name), ids, name, unknown, hint)
-    return positions[positions >= 0]
+
+    score: float
+    items: Contributions
+    donors: Contributions | None = None
+    donor_items: Contributions | None = None
+    remainder: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain values, for JSON."""
+        explanation: dict[str, Any] = {"score": self.score, "items": self.items.to_list("item")}
+        if self.donors is not None:
+            explanation["donors"] = self.donors.to_list("user")
+        if self.donor_items is not None:
+            explanation["donor_items"] = self.donor_items.to_list("item")
+            explanation["remainder"] = self.remainder
+        return explanation
 
 
-def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, hint: Any) -> IntArray:
-    """Return the positions of ids, -1 for those that are ignored."""
-    check_choice(unknown, "unknown", UNKNOWN)
-    if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
-        kind = "strings" if ids.dtype.kind == "U" else "integers"
-        raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
-    positions = np.full(len(given), -1)
-    is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
-    positions[is_known] = find_positions(given[is_known], ids, name, *([hint] if hint else []))
-    return positions
+def largest_contributions(ids: NDArray[Any], values: NDArray[Any], k: int | None) -> Contributions:
+    """Return the ``k`` largest contributions, by default all, without zeros; ties go to the lowest index."""
+    order = np.argsort(-values, kind="stable")
+    order = order[values[order] != 0][:k]
+    return Contributions(ids[order], values[order].astype(np.float64))
 
 
-def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
-    """Return a matrix with a row for each column number, which holds a single one there."""
-    return sparse.csr_array(sparse.eye_array(n_columns, dtype=np.float32, format="csr")[columns])
+class Recommender(Saveable, ABC):
+    """A model that recommends items to users.
 
+    Only the presence of an interaction counts, not its weight: select the ratings that express a preference
+    with :meth:`.Interactions.at_least` first. A user without history is scored by popularity, the number of
+    users who have each item, whatever the model.
 
-def history_rows(
-    histories: Sequence[ArrayLike], item_ids: NDArray[Any], unknown: str = "error"
-) -> sparse.csr_array:
-    """Return a binary row for each list of item ids; an item that is named twice counts once."""
-    if isinstance(histories, str):
-        histories = [histories]  # so that the message shows it
-    histories = check_sequence(histories, "histories", "one list of item ids per user")
-    wrong = [ids for ids in histories if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1]
-    if wrong:
-        raise InputError(
-            "histories",
-            f"must hold one list of item ids per user; got {show(wrong[0])} in place of a list. "
-            f"Write [['first item', 'second item']] for one user.",
-        )
-    columns = [np.unique(find_ids(ids, item_ids, "histories", unknown, IGNORE)) for ids in histories]
-    indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)
-    indices = np.concatenate([np.zeros(0, np.int64), *columns])
-    shape = (len(columns), len(item_ids))
-    return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=shape)
+    A subclass writes :meth:`fit_interactions`, which ends by setting attributes whose names end in an
+    underscore, and :meth:`score_rows`; a model of user and item embeddings inherits
+    :class:`EmbeddingRecommender` instead. Its constructor stores its arguments and nothing else. Parameters,
+    ids, recommendations, evaluation, ``save`` and ``load`` follow.
 
+    Attributes
+    ----------
+    interactions_
+        The interactions that the recommender was fitted to, without weights. Columns of scores are in the
+        order of its ``item_ids``.
+    seen_
+        All interactions that are not recommended again: ``interactions_`` and those given to ``fit`` as
+        ``seen``.
 
-# The best items of many users, among all items or some candidates.
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import CopyEASE, Recommender
+    >>> library = datasets.load("library")
+    >>> CopyEASE().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
+    [['The Turn of the Screw']]
 
+    A recommender that scores an item by the users who share an item with the history:
 
-Scores = NDArray[np.float32]
-MAX_BLOCK_SCORES = 2**25
-"""Scores of one block of users: 128 MiB, and as much again while the best are selected."""
-
-
-def find_candidates(
-    items: ArrayLike | None, exclude: ArrayLike | None, item_ids: NDArray[Any], unknown: str = "error"
-) -> IntArray | None:
-    """Return the columns of the items that may be recommended, ascending; ``None`` for all.
-
-    ``unknown`` says whether ids that are not in ``item_ids`` are an error or ignored.
+    >>> class CoOccurrence(Recommender):
+    ...     def fit_interactions(self, interactions, validation, seed):
+    ...         self.counts_ = (interactions.matrix.T @ interactions.matrix).tocsr()
+    ...     def score_rows(self, rows):
+    ...         return (rows @ self.counts_).toarray()
+    >>> CoOccurrence().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
+    [['Frankenstein']]
     """
-    wanted = None if items is None else find_ids(items, item_ids, "items", unknown, IGNORE)
-    unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown, IGNORE)
-    return select_candidates(wanted, unwanted, len(item_ids))
-
-
-def select_candidates(
-    items: IntArray | None,
-    exclude: IntArray | None,
-    n_items: int,
-    names: tuple[str, str] = ("items", "exclude"),
-) -> IntArray | None:
-    """Return the columns that are in ``items`` and not in ``exclude``, ascending; ``None`` for all.
-
-    ``names`` are those of the two in errors.
-    """
-    if items is None and exclude is None:
-        return None
-    is_candidate = np.full(n_items, items is None)
-    if items is not None:
-        is_candidate[items] = True
-    if exclude is not None:
-        is_candidate[exclude] = False
-    if not is_candidate.any():
-        raise InputError(f"{names[0]} must hold a candidate that is not in {names[1]}; got none.")
-    return np.flatnonzero(is_candidate)
-
-
-def select_best(
-    score_block: Callable[[slice], Scores],
-    n_rows: int,
-    k: int,
-    ids: NDArray[Any],
-    candidates: IntArray | None = None,
-    seen: sparse.csr_array | None = None,
-) -> tuple[NDArray[Any], Scores]:
-    """Return the ids and scores of the ``k`` best columns of each row, in blocks of rows.
-
-    ``score_block`` returns the scores of a block of the rows. Columns outside ``candidates`` are left out,
-    and entries of ``seen`` come last, with a score of minus infinity.
-    """
-    chosen_ids = ids if candidates is None else ids[candidates]
-    high_name = "n_items" if candidates is None else "number of candidates"
-    check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
-    columns, best = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float32)
-    step = max(1, MAX_BLOCK_SCORES // len(ids))
-    for start in range(0, n_rows, step):
-        block = slice(start, min(start + step, n_rows))
-        scores = score_block(block)
-        if seen is not None:
-            scores[seen[block].nonzero()] = -np.inf
-        if candidates is not None:
-            scores = scores[:, candidates]
-        columns[block] = top_items(scores, k)
-        best[block] = np.take_along_axis(scores, columns[block], axis=1)
-    return chosen_ids[columns], best
-
-
-def list_best(user_ids: NDArray[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the columns ``user``, ``rank`` (1 is best), ``item`` and ``score``, without seen items."""
-    row, rank = np.nonzero(np.isfinite(scores))
-    return {"user": user_ids[row], "rank": rank + 1, "item": items[row, rank], "score": scores[row, rank]}
-
-
-# What every recommender has below its lists: how it is fitted, scored, saved and checked.
-
-
-Model = TypeVar("Model", bound="ScoringModel")
-
-
-class ScoringModel(Saveable, ABC):
-    """A model that scores all items for a user; :class:`.Recommender` makes lists of the scores."""
 
     interactions_: Interactions
     seen_: Interactions
@@ -271,7 +212,7 @@ class ScoringModel(Saveable, ABC):
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Return what every donor user and every donor item adds to the score of an item for a history.
 
-        Both are given by position. ``None``, the default, is that of models which do not say.
+        Both are given by position; ``None`` (default) for models without donors.
         """
         return None
 
@@ -361,174 +302,6 @@ class ScoringModel(Saveable, ABC):
         """Return the scores of users of training, all of whom have a history."""
         return self._checked_scores(sparse.csr_array(self.interactions_.matrix[positions]))
 
-    def _checked_scores(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return what ``score_rows`` returns after a check of its shape and numbers."""
-        name = f"score_rows of {type(self).__name__}"
-        scores: Any = self.score_rows(rows)
-        array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
-        if array.shape != rows.shape or array.dtype.kind not in "biuf":
-            got = type_name(scores) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
-            raise InputError(
-                name,
-                f"must return numbers of shape {rows.shape}, a row per user and a column per item; "
-                f"got {got}.",
-            )
-        check_finite(array, name)
-        return array
-
-    def _score_known(self, positions: IntArray) -> Scores:
-        has_history = self.interactions_.rows.degrees[positions] > 0
-        return self._with_popularity(self.score_positions, positions, has_history)
-
-    def _score_histories(self, rows: sparse.csr_array) -> Scores:
-        return self._with_popularity(self._checked_scores, rows, np.diff(rows.indptr) > 0)
-
-    def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:
-        """Return the model's scores of users with a history, and popularity for the others."""
-        if has_history.all():
-            return np.asarray(score(users), dtype=np.float32)
-        train = self.interactions_
-        popularity = np.bincount(train.rows.indices, minlength=train.n_items)
-        scores = np.tile(popularity.astype(np.float32), (len(has_history), 1))
-        if has_history.any():
-            scores[has_history] = score(users[np.flatnonzero(has_history)])
-        return scores
-
-    def _user_positions(self, users: ArrayLike | None) -> IntArray:
-        user_ids = self.check_fitted().user_ids
-        if users is None:
-            return np.arange(len(user_ids))
-        return find_ids(users, user_ids, "users", hint=Hint(OUTSIDE, recommend_new=...))
-
-
-def fit_copy(
-    model: Model, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-) -> Model:
-    """Return the model itself if it is fitted to the same interactions, otherwise a fitted copy."""
-    if getattr(model, "interactions_", None) == interactions:
-        return model
-    return copy.copy(model).fit(interactions, validation=validation, rng=seed)
-
-
-# Explanations of scores: the items of the history and the donors that a score is made of.
-
-
-class Contributions(NamedTuple):
-    """Ids and what each of them adds to a score, the largest first.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import ItemKNN
-    >>> model = ItemKNN().fit(datasets.load("library"))
-    >>> model.explain("reader 001", "Carmilla", k=2).items.ids.tolist()
-    ['Dracula', 'Three Men in a Boat']
-    """
-
-    ids: NDArray[Any]
-    values: NDArray[np.float64]
-
-    def to_list(self, name: str) -> list[dict[str, Any]]:
-        """Return a dictionary for each id, for JSON; ``name`` says what the ids are."""
-        pairs = zip(self.ids.tolist(), np.round(self.values, 7).tolist(), strict=True)
-        return [{name: identifier, "contribution": value} for identifier, value in pairs]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why an item has its score for a user, in two sums of the same score.
-
-    Attributes
-    ----------
-    score
-        The score.
-    items
-        What the items of the user's history add to the score. All of them together are the score.
-    donors, donor_items
-        The users and items of training from which the weights were learnt, and what they add to the score;
-        ``None`` where donors were not asked for or the model does not say. A user's row counts where it
-        stands in the input for itself or, in CopyEASE, for users with the item whose donor the user is; an
-        item's column where it stands for the items that it is a donor of. All donors and donor items
-        together, and ``remainder``, are the score.
-    remainder
-        What donors do not account for: rounding, and in the sparse form the entries that were left out.
-
-    Examples
-    --------
-    >>> from nodecopy import Interactions
-    >>> from nodecopy.recommend import EASE
-    >>> log = Interactions.from_table(["ann", "ann", "bob", "bob"], ["tea", "jam", "tea", "bread"])
-    >>> explanation = EASE(1.0).fit(log).explain("ann", "bread")
-    >>> explanation.items.to_list("item")[0]
-    {'item': 'tea', 'contribution': 0.4}
-    >>> explanation.donors.ids.tolist()
-    ['bob']
-    """
-
-    score: float
-    items: Contributions
-    donors: Contributions | None = None
-    donor_items: Contributions | None = None
-    remainder: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain values, for JSON."""
-        explanation: dict[str, Any] = {"score": self.score, "items": self.items.to_list("item")}
-        if self.donors is not None:
-            explanation["donors"] = self.donors.to_list("user")
-        if self.donor_items is not None:
-            explanation["donor_items"] = self.donor_items.to_list("item")
-            explanation["remainder"] = self.remainder
-        return explanation
-
-
-def largest_contributions(ids: NDArray[Any], values: NDArray[Any], k: int | None) -> Contributions:
-    """Return the ``k`` largest contributions, by default all, without zeros; ties go to the lowest index."""
-    order = np.argsort(-values, kind="stable")
-    order = order[values[order] != 0][:k]
-    return Contributions(ids[order], values[order].astype(np.float64))
-
-
-class Recommender(ScoringModel):
-    """A model that recommends items to users.
-
-    Only the presence of an interaction counts, not its weight: select the ratings that express a preference
-    with :meth:`.Interactions.at_least` first. A user without history is scored by popularity, the number of
-    users who have each item, whatever the model.
-
-    A subclass writes :meth:`fit_interactions`, which ends by setting attributes whose names end in an
-    underscore, and :meth:`score_rows`; a model of user and item embeddings inherits
-    :class:`EmbeddingRecommender` instead. Its constructor stores its arguments and nothing else. Parameters,
-    ids, recommendations, evaluation, ``save`` and ``load`` follow.
-
-    Attributes
-    ----------
-    interactions_
-        The interactions that the recommender was fitted to, without weights. Columns of scores are in the
-        order of its ``item_ids``.
-    seen_
-        All interactions that are not recommended again: ``interactions_`` and those given to ``fit`` as
-        ``seen``.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import CopyEASE, Recommender
-    >>> library = datasets.load("library")
-    >>> CopyEASE().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
-    [['The Turn of the Screw']]
-
-    A recommender that scores an item by the users who share an item with the history:
-
-    >>> class CoOccurrence(Recommender):
-    ...     def fit_interactions(self, interactions, validation, seed):
-    ...         self.counts_ = (interactions.matrix.T @ interactions.matrix).tocsr()
-    ...     def score_rows(self, rows):
-    ...         return (rows @ self.counts_).toarray()
-    >>> CoOccurrence().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
-    [['Frankenstein']]
-    """
-
     def score(self, users: ArrayLike | None = None) -> Scores:
         """Return the scores of all items for some users, ``[len(users), n_items]``.
 
@@ -588,55 +361,55 @@ class Recommender(ScoringModel):
             default) or left out (``"ignore"``), as is useful for a list of items in stock.
         """
         positions = self._user_positions(users)
-        item_ids = self.interactions_.item_ids
-        candidates = find_candidates(items, exclude, item_ids, unknown)
-        seen = self.seen_.matrix[positions] if exclude_seen else None
-        return select_best(
-            lambda block: self._score_known(positions[block]), len(positions), k, item_ids, candidates, seen
+        return self._select(
+            lambda block: self._score_known(positions[block]),
+            self.seen_.matrix[positions],
+            k,
+            items=items,
+            exclude=exclude,
+            exclude_seen=exclude_seen,
+            unknown=unknown,
         )
 
     def recommend_new(
+        self, histories: Sequence[ArrayLike], k: int = 10, *, unknown: str = "error", **options: Any
+    ) -> tuple[NDArray[Any], Scores]:
+        """Return the same as :meth:`recommend` for users outside training, given by their histories.
+
+        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen. The options
+        ``items``, ``exclude`` and ``exclude_seen`` are those of :meth:`recommend`; ``unknown`` is about the
+        histories too.
+        """
+        rows = history_rows(histories, self.check_fitted().item_ids, unknown)
+        return self._select(
+            lambda block: self._score_histories(rows[block]), rows, k, unknown=unknown, **options
+        )
+
+    def to_pandas(self, users: ArrayLike | None = None, k: int = 10, **options: Any) -> Any:
+        """Return the recommendations as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``.
+
+        The arguments are those of :meth:`recommend`.
+        """
+        best, scores = self.recommend(users, k, **options)
+        user_ids = self.interactions_.user_ids[self._user_positions(users)]
+        return import_optional("pandas", "to_pandas").DataFrame(list_best(user_ids, best, scores))
+
+    def _select(
         self,
-        histories: Sequence[ArrayLike],
-        k: int = 10,
+        score_block: Callable[[slice], Scores],
+        seen: sparse.csr_array,
+        k: int,
         *,
         items: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         exclude_seen: bool = True,
         unknown: str = "error",
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the same as :meth:`recommend` for users outside training, given by their histories.
-
-        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen.
-        """
-        item_ids = self.check_fitted().item_ids
-        rows = history_rows(histories, item_ids, unknown)
+        """Return the best candidates of users, who are the rows of ``seen``."""
+        item_ids = self.interactions_.item_ids
         candidates = find_candidates(items, exclude, item_ids, unknown)
-        return select_best(
-            lambda block: self._score_histories(rows[block]),
-            rows.shape[0],
-            k,
-            item_ids,
-            candidates,
-            rows if exclude_seen else None,
-        )
-
-    def to_pandas(
-        self,
-        users: ArrayLike | None = None,
-        k: int = 10,
-        *,
-        items: ArrayLike | None = None,
-        exclude: ArrayLike | None = None,
-        exclude_seen: bool = True,
-        unknown: str = "error",
-    ) -> Any:
-        """Return the recommendations as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
-        best, scores = self.recommend(
-            users, k, items=items, exclude=exclude, exclude_seen=exclude_seen, unknown=unknown
-        )
-        user_ids = self.check_fitted().user_ids[self._user_positions(users)]
-        return import_optional("pandas", "to_pandas").DataFrame(list_best(user_ids, best, scores))
+        seen_rows = seen if exclude_seen else None
+        return select_best(score_block, seen.shape[0], k, item_ids, candidates, seen_rows)
 
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
@@ -704,7 +477,7 @@ class Recommender(ScoringModel):
             take a millisecond.
         """
         train = self.check_fitted()
-        (row,) = find_ids([user], train.user_ids, "user", hint=Hint(OUTSIDE, explain_new=...))
+        (row,) = find_ids([user], train.user_ids, "user", hint="explain_new takes users outside training.")
         history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
         if self.is_linear and not len(history):
             raise InputError(
@@ -809,6 +582,45 @@ class Recommender(ScoringModel):
             convention=convention,
         )
 
+    def _checked_scores(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return what ``score_rows`` returns after a check of its shape and numbers."""
+        name = f"score_rows of {type(self).__name__}"
+        scores: Any = self.score_rows(rows)
+        array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
+        if array.shape != rows.shape or array.dtype.kind not in "biuf":
+            got = type_name(scores) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
+            raise InputError(
+                name,
+                f"must return numbers of shape {rows.shape}, a row per user and a column per item; "
+                f"got {got}.",
+            )
+        check_finite(array, name)
+        return array
+
+    def _score_known(self, positions: IntArray) -> Scores:
+        has_history = self.interactions_.rows.degrees[positions] > 0
+        return self._with_popularity(self.score_positions, positions, has_history)
+
+    def _score_histories(self, rows: sparse.csr_array) -> Scores:
+        return self._with_popularity(self._checked_scores, rows, np.diff(rows.indptr) > 0)
+
+    def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:
+        """Return the model's scores of users with a history, and popularity for the others."""
+        if has_history.all():
+            return np.asarray(score(users), dtype=np.float32)
+        train = self.interactions_
+        popularity = np.bincount(train.rows.indices, minlength=train.n_items)
+        scores = np.tile(popularity.astype(np.float32), (len(has_history), 1))
+        if has_history.any():
+            scores[has_history] = score(users[np.flatnonzero(has_history)])
+        return scores
+
+    def _user_positions(self, users: ArrayLike | None) -> IntArray:
+        user_ids = self.check_fitted().user_ids
+        if users is None:
+            return np.arange(len(user_ids))
+        return find_ids(users, user_ids, "users", hint="recommend_new takes users outside training.")
+
 
 class EmbeddingRecommender(Recommender):
     """A model whose scores are inner products of user and item embeddings.
@@ -852,3 +664,194 @@ def cosines(embeddings: NDArray[Any], items: IntArray) -> NDArray[Any]:
     """Return the cosine of some embeddings with all, 0 for an embedding of zeros."""
     unit = unit_rows(embeddings)
     return np.asarray(unit[items] @ unit.T)
+
+
+def fit_copy(
+    model: Model, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+) -> Model:
+    """Return the model itself if it is fitted to the same interactions, otherwise a fitted copy."""
+    if getattr(model, "interactions_", None) == interactions:
+        return model
+    return copy.copy(model).fit(interactions, validation=validation, rng=seed)
+
+
+# Checks of tables, users and items against those of training
+
+
+def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
+    """Return interactions, converted if need be and without times, or raise an error if there are none."""
+    interactions = convert_interactions(interactions, name).without_times()
+    if not interactions.n_interactions:
+        raise InputError(name, f"must hold at least one interaction; got {interactions!r}.")
+    return interactions
+
+
+def align(
+    other: InteractionsLike,
+    train: Interactions,
+    name: str,
+    unknown: str = "error",
+    *,
+    keep_users: bool = False,
+    hint: Any = SAME_IDS,
+) -> Interactions:
+    """Return other interactions in the order of the users and items of training.
+
+    Objects of other libraries are converted. Interactions with other users or items are an error with a
+    ``hint`` or, with ``unknown="ignore"``, left out. With ``keep_users`` the users are those of ``other``.
+    """
+    other = convert_interactions(other, name, like=train)
+    user_ids = other.user_ids if keep_users else train.user_ids
+    if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
+        return other
+    users, items, weights = other.table()
+    rows = _positions(users, user_ids, f"{name}: users", unknown, hint)
+    columns = _positions(items, train.item_ids, f"{name}: items", unknown, hint)
+    is_known = (rows >= 0) & (columns >= 0)
+    if not is_known.all():
+        n_unknown = len(is_known) - int(is_known.sum())
+        log_decision(f"{name}: {n_unknown} of {len(is_known)} interactions are of unknown users or items.")
+    values = np.ones(len(users)) if weights is None else weights
+    shape = (len(user_ids), train.n_items)
+    entries = (values[is_known], (rows[is_known], columns[is_known]))
+    return Interactions(sparse.csr_array(entries, shape=shape), user_ids, train.item_ids)
+
+
+def find_ids(
+    values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error", hint: Any = None
+) -> IntArray:
+    """Return the positions of external ids, which must be of the type of those in training.
+
+    With ``unknown="ignore"``, ids that are not in ``ids`` are left out; otherwise they are an error, with a
+    ``hint`` if there is one.
+    """
+    if isinstance(values, (str, int)):
+        raise InputError(name, f"must be a list of ids; got {show(values)}. Write [{show(values)}].")
+    positions = _positions(check_ids(values, name), ids, name, unknown, hint)
+    return positions[positions >= 0]
+
+
+def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, hint: Any) -> IntArray:
+    """Return the positions of ids, -1 for those that are ignored."""
+    check_choice(unknown, "unknown", UNKNOWN)
+    if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
+        kind = "strings" if ids.dtype.kind == "U" else "integers"
+        raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
+    positions = np.full(len(given), -1)
+    is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
+    positions[is_known] = find_positions(given[is_known], ids, name, *([hint] if hint else []))
+    return positions
+
+
+def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
+    """Return a matrix with a row for each column number, which holds a single one there."""
+    return sparse.csr_array(sparse.eye_array(n_columns, dtype=np.float32, format="csr")[columns])
+
+
+def history_rows(
+    histories: Sequence[ArrayLike], item_ids: NDArray[Any], unknown: str = "error"
+) -> sparse.csr_array:
+    """Return a binary row for each list of item ids; an item that is named twice counts once."""
+    if isinstance(histories, str):
+        histories = [histories]  # so that the message shows it
+    histories = check_sequence(histories, "histories", "one list of item ids per user")
+    wrong = [ids for ids in histories if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1]
+    if wrong:
+        raise InputError(
+            "histories",
+            f"must hold one list of item ids per user; got {show(wrong[0])} in place of a list. "
+            f"Write [['first item', 'second item']] for one user.",
+        )
+    columns = [np.unique(find_ids(ids, item_ids, "histories", unknown, IGNORE)) for ids in histories]
+    indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)
+    indices = np.concatenate([np.zeros(0, np.int64), *columns])
+    shape = (len(columns), len(item_ids))
+    return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=shape)
+
+
+def append_interactions(train: Interactions, new: Interactions) -> Interactions:
+    """Return both tables together; users and items that are new come after those of training."""
+    ids = []
+    for name, old, other in (
+        ("users", train.user_ids, new.user_ids),
+        ("items", train.item_ids, new.item_ids),
+    ):
+        if (old.dtype.kind == "U") != (other.dtype.kind == "U"):
+            kind = "strings" if old.dtype.kind == "U" else "integers"
+            raise InputError(f"ids of {name}", f"must be {kind}, as in training; got {other.tolist()[0]!r}.")
+        ids.append(np.concatenate([old, other[~np.isin(other, old)]]))
+    users, items = (np.concatenate(pair) for pair in zip(train.table()[:2], new.table()[:2], strict=True))
+    return Interactions.from_table(users, items, user_ids=ids[0], item_ids=ids[1]).binary()
+
+
+# The best items of many users
+
+
+def find_candidates(
+    items: ArrayLike | None, exclude: ArrayLike | None, item_ids: NDArray[Any], unknown: str = "error"
+) -> IntArray | None:
+    """Return the columns of the items that may be recommended, ascending; ``None`` for all.
+
+    ``unknown`` says whether ids that are not in ``item_ids`` are an error or ignored.
+    """
+    wanted = None if items is None else find_ids(items, item_ids, "items", unknown, IGNORE)
+    unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown, IGNORE)
+    return select_candidates(wanted, unwanted, len(item_ids))
+
+
+def select_candidates(
+    items: IntArray | None,
+    exclude: IntArray | None,
+    n_items: int,
+    names: tuple[str, str] = ("items", "exclude"),
+) -> IntArray | None:
+    """Return the columns that are in ``items`` and not in ``exclude``, ascending; ``None`` for all.
+
+    ``names`` are those of the two in errors.
+    """
+    if items is None and exclude is None:
+        return None
+    is_candidate = np.full(n_items, items is None)
+    if items is not None:
+        is_candidate[items] = True
+    if exclude is not None:
+        is_candidate[exclude] = False
+    if not is_candidate.any():
+        raise InputError(f"{names[0]} must hold a candidate that is not in {names[1]}; got none.")
+    return np.flatnonzero(is_candidate)
+
+
+def select_best(
+    score_block: Callable[[slice], Scores],
+    n_rows: int,
+    k: int,
+    ids: NDArray[Any],
+    candidates: IntArray | None = None,
+    seen: sparse.csr_array | None = None,
+) -> tuple[NDArray[Any], Scores]:
+    """Return the ids and scores of the ``k`` best columns of each row, in blocks of rows.
+
+    ``score_block`` returns the scores of a block of the rows. Columns outside ``candidates`` are left out,
+    and entries of ``seen`` come last, with a score of minus infinity.
+    """
+    chosen_ids = ids if candidates is None else ids[candidates]
+    high_name = "n_items" if candidates is None else "number of candidates"
+    check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
+    columns, best = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float32)
+    step = max(1, MAX_BLOCK_SCORES // len(ids))
+    for start in range(0, n_rows, step):
+        block = slice(start, min(start + step, n_rows))
+        scores = score_block(block)
+        if seen is not None:
+            scores[seen[block].nonzero()] = -np.inf
+        if candidates is not None:
+            scores = scores[:, candidates]
+        columns[block] = top_items(scores, k)
+        best[block] = np.take_along_axis(scores, columns[block], axis=1)
+    return chosen_ids[columns], best
+
+
+def list_best(user_ids: NDArray[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns ``user``, ``rank`` (1 is best), ``item`` and ``score``, without seen items."""
+    row, rank = np.nonzero(np.isfinite(scores))
+    return {"user": user_ids[row], "rank": rank + 1, "item": items[row, rank], "score": scores[row, rank]}

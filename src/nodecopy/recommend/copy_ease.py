@@ -19,9 +19,10 @@ from nodecopy._core.parallel import map_on_cores
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.algebra import Algebra, algebra_on, copied_moments
+from nodecopy.recommend import algebra
+from nodecopy.recommend.algebra import RunningGrams, copied_moments
 from nodecopy.recommend.baselines import relative_popularity
-from nodecopy.recommend.ease import DonorSystem, LinearRecommender
+from nodecopy.recommend.ease import DonorSystem, LinearRecommender, Moments
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"
@@ -55,23 +56,9 @@ class CopyEASE(LinearRecommender):
         Weight of the expected item copy A Q' in the scores. ``"auto"`` (default) is 0.75 times the
         coefficient of the regression of the weights B on Q', which is small where items have few users.
     precision
-        Precision of the solver: ``"double"``, ``"single"``, or ``"auto"`` (default), which is single where
-        the condition number of M + lambda I is at most 10^5.
-    degree_exponent
-        A user with d interactions has a weight proportional to d^-degree_exponent in the objective; 0 by
-        default, so that all have the same. The scale of lambda does not depend on it.
-    device
-        ``"cpu"`` (default), or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
-    n_neighbours
-        Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
-        exact solution with dense matrices; ``"auto"`` (default) the sparse form where they would not fit
-        into memory, with 100, or with as many as the memory allows.
-    regularisation_exponent
-        The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
-        divided by the mean number; 0 by default, so that all items have the same.
-    popularity_penalty
-        The scores of an item are divided by p^popularity_penalty; 0 by default. Values such as 0.1 move
-        less popular items up.
+        As in :class:`.EASE`; ``"auto"`` by default.
+    degree_exponent, device, n_neighbours, regularisation_exponent, popularity_penalty
+        As in :class:`.EASE`.
 
     Attributes
     ----------
@@ -81,8 +68,7 @@ class CopyEASE(LinearRecommender):
     item_bonus_
         The weight of A Q' that was used.
     n_neighbours_
-        The number of neighbours of the sparse form, ``None`` for the exact solution. With ``"auto"`` it
-        depends on the memory of the machine.
+        As in :class:`.EASE`.
 
     Examples
     --------
@@ -127,10 +113,15 @@ class CopyEASE(LinearRecommender):
                     f"must be a donor rule such as Jaccard() or 'uniform'; got {show(rule)}.",
                 )
 
-    def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
-        P, Q = self._rules(interactions)
-        self._item_donors, self._popularity = Q, relative_popularity(interactions)
-        weights = self.user_weights(interactions)
+    def moments(
+        self,
+        interactions: Interactions,
+        running: RunningGrams | None = None,
+        rules: dict[Any, Any] | None = None,
+    ) -> Moments:
+        P, Q = self._donor_probabilities(interactions, rules)
+        popularity, weights = relative_popularity(interactions), self.user_weights(interactions)
+        shares = self.user_share, self.item_share
         self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
         if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
@@ -140,65 +131,60 @@ class CopyEASE(LinearRecommender):
                     "the sparse form of CopyEASE needs donor rules with few donors; got 'uniform'. Use "
                     "n_neighbours=None otherwise."
                 )
-            shares = (self.user_share, self.item_share)
-            return sparse_moments(interactions.matrix, P, Q, *shares, weights, self.n_neighbours_)
-        # Single precision is enough for sums of counts and probabilities, but not always for the solver.
-        return copied_moments(
-            interactions.matrix,
-            P,
-            Q,
-            self.user_share,
-            self.item_share,
-            weights,
-            algebra or algebra_on(self.device, np.float32),
-        )
+            parts = sparse_moments(interactions.matrix, P, Q, *shares, weights, self.n_neighbours_)
+        else:  # single precision is enough for sums, but not always for the solver
+            dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")
+            options: Any = {"dtype": dtype, "device": device, "running": running}
+            parts = copied_moments(interactions.matrix, P, Q, *shares, weights, **options)
+        return Moments(*parts, popularity, Q)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what was fitted, and check it."""
         super().set_state(state)
         if state:
             check_real(self.item_bonus_, "item_bonus_ of CopyEASE", low=0.0)
 
-    def donor_system(self) -> DonorSystem:
+    def build_donor_system(self) -> DonorSystem:
         train = self.interactions_
-        P, Q = self._rules(train)
+        P, Q = self._donor_probabilities(train)
         shares = self.user_share, self.item_share, self.item_bonus_
         penalties = self.item_penalties(relative_popularity(train))
         return DonorSystem(train.matrix, penalties, self.user_weights(train), P, Q, *shares)
 
-    def _rules(self, interactions: Interactions) -> tuple[Any, Any]:
-        """Return the donor probabilities of users and of items, ``None`` for the uniform donor rule."""
-        transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
-        sides = (("users", self.user_donors, interactions), ("items", self.item_donors, transpose))
-        P, Q = map_on_cores(lambda side: self._donors(*side), sides)  # most of it is done without the GIL
-        return P, Q
+    def _donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> list[Any]:
+        """Return the donor probabilities of users and of items, ``None`` for the uniform rule."""
+        known: dict[Any, Any] = {} if rules is None else rules
+        transpose = Interactions(train.matrix.T, train.item_ids, train.user_ids)
 
-    def _donors(self, side: str, donors: Any, interactions: Interactions) -> sparse.csr_array | None:
-        """Return the donor probabilities, from ``rules`` if it holds those of the same donor rule."""
-        key, rules = (side, repr(donors)), {} if self.rules is None else self.rules
-        if key not in rules:
-            rules[key] = donor_matrix(donors, interactions)
-        probabilities: sparse.csr_array | None = rules[key]
-        return probabilities
+        def fit(side: str) -> Any:
+            rule = self.user_donors if side == "users" else self.item_donors
+            key = side, repr(rule)
+            if key not in known:
+                known[key] = donor_matrix(rule, train if side == "users" else transpose)
+            return known[key]
 
-    def finish_weights(self, weights: Any) -> Any:
+        return list(map_on_cores(fit, ("users", "items")))  # most of it is done without the GIL
+
+    def finish_weights(self, weights: Any, moments: Moments) -> Any:
         """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
-        algebra, Q = algebra_on(self.device), self._item_donors
-        is_sparse = isinstance(weights, sparse.csr_array)
-        if not is_sparse:
-            weights = algebra.stored(weights)
+        Q: Any = moments.Q
+        is_sparse = moments.is_sparse
+        weights = weights if is_sparse else algebra.in_storage_order(weights)
         bonus: Any = self.item_bonus
         if bonus == AUTO:
-            bonus = BONUS_SHARE * max(0.0, _coefficient(weights, Q, algebra))
+            bonus = BONUS_SHARE * max(0.0, _coefficient(weights, Q))
         if bonus and is_sparse:
             weights = sparse.csr_array((weights + bonus * Q.T).astype(np.float32))
+        elif bonus and Q is None:
+            uniform = algebra.uniform_rule(len(weights), np.float32)
+            weights += algebra.like(np.float32(bonus) * uniform, weights)
         elif bonus:
-            algebra.add_transpose(weights, bonus, Q)
+            places = Q.indices.astype(np.int64), Q.tocoo().row.astype(np.int64)
+            weights[places] += algebra.like((bonus * Q.data).astype(np.float32), weights)
         self.item_bonus_ = float(bonus)
-        return super().finish_weights(weights)
+        return super().finish_weights(weights, moments)
 
     def coordinates(self) -> list[Coordinate]:
-        """Return the parameters that :meth:`tune` searches; those of donor rules only where they have them."""
+        """Return the parameters that :meth:`tune` searches, with those of rules that are ``Jaccard``."""
         rules = [name for name in ("user_donors", "item_donors") if isinstance(getattr(self, name), Jaccard)]
         exponents = tuple(f"{rule}__exponent" for rule in rules)
         n_donors = tuple(f"{rule}__max_donors" for rule in rules)
@@ -216,19 +202,20 @@ class CopyEASE(LinearRecommender):
         ]
 
 
-def _coefficient(weights: Any, Q: sparse.csr_array | None, algebra: Algebra) -> float:
-    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform donor rule."""
+def _coefficient(weights: Any, Q: sparse.csr_array | None) -> float:
+    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform rule."""
     if Q is None:
         return float(weights.sum()) / len(weights)
     if isinstance(weights, sparse.csr_array):
         total = (weights * Q.T).sum()
     else:
-        total = algebra.entries(weights, Q.indices, Q.tocoo().row) @ Q.data
+        places = Q.indices.astype(np.int64), Q.tocoo().row.astype(np.int64)
+        total = algebra.to_numpy(weights[places]) @ Q.data
     return float(total / (Q.data @ Q.data))
 
 
 def donor_matrix(donors: Any, interactions: Interactions) -> sparse.csr_array | None:
-    """Return the donor probabilities of a donor rule; ``None`` stands for the uniform donor rule over all others."""
+    """Return the donor probabilities of a rule; ``None`` stands for the uniform rule over all others."""
     if isinstance(donors, str):
         return None
     return NodeCopying(donors).fit(interactions).distribution_.probabilities()

@@ -1,8 +1,8 @@
-"""Linear autoencoders with a zero diagonal: scores are A B, and B has a closed form.
+"""EASE and the base class of EASE and CopyEASE: linear models whose weights have a closed form.
 
-EASE (Steck, 2019) predicts each item from the others by ridge regression. Its input is the observed matrix,
-so that M = C = A'A and B reduces to I - K diag(1 / K_ii), in the notation of :mod:`.constrained_ridge`. The
-items x items matrix B is stored (10^4 items take 400 MB), or for many items its sparse form.
+Scores are A B, where B predicts each item from the others by ridge regression. The input of EASE (Steck,
+2019) is the observed matrix, so that M = C = A'A, and B = I - K diag(1 / K_ii) with K = (M + lambda I)^-1. The
+items x items matrix B is stored (10^4 items take 400 MB), or its sparse form where there are many items.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -27,324 +27,36 @@ from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
-from nodecopy.recommend import tuning
-from nodecopy.recommend.algebra import (
-    Algebra,
-    NumpyAlgebra,
-    algebra_on,
-    copied_moments,
-    solve_constrained_path,
-    usable_memory,
-)
-from nodecopy.recommend.base import Recommender, check_nonempty
+from nodecopy.recommend import algebra, tuning
+from nodecopy.recommend.algebra import RunningGrams, copied_moments
+from nodecopy.recommend.base import Recommender, append_interactions, check_nonempty
 from nodecopy.recommend.baselines import relative_popularity
-from nodecopy.recommend.torch_algebra import import_torch_for
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
-# Gram matrices that follow new interactions: only users of whom something changed are multiplied again.
-
-
-class _Product(NamedTuple):
-    """A'DA or A'DPA with its factors."""
-
-    matrix: sparse.csr_array
-    weights: NDArray[np.float64]
-    P: sparse.csr_array | None
-    result: NDArray[np.float64]
-
-
-class RunningAlgebra(NumpyAlgebra):
-    """Operations on the CPU in double precision that update the last Gram matrix of each name.
-
-    What changed is determined by comparison, so that the result is exact whatever changed: entries and
-    weights of users, their donors, and the rows of their donors. Users and items may be appended.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(np.float64)
-        self.products: dict[str, _Product] = {}
-
-    def gram(
-        self,
-        matrix: sparse.csr_array,
-        weights: NDArray[Any] | None = None,
-        P: sparse.csr_array | None = None,
-        name: str = "",
-    ) -> Any:
-        A = sparse.csr_array(matrix.astype(np.float64))
-        w = np.ones(A.shape[0]) if weights is None else np.asarray(weights, np.float64)
-        if name not in self.products or (self.products[name].P is None) != (P is None):
-            self.products[name] = _Product(A, w, P, super().gram(matrix, weights, P))
-            return self.products[name].result.copy()
-        old = _pad(self.products[name], A.shape)
-        ratio = np.divide(w, old.weights, out=np.zeros_like(w), where=old.weights > 0)
-        scale = float(np.median(ratio[ratio > 0])) if (ratio > 0).any() else 1.0
-        is_new = _differs(A, old.matrix)
-        changed = is_new | ~np.isclose(w, scale * old.weights, rtol=1e-12, atol=0.0)
-        if P is not None and old.P is not None:
-            for rule in (P, old.P):
-                changed |= rule @ is_new.astype(np.float64) > 0
-            changed |= _differs(P, old.P)
-        rows, result = np.flatnonzero(changed), old.result
-        # Computed first: an interrupted update must not leave a product that does not fit its factors.
-        change = _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)
-        result *= scale
-        result += change
-        self.products[name] = _Product(A, w, P, result)
-        return result.copy()
-
-    grams = Algebra.grams  # each is updated by itself
-
-
-def append_interactions(train: Interactions, new: Interactions) -> Interactions:
-    """Return both tables together; users and items that are new come after those of training."""
-    ids = []
-    for name, old, other in (
-        ("users", train.user_ids, new.user_ids),
-        ("items", train.item_ids, new.item_ids),
-    ):
-        if (old.dtype.kind == "U") != (other.dtype.kind == "U"):
-            kind = "strings" if old.dtype.kind == "U" else "integers"
-            raise InputError(f"ids of {name}", f"must be {kind}, as in training; got {other.tolist()[0]!r}.")
-        ids.append(np.concatenate([old, other[~np.isin(other, old)]]))
-    users, items = (np.concatenate(pair) for pair in zip(train.table()[:2], new.table()[:2], strict=True))
-    return Interactions.from_table(users, items, user_ids=ids[0], item_ids=ids[1]).binary()
-
-
-def _pad(product: _Product, shape: tuple[int, int]) -> _Product:
-    """Return a product with rows and columns of zeros for new users and items."""
-    n_users, n_items = shape
-    (old_users, old_items), P = product.matrix.shape, product.P
-    if (old_users, old_items) == shape:
-        return product
-    result = np.zeros((n_items, n_items))
-    result[:old_items, :old_items] = product.result
-    weights = np.append(product.weights, np.zeros(n_users - old_users))
-    rule = None if P is None else _enlarge(P, (n_users, n_users))
-    return _Product(_enlarge(product.matrix, shape), weights, rule, result)
-
-
-def _enlarge(matrix: sparse.csr_array, shape: tuple[int, int]) -> sparse.csr_array:
-    larger: Any = sparse.csr_array(matrix, copy=True)
-    larger.resize(shape)
-    return sparse.csr_array(larger)
-
-
-def _differs(first: sparse.csr_array, second: sparse.csr_array) -> NDArray[np.bool_]:
-    """Return which rows of two matrices differ."""
-    difference: Any = sparse.csr_array(first - second)
-    difference.eliminate_zeros()
-    return np.asarray(np.diff(difference.indptr) > 0)
-
-
-def _part(A: Any, w: NDArray[np.float64], P: Any, rows: IntArray) -> NDArray[np.float64]:
-    """Return the part of A'DA or A'DPA that comes from some users."""
-    left = sparse.csr_array(sparse.diags_array(w[rows]) @ A[rows])
-    right = A[rows] if P is None else P[rows] @ A
-    return np.asarray((left.T @ right).toarray())
-
-
-# The equations behind the weights of EASE and CopyEASE, solved for one score.
-
-
 Values = NDArray[np.float64]
-MAX_INVERTED_ITEMS = 2000
-COLUMNS_PER_BLOCK = 256
-ENTRIES_PER_BLOCK = 2**24
-"""Entries of a dense users x columns matrix, which the uniform donor rule needs."""
-TOLERANCE, MAX_STEPS = 1e-9, 2000
-"""When conjugate gradients end: the residual divided by the right side, and the number of steps."""
-MIN_WEIGHT_SHARE = 1e-6
-"""Share of a weight in the sparse form below which the bonus is all of it but rounding."""
-
-
-class DonorSystem:
-    """The parts of donors in the scores of a linear recommender.
-
-    Parameters
-    ----------
-    matrix
-        A, users x items, zeros and ones.
-    regularisation
-        Lambda, or that of each item.
-    weights
-        Weight of each user in the objective; all are 1 by default.
-    P, Q
-        Donor probabilities of users and of items; ``None`` for the uniform donor rule.
-    user_share, item_share, item_bonus
-        The probabilities q1 and q2, and the weight of A Q' in the scores.
-    """
-
-    def __init__(
-        self,
-        matrix: sparse.csr_array,
-        regularisation: Any,
-        weights: Values | None = None,
-        P: sparse.csr_array | None = None,
-        Q: sparse.csr_array | None = None,
-        user_share: float = 0.0,
-        item_share: float = 0.0,
-        item_bonus: float = 0.0,
-    ) -> None:
-        self.A = sparse.csr_array(matrix.astype(np.float64))
-        n_users, n_items = self.A.shape
-        self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
-        self.penalties, self.bonus = np.broadcast_to(regularisation, (n_items,)), item_bonus
-        self.w = np.ones(n_users) if weights is None else weights
-        self.P = _rule_(P, n_users, bool(user_share))
-        self.Q = _rule_(Q, n_items, bool(item_share or item_bonus))
-        self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
-        self._diagonals: dict[str, Values] = {
-            name: np.full(n_items, np.nan) for name in ("moment", "product")
-        }
-
-    def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
-        """Return what every donor user and every donor item adds to the score of an item.
-
-        Parameters
-        ----------
-        history
-            Columns of the user's items.
-        item
-            Column of the item.
-        weights
-            The weights of the item in the sparse form, whose items are those of the regression; by default
-            all but the item itself.
-        """
-        n_items = self.A.shape[1]
-        bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
-        a = np.zeros(n_items)
-        a[history] = 1
-        if weights is None and n_items <= MAX_INVERTED_ITEMS:
-            t = self.inverse @ a
-            t -= self.inverse[:, item] * (t[item] / self.inverse[item, item])
-        else:
-            # What only the bonus gives a weight in the sparse form is no neighbour.
-            is_input = np.ones(n_items, bool)
-            if weights is not None:
-                is_input = np.abs(weights - bonus) > MIN_WEIGHT_SHARE * np.abs(weights)
-            columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
-            t = np.zeros(n_items)
-            t[columns] = self._solve(a[columns], columns)
-        y = np.zeros(len(self.w))
-        owners = self.columns.indices[self.columns.indptr[item] : self.columns.indptr[item + 1]]
-        y[owners] = self.w[owners]
-        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
-        items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
-        return np.asarray(users), np.asarray(items)
-
-    @cached_property
-    def columns(self) -> sparse.csc_array:
-        """The matrix A by columns."""
-        return sparse.csc_array(self.A)
-
-    @cached_property
-    def inverse(self) -> Values:
-        """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
-        P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
-        M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
-        return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
-
-    def _solve(self, right: Values, columns: IntArray) -> Values:
-        """Return (M_SS + lambda I)^-1 b."""
-        A, P, w, A_S, Q_S = self.A, self.P, self.w, self.A[:, columns], self.Q[columns]
-        Q_St = Q_S.T
-        A_t, P_t = A.T, P.T
-        A_St = A_S.T
-        (moment, product), penalties = self._diagonal(columns), self.penalties[columns]
-
-        def multiply(v: Values) -> Values:
-            own = A_S @ v
-            donor = P @ own
-            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_St @ v)))
-            same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
-            result = A_St @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q_S @ (A_t @ x))
-            return np.asarray(result + (moment - product + penalties) * v)
-
-        n, scale = len(columns), moment + penalties
-        operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
-        jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
-        solution, n_failed = cg(operator, right, rtol=TOLERANCE, maxiter=MAX_STEPS, M=jacobi)
-        if n_failed:
-            warn_about_data(
-                f"the parts of donors are approximate: conjugate gradients did not converge in {n_failed:,} "
-                "steps. The remainder says what is missing.",
-                "regularisation",
-            )
-        return np.asarray(solution)
-
-    def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
-        """Return the diagonal of M at some items, and that of the formula that holds off the diagonal."""
-        moment, product = self._diagonals["moment"], self._diagonals["product"]
-        unknown = columns[np.isnan(moment[columns])]
-        counts = self.A.T @ self.w
-        is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
-        step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
-        for start in range(0, len(unknown), step):
-            block = unknown[start : start + step]
-            A: Any = self.A[:, block]
-            unit: Any = sparse.eye_array(self.A.shape[1], format="csc")[:, block]
-            if is_dense:
-                A, unit = A.toarray(), unit.toarray()
-            Q, donor = self.Q[block], self.P @ A
-            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ (self.Q.T @ unit))
-            own, same_donor = A.T @ self.w, A.T @ self.W
-            moment[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (Q @ counts)
-            squares = _square(x).T @ self.w - self.q1**2 * (_square(donor).T @ self.w)
-            product[block] = squares + self.q1**2 * same_donor
-        return moment[columns], product[columns]
-
-
-class UniformDonors:
-    """The donor probabilities of the uniform donor rule over the other n - 1, which are no matrix in memory.
-
-    Parameters
-    ----------
-    n
-        Number of users or of items, at least 2.
-    """
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __matmul__(self, values: Values) -> Values:
-        return np.asarray((values.sum(axis=0) - values) / (self.n - 1))
-
-    @property
-    def T(self) -> UniformDonors:  # noqa: N802
-        """The transpose, which is the same."""
-        return self
-
-    def __getitem__(self, rows: IntArray) -> LinearOperator:
-        """Return the probabilities of some users or items."""
-
-        def spread(v: Values) -> Values:
-            full = np.zeros(self.n)
-            full[rows] = v.ravel()
-            return np.asarray(self @ full)
-
-        shape = len(rows), self.n
-        return LinearOperator(shape, lambda v: (self @ v.ravel())[rows], spread, dtype=np.float64)
-
-
-def _rule_(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
-    """Return donor probabilities as a matrix or operator, without entries where nothing is copied."""
-    if not is_used:
-        return sparse.csr_array((n, n))
-    if probabilities is not None:
-        return sparse.csr_array(probabilities.astype(np.float64))
-    return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
-
-
-def _square(matrix: Any) -> Any:
-    return np.square(matrix) if isinstance(matrix, np.ndarray) else matrix.power(2)
-
-
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400
 """Bytes that the sparse form takes for each item and neighbour, donor rules included (measured)."""
 MIN_SPECTRAL_PATH = 8
 """Number of regularisations from which one eigendecomposition is faster than as many factorisations."""
+
+
+class Moments(NamedTuple):
+    """The matrices that determine the weights, and the data that adjust them.
+
+    M = E[X'DX] and C = E[X'DA] for the input X and weights D of users. In the sparse form these are CSR
+    matrices: S, where M = S + S', and C'.
+    """
+
+    M: Any
+    C: Any
+    popularity: Values
+    Q: sparse.csr_array | None = None
+    """Donor probabilities of items; ``None`` for the uniform rule, and in EASE."""
+
+    @property
+    def is_sparse(self) -> bool:
+        return isinstance(self.M, sparse.csr_array)
 
 
 class LinearRecommender(Recommender):
@@ -362,42 +74,42 @@ class LinearRecommender(Recommender):
     tuning_: list[dict[str, Any]]
 
     is_linear: ClassVar[bool] = True
-    rules: dict[Any, Any] | None = None
-    """Donor rules that :meth:`tune` has fitted, shared by the models that it compares."""
-    _running: RunningAlgebra | None = None
-    _popularity: NDArray[np.float64]
-    """The popularity of items in the interactions of the last moments."""
-    _donor_system_cache: tuple[Any, DonorSystem] | None = None
-    _fitted_as: str | None = None
-    """The parameters of the fit, unless the model was loaded."""
-    PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
+    _running: RunningGrams | None = None
+    _fitted_as: str = ""
+    """The parameters of the fit, except the device."""
 
     @abstractmethod
-    def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
-        """Return M = E[X'DX] and C = E[X'DA], by default on the device of the model.
+    def moments(
+        self,
+        interactions: Interactions,
+        running: RunningGrams | None = None,
+        rules: dict[Any, Any] | None = None,
+    ) -> Moments:
+        """Return the moments of a matrix.
 
-        In the sparse form, return CSR matrices in their place: S, where M = S + S', and C'.
+        ``running`` holds Gram matrices to update; ``rules`` keeps donor probabilities for later calls with
+        the same interactions.
         """
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Yield a fitted recommender for each of many regularisations, from one set of moments.
 
-        From ``MIN_SPECTRAL_PATH`` values on, one eigendecomposition of M serves all of them on the CPU; fewer
-        are factorised one by one, which is then faster.
+        On the CPU, one eigendecomposition of M serves 8 values and more; fewer are factorised one by one,
+        which is then faster.
         """
         train = check_nonempty(interactions, "interactions").binary()
         regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
         for value in (self.regularisation, *regularisations):
             copy.copy(self).set_params(regularisation=value).check_params()
-        M, C = self.moments(train)
+        moments = self.moments(train)
         models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
         is_spectral = len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu"
-        if is_spectral and not self.regularisation_exponent and not isinstance(M, sparse.csr_array):
-            solutions = solve_constrained_path(*self._with_precision(M, C), regularisations)
+        if is_spectral and not self.regularisation_exponent and not moments.is_sparse:
+            solutions = algebra.solve_constrained_path(*self._in_precision(moments), regularisations)
         else:
-            solutions = (model.solve(M, C) for model in models)
+            solutions = (model.solve(moments) for model in models)
         for model, weights in zip(models, solutions, strict=True):
-            model._take_solution(weights)
+            model._store(weights, moments)
             model.interactions_ = model.seen_ = train
             yield model
 
@@ -408,13 +120,13 @@ class LinearRecommender(Recommender):
         check_real(self.degree_exponent, f"degree_exponent of {name}", low=0.0)
         check_real(self.regularisation_exponent, f"regularisation_exponent of {name}")
         check_real(self.popularity_penalty, f"popularity_penalty of {name}")
-        check_choice(self.precision, f"precision of {name}", self.PRECISIONS)
+        check_choice(self.precision, f"precision of {name}", ("double", "single", "auto"))
         if self.n_neighbours not in (None, "auto"):
             check_integer(self.n_neighbours, f"n_neighbours of {name}", low=1)
         if self.device != "cpu":
-            import_torch_for(self.device)
+            algebra.import_torch_for(self.device)
 
-    def user_weights(self, interactions: Interactions) -> NDArray[np.float64] | None:
+    def user_weights(self, interactions: Interactions) -> Values | None:
         """Return the weight of each user in the objective; ``None`` where all are 1."""
         if not self.degree_exponent:
             return None
@@ -422,13 +134,13 @@ class LinearRecommender(Recommender):
         weights = np.maximum(degrees, 1.0) ** -self.degree_exponent
         return np.asarray(weights * (degrees.sum() / (degrees @ weights)))
 
-    def item_penalties(self, popularity: NDArray[np.float64]) -> Any:
+    def item_penalties(self, popularity: Values) -> Any:
         """Return lambda, or the lambda of each item where they differ."""
         if not self.regularisation_exponent:
             return self.regularisation
         return self.regularisation * popularity**self.regularisation_exponent
 
-    def score_factors(self, popularity: NDArray[np.float64]) -> NDArray[np.float32] | None:
+    def score_factors(self, popularity: Values) -> NDArray[np.float32] | None:
         """Return the factor of the scores of each item; ``None`` where all are 1."""
         if not self.popularity_penalty:
             return None
@@ -438,8 +150,8 @@ class LinearRecommender(Recommender):
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
         self._running = None
-        weights = self.solve(*self.moments(interactions), overwrite=True)
-        self._take_solution(weights)
+        moments = self.moments(interactions)
+        self._store(self.solve(moments, overwrite=True), moments)
 
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to those of training; the weights are those of a fit to all of them.
@@ -474,22 +186,22 @@ class LinearRecommender(Recommender):
             self.fit_interactions(train, None, SeedSequence(0))
         else:
             if self._running is None:
-                self._running = RunningAlgebra()
+                self._running = RunningGrams()
                 self.moments(self.interactions_, self._running)
-            algebra = algebra_on(self.device, np.float64)
-            M, C = (algebra.array(part) for part in self.moments(train, self._running))
-            self._take_solution(self.solve(M, C, overwrite=True))
+            moments = self.moments(train, self._running)
+            M, C = (algebra.to_device(part, self.device) for part in moments[:2])
+            self._store(self.solve(moments._replace(M=M, C=C), overwrite=True), moments)
         self.interactions_, self.seen_ = train, seen
         return self
 
     def sparse_neighbours(self, n_items: int) -> int | None:
         """Return the number of neighbours of an item in the sparse form; ``None`` for the exact solution."""
-        if self.n_neighbours != "auto":
-            return cast("int | None", self.n_neighbours)
-        max_items = algebra_on(self.device).max_items()
+        if not isinstance(self.n_neighbours, str):
+            return self.n_neighbours
+        max_items = algebra.max_items(self.device)
         if n_items <= max_items:
             return None
-        n_neighbours = int(usable_memory() / (BYTES_PER_NEIGHBOUR * n_items))
+        n_neighbours = int(algebra.usable_memory() / (BYTES_PER_NEIGHBOUR * n_items))
         n_neighbours = min(max(n_neighbours, MIN_NEIGHBOURS), DEFAULT_NEIGHBOURS)
         log_decision(
             f"{type(self).__name__} predicts each item from {n_neighbours} others, because the exact "
@@ -499,44 +211,47 @@ class LinearRecommender(Recommender):
         )
         return n_neighbours
 
-    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
-        """Return the solution B from what :meth:`moments` returns, which ``overwrite`` allows to destroy."""
-        if isinstance(M, sparse.csr_array):  # the sparse form, S and C'
-            return self._solve_sparse(M, C)
-        M, C = self._with_precision(M, C)
-        return algebra_on(self.device).solve(M, C, self.item_penalties(self._popularity), overwrite)
+    def solve(self, moments: Moments, overwrite: bool = False) -> Any:
+        """Return the solution B; ``overwrite`` allows to destroy M and C."""
+        penalties = self.item_penalties(moments.popularity)
+        if moments.is_sparse:
+            from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
 
-    def _solve_sparse(self, S: sparse.csr_array, C_t: sparse.csr_array) -> sparse.csr_array:
-        from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
+            return solve_sparse(moments.M, moments.C, penalties, self.n_neighbours_ or 0)
+        return self.solve_dense(*self._in_precision(moments), penalties, overwrite)
 
-        return solve_sparse(S, C_t, self.item_penalties(self._popularity), cast(int, self.n_neighbours_))
+    def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
+        """Return the solution B for dense matrices."""
+        return algebra.solve_constrained(M, C, penalties, overwrite=overwrite)
 
-    def _take_solution(self, solution: Any) -> None:
-        """Keep the weights, and the parameters that they belong to."""
-        self.weights_ = self._to_host(self.finish_weights(solution))
-        self._fitted_as = self._describe_solution()
+    def _in_precision(self, moments: Moments) -> tuple[Any, Any]:
+        penalties = self.item_penalties(moments.popularity)
+        precision = algebra.choose_precision(moments.M, penalties, self.precision)
+        M = algebra.cast(moments.M, precision)
+        return M, M if moments.C is moments.M else algebra.cast(moments.C, precision)
 
-    def _describe_solution(self) -> str:
-        """Return the parameters that the weights depend on: all but the device."""
-        return repr(self.get_params(deep=False) | {"device": None})
-
-    def _to_host(self, weights: Any) -> Any:
-        return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
-
-    def _with_precision(self, M: Any, C: Any) -> tuple[Any, Any]:
-        algebra = algebra_on(self.device)
-        precision = algebra.choose_precision(M, self.item_penalties(self._popularity), self.precision)
-        return algebra.astype(M, precision), algebra.astype(C, precision)
-
-    def finish_weights(self, weights: Any) -> Any:
+    def finish_weights(self, weights: Any, moments: Moments) -> Any:
         """Return the weights in the form in which they are stored, on the device of the model."""
-        factors, is_sparse = self.score_factors(self._popularity), isinstance(weights, sparse.csr_array)
-        weights = weights if is_sparse else algebra_on(self.device).stored(weights)
-        if factors is not None and is_sparse:
+        factors = self.score_factors(moments.popularity)
+        weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
+        if factors is not None and moments.is_sparse:
             weights.data *= factors[weights.indices]
         elif factors is not None:
-            weights *= algebra_on(self.device).array(factors)
+            weights *= algebra.like(factors, weights)
         return weights
+
+    def _store(self, solution: Any, moments: Moments) -> None:
+        """Keep the weights, and the parameters that they belong to."""
+        self.weights_ = algebra.to_numpy(self.finish_weights(solution, moments))
+        self._fitted_as = self._describe_parameters()
+        vars(self).pop("_donor_system", None)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        super().set_state(state)
+        self._fitted_as = self._describe_parameters()
+
+    def _describe_parameters(self) -> str:
+        return repr(self.get_params(deep=False) | {"device": None})
 
     def coordinates(self) -> list[Coordinate]:
         """Return the parameters that :meth:`tune` searches, the most important first."""
@@ -560,7 +275,7 @@ class LinearRecommender(Recommender):
 
         The search changes one parameter at a time and follows it as long as recall@k + NDCG@k improves by
         more than half of the standard error of the gain over users. It starts from the parameters of the
-        model. What it chose is logged, and ``tuning_`` holds all scores.
+        model. The choice is logged, and ``tuning_`` holds all scores.
 
         Parameters
         ----------
@@ -596,28 +311,31 @@ class LinearRecommender(Recommender):
         """Return what each item adds to the scores of all items."""
         return self.score_rows(rows)
 
-    def donor_system(self) -> DonorSystem:
+    def build_donor_system(self) -> DonorSystem:
         """Return the equations by which :meth:`explain` finds the donors behind a score."""
         train = self.interactions_
         penalties = self.item_penalties(relative_popularity(train))
         return DonorSystem(train.matrix, penalties, self.user_weights(train))
 
+    @cached_property
+    def _donor_system(self) -> DonorSystem:
+        """The equations of the last fit, in which donor rules are fitted again."""
+        return self.build_donor_system()
+
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        key, weights = (self.interactions_, self._describe_solution()), self.weights_
-        if self._donor_system_cache is None or self._donor_system_cache[0] != key:
-            self.check_params()  # of a loaded model
-            if self._fitted_as not in (None, key[1]):
-                raise InputError(
-                    f"parameters of {type(self).__name__}",
-                    f"must be those of fit to explain its scores; "
-                    f"they were {self._fitted_as} and are {key[1]}. Call fit again, or set them back.",
-                )
-            self._donor_system_cache = key, self.donor_system()
-        is_sparse = isinstance(weights, sparse.csr_array)
+        self.check_params()
+        if self._fitted_as != self._describe_parameters():
+            raise InputError(
+                f"parameters of {type(self).__name__}",
+                f"must be those of fit to explain its scores; they were {self._fitted_as} and are "
+                f"{self._describe_parameters()}. Call fit again, or set them back.",
+            )
         factors = self.score_factors(relative_popularity(self.interactions_))
         factor = 1.0 if factors is None else factors[column]
-        column_weights = weights[:, [column]].toarray()[:, 0] / factor if is_sparse else None
-        users, items = self._donor_system_cache[1].parts(history, column, column_weights)
+        column_weights = None
+        if isinstance(self.weights_, sparse.csr_array):
+            column_weights = self.weights_[:, [column]].toarray()[:, 0] / factor
+        users, items = self._donor_system.parts(history, column, column_weights)
         return factor * users, factor * items
 
 
@@ -674,30 +392,207 @@ class EASE(LinearRecommender):
     regularisation_exponent: float = 0.0
     popularity_penalty: float = 0.0
 
-    def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
-        self._popularity = relative_popularity(interactions)
+    def moments(
+        self,
+        interactions: Interactions,
+        running: RunningGrams | None = None,
+        rules: dict[Any, Any] | None = None,
+    ) -> Moments:
+        popularity, weights = relative_popularity(interactions), self.user_weights(interactions)
         self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
         if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
-            weights = self.user_weights(interactions)
-            return sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, self.n_neighbours_)
-        dtype = np.float32 if self.precision == "single" else np.float64
-        algebra = algebra or algebra_on(self.device, dtype)
-        gram = algebra.gram(interactions.matrix, self.user_weights(interactions))
-        return gram, gram
+            parts = sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, self.n_neighbours_)
+            return Moments(*parts, popularity)
+        if running is not None:
+            gram = running.update("own", interactions.matrix, weights)
+        else:
+            dtype = np.float32 if self.precision == "single" else np.float64
+            gram = algebra.gram_matrix(interactions.matrix, weights, dtype=dtype, device=self.device)
+        return Moments(gram, gram, popularity)
 
-    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
+    def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
-        if isinstance(M, sparse.csr_array):  # the sparse form, S and C'
-            return self._solve_sparse(M, C)
-        algebra = algebra_on(self.device)
-        penalties = self.item_penalties(self._popularity)
-        precision = algebra.choose_precision(M, penalties, self.precision)
-        M = algebra.astype(M if overwrite else 1 * M, precision)
-        inverse = algebra.invert(M, penalties)
+        inverse = algebra.invert_regularised(M, penalties, overwrite=overwrite)
         # The inverse is symmetric: dividing its rows gives the columns in the order that scores need.
         weights = inverse.T
         weights /= -inverse.diagonal()
         algebra.set_diagonal(weights, 0.0)
         return weights
+
+
+# The donors behind a score: the equations of the weights, solved for a single score
+
+
+MAX_INVERTED_ITEMS = 2000
+COLUMNS_PER_BLOCK = 256
+ENTRIES_PER_BLOCK = 2**24
+"""Entries of a dense users x columns matrix, which the uniform rule needs."""
+TOLERANCE, MAX_STEPS = 1e-9, 2000
+"""When conjugate gradients end: the residual divided by the right side, and the number of steps."""
+MIN_WEIGHT_SHARE = 1e-6
+"""Share of a weight in the sparse form below which the bonus is all of it but rounding."""
+
+
+class DonorSystem:
+    """The parts of donors in the scores of a linear recommender.
+
+    Parameters
+    ----------
+    matrix
+        A, users x items, zeros and ones.
+    regularisation
+        Lambda, or that of each item.
+    weights
+        Weight of each user in the objective; all are 1 by default.
+    P, Q
+        Donor probabilities of users and of items; ``None`` for the uniform rule.
+    user_share, item_share, item_bonus
+        The probabilities q1 and q2, and the weight of A Q' in the scores.
+    """
+
+    def __init__(
+        self,
+        matrix: sparse.csr_array,
+        regularisation: Any,
+        weights: Values | None = None,
+        P: sparse.csr_array | None = None,
+        Q: sparse.csr_array | None = None,
+        user_share: float = 0.0,
+        item_share: float = 0.0,
+        item_bonus: float = 0.0,
+    ) -> None:
+        self.A = sparse.csr_array(matrix.astype(np.float64))
+        n_users, n_items = self.A.shape
+        self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
+        self.penalties, self.bonus = np.broadcast_to(regularisation, (n_items,)), item_bonus
+        self.w = np.ones(n_users) if weights is None else weights
+        self.P = _as_operator(P, n_users, bool(user_share))
+        self.Q = _as_operator(Q, n_items, bool(item_share or item_bonus))
+        self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
+        self._moments, self._products = np.full((2, n_items), np.nan)
+
+    def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
+        """Return what every donor user and every donor item adds to the score of an item.
+
+        ``history`` holds the columns of the user's items. ``weights`` are those of the item in the sparse
+        form, where the regression has the items with a weight; otherwise it has all but the item itself.
+        """
+        n_items = self.A.shape[1]
+        bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
+        a = np.zeros(n_items)
+        a[history] = 1
+        if weights is None and n_items <= MAX_INVERTED_ITEMS:
+            t = self.inverse @ a
+            t -= self.inverse[:, item] * (t[item] / self.inverse[item, item])
+        else:
+            is_input = np.ones(n_items, bool)
+            if weights is not None:  # an item whose weight is the bonus alone is no neighbour
+                is_input = np.abs(weights - bonus) > MIN_WEIGHT_SHARE * np.abs(weights)
+            columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
+            t = np.zeros(n_items)
+            t[columns] = self._solve(a[columns], columns)
+        y = np.zeros(len(self.w))
+        owners = self.columns.indices[self.columns.indptr[item] : self.columns.indptr[item + 1]]
+        y[owners] = self.w[owners]
+        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
+        items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
+        return np.asarray(users), np.asarray(items)
+
+    @cached_property
+    def columns(self) -> sparse.csc_array:
+        """The matrix A by columns."""
+        return sparse.csc_array(self.A)
+
+    @cached_property
+    def inverse(self) -> Values:
+        """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
+        P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
+        M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
+        return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
+
+    def _solve(self, right: Values, columns: IntArray) -> Values:
+        """Return (M_SS + lambda I)^-1 b by conjugate gradients."""
+        A, P, w, A_S, Q_S = self.A, self.P, self.w, self.A[:, columns], self.Q[columns]
+        A_t, P_t, A_St, Q_St = A.T, P.T, A_S.T, Q_S.T
+        (moment, product), penalties = self._diagonal(columns), self.penalties[columns]
+
+        def multiply(v: Values) -> Values:
+            own = A_S @ v
+            donor = P @ own
+            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_St @ v)))
+            same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
+            result = A_St @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q_S @ (A_t @ x))
+            return np.asarray(result + (moment - product + penalties) * v)
+
+        n, scale = len(columns), moment + penalties
+        operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
+        jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
+        solution, n_failed = cg(operator, right, rtol=TOLERANCE, maxiter=MAX_STEPS, M=jacobi)
+        if n_failed:
+            warn_about_data(
+                f"the parts of donors are approximate: conjugate gradients did not converge in {n_failed:,} "
+                "steps. The remainder of the explanation is the error.",
+                "regularisation",
+            )
+        return np.asarray(solution)
+
+    def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
+        """Return the diagonal of M at some items, and that of the formula that holds off the diagonal."""
+        unknown = columns[np.isnan(self._moments[columns])]
+        counts = self.A.T @ self.w
+        is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
+        step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
+        for start in range(0, len(unknown), step):
+            block = unknown[start : start + step]
+            A: Any = self.A[:, block]
+            unit: Any = sparse.eye_array(self.A.shape[1], format="csc")[:, block]
+            if is_dense:
+                A, unit = A.toarray(), unit.toarray()
+            donor = self.P @ A
+            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ (self.Q.T @ unit))
+            own, same_donor = A.T @ self.w, A.T @ self.W
+            self._moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
+            squares = _square(x).T @ self.w - self.q1**2 * (_square(donor).T @ self.w)
+            self._products[block] = squares + self.q1**2 * same_donor
+        return self._moments[columns], self._products[columns]
+
+
+class UniformDonors:
+    """Equal donor probabilities of the other n - 1 nodes as an operator, which needs no n x n matrix."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __matmul__(self, values: Values) -> Values:
+        return np.asarray((values.sum(axis=0) - values) / (self.n - 1))
+
+    @property
+    def T(self) -> UniformDonors:  # noqa: N802
+        """The transpose, which is the same."""
+        return self
+
+    def __getitem__(self, rows: IntArray) -> LinearOperator:
+        """Return the probabilities of some nodes."""
+
+        def spread(v: Values) -> Values:
+            full = np.zeros(self.n)
+            full[rows] = v.ravel()
+            return np.asarray(self @ full)
+
+        shape = len(rows), self.n
+        return LinearOperator(shape, lambda v: (self @ v.ravel())[rows], spread, dtype=np.float64)
+
+
+def _as_operator(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
+    """Return donor probabilities as a matrix or operator, without entries where nothing is copied."""
+    if not is_used:
+        return sparse.csr_array((n, n))
+    if probabilities is not None:
+        return sparse.csr_array(probabilities.astype(np.float64))
+    return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
+
+
+def _square(matrix: Any) -> Any:
+    return np.square(matrix) if isinstance(matrix, np.ndarray) else matrix.power(2)

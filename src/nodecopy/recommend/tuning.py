@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_integer
-from nodecopy._core.messages import Hint, log_decision
+from nodecopy._core.messages import log_decision
 from nodecopy._core.parallel import track
 from nodecopy._core.random import Rng
 from nodecopy.datasets import interaction_split
@@ -24,7 +22,7 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
 from nodecopy.metrics.ranking import Lists
-from nodecopy.recommend.algebra import NumpyAlgebra, algebra_on, row_blocks
+from nodecopy.recommend.algebra import best_unseen, row_blocks
 from nodecopy.recommend.base import align, check_nonempty
 
 if TYPE_CHECKING:
@@ -36,13 +34,13 @@ REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0,
 MAX_BLOCK_SCORES = 2**25
 MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5
 """Smallest gain that counts: more than rounding, and than noise, in standard errors over users."""
-SHARED_MOMENTS = (
+WITHOUT_MOMENTS = {
     "regularisation",
     "regularisation_exponent",
     "item_bonus",
     "popularity_penalty",
     "precision",
-)
+}
 """Parameters on which the moments do not depend."""
 
 
@@ -87,34 +85,48 @@ def tune(
     best = search.run()
     model.set_params(**best.settings)
     model.tuning_ = [trial.to_dict(k) for trial in search.trials]
-    first = search.trials[0]
+    first, settings = search.trials[0], best.settings.items()
     chosen = ", ".join(
-        f"{name}={value if isinstance(value, str) else format(value, 'g')}"
-        for name, value in best.settings.items()
+        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in settings
     )
     log_decision(
         f"{type(model).__name__} was tuned with {len(search.trials)} settings on "
         f"{held_out.n_interactions:,} held-out interactions: {chosen}. recall@{k} is {best.recall:.4f} "
         f"(before: {first.recall:.4f}), ndcg@{k} {best.ndcg:.4f} ({first.ndcg:.4f}).",
-        *([Hint("{} searches further.", budget=2 * budget)] if len(search.trials) == budget else []),
+        *(["budget"] if len(search.trials) == budget else []),
     )
 
 
+def _hold_out(
+    train: Interactions, validation: InteractionsLike | None, rng: Rng
+) -> tuple[Interactions, Interactions]:
+    """Return the interactions to fit and those to score."""
+    if validation is None:
+        return interaction_split(train, (1 - HELD_OUT_SHARE, HELD_OUT_SHARE, 0.0), rng=rng)[:2]
+    held_out = check_nonempty(align(validation, train, "validation"), "validation").binary()
+    n_outside = held_out.difference(train).n_interactions
+    if n_outside not in (0, held_out.n_interactions):
+        raise InputError(
+            "validation",
+            f"must be inside interactions or have none in common with them; {n_outside:,} of its "
+            f"{held_out.n_interactions:,} are outside. train.union(validation) makes it a part of train.",
+        )
+    fitted = train.difference(held_out) if not n_outside else train
+    return check_nonempty(fitted, "interactions without validation"), held_out
+
+
 class ScoredSettings(NamedTuple):
-    """The scores of some settings on the held-out interactions."""
+    """Settings with the recall and NDCG of each user with held-out interactions, in two rows."""
 
     settings: dict[str, Any]
     by_user: NDArray[np.float64]
-    """Recall and NDCG of each user with held-out interactions, in two rows."""
 
     @property
     def recall(self) -> float:
-        """The mean recall."""
         return float(self.by_user[0].mean())
 
     @property
     def ndcg(self) -> float:
-        """The mean NDCG."""
         return float(self.by_user[1].mean())
 
     def is_better_than(self, other: ScoredSettings) -> bool:
@@ -124,7 +136,6 @@ class ScoredSettings(NamedTuple):
         return bool(gains.mean() > max(MIN_GAIN, MIN_STANDARD_ERRORS * noise))
 
     def to_dict(self, k: int) -> dict[str, Any]:
-        """Return plain values."""
         return {"settings": self.settings, f"recall@{k}": self.recall, f"ndcg@{k}": self.ndcg}
 
 
@@ -139,11 +150,9 @@ class Search:
     budget: int
     trials: list[ScoredSettings] = field(default_factory=list)
     rules: dict[Any, Any] = field(default_factory=dict)
-    """Donor rules that were fitted, by what they are fitted to and by their parameters."""
-    fixed: dict[str, Any] | None = None
-    owner: Any = None
-    moments: Any = ()
-    """The last moments, the model that computed them, and the settings on which they depend."""
+    """Donor probabilities that were fitted, by side and rule."""
+    last: tuple[Any, ...] = (None, None, None)
+    """The settings on which the last moments depend, the model that computed them, and the moments."""
 
     def run(self) -> ScoredSettings:
         """Return the best trial; ties go to the first."""
@@ -168,15 +177,15 @@ class Search:
         return best
 
     def climb(self, best: ScoredSettings, coordinate: Coordinate, steps: Iterator[int]) -> ScoredSettings:
-        """Follow one coordinate upwards, then downwards, as long as the score improves."""
+        """Follow one coordinate upwards, or else downwards, as long as the score improves."""
+        start = best
         for values in coordinate.directions(best.settings[coordinate.names[0]]):
-            has_improved = False
             for value in values:
                 trial = self.fit(best.settings | dict.fromkeys(coordinate.names, value), steps)
                 if trial is None or not trial.is_better_than(best):
                     break
-                best, has_improved = trial, True
-            if has_improved:
+                best = trial
+            if best is not start:
                 break
         return best
 
@@ -185,64 +194,36 @@ class Search:
         for trial in self.trials:
             if trial.settings == settings:
                 return trial
-        candidate = _unfitted(self.model).set_params(**settings)
+        params = copy.deepcopy(self.model.get_params(deep=False))  # with donor rules of its own
+        candidate = type(self.model)(**params).set_params(**settings)
         try:
             candidate.check_params()
         except InputError:  # such as shares above one
             return None
         if next(steps, None) is None:
             return None
-        fixed = {name: value for name, value in settings.items() if name not in SHARED_MOMENTS}
-        if fixed != self.fixed:
-            self.moments = ()  # frees the memory first
-            candidate.rules = self.rules
-            self.fixed, self.owner, self.moments = fixed, candidate, candidate.moments(self.fitted)
-        candidate = copy.copy(self.owner).set_params(**settings)
-        weights = candidate.finish_weights(candidate.solve(*self.moments))
-        trial = ScoredSettings(settings, self.evaluate(weights))
-        self.trials.append(trial)
-        return trial
+        fixed = {name: value for name, value in settings.items() if name not in WITHOUT_MOMENTS}
+        if fixed != self.last[0]:
+            self.last = (None, None, None)  # frees the memory first
+            self.last = fixed, candidate, candidate.moments(self.fitted, rules=self.rules)
+        _, owner, moments = self.last
+        candidate = copy.copy(owner).set_params(**settings)
+        weights = candidate.finish_weights(candidate.solve(moments), moments)
+        self.trials.append(ScoredSettings(settings, self.evaluate(weights)))
+        return self.trials[-1]
 
     def evaluate(self, weights: Any) -> NDArray[np.float64]:
         """Return recall and NDCG of each user with held-out interactions, in two rows."""
-        algebra = NumpyAlgebra() if isinstance(weights, sparse.csr_array) else algebra_on(self.model.device)
         held_out = self.held_out.rows
         users = np.flatnonzero((held_out.degrees > 0) & (self.fitted.rows.degrees > 0))
-        parts = [np.zeros((2, 0))]
+        parts = []
         for block in row_blocks(len(users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
-            rows = self.fitted.matrix[users[block]]
-            lists = algebra.top_items(rows, weights, self.k)
-            parts.append(_list_scores(lists, held_out.csr[users[block]]))
+            items = best_unseen(self.fitted.matrix[users[block]], weights, self.k)
+            relevant = held_out.csr[users[block]]
+            hits, n_relevant = (
+                np.take_along_axis(relevant.toarray() > 0, items, axis=1),
+                np.diff(relevant.indptr),
+            )
+            lists = Lists(items, hits, n_relevant, n_relevant)
+            parts.append(np.array([lists.metric(name, self.k) for name in ("recall", "ndcg")]))
         return np.concatenate(parts, axis=1)
-
-
-def _list_scores(lists: IntArray, relevant: Any) -> NDArray[np.float64]:
-    """Return recall and NDCG of each user, in two rows."""
-    hits, n_relevant = np.take_along_axis(relevant.toarray() > 0, lists, axis=1), np.diff(relevant.indptr)
-    ranked = Lists(lists, hits, n_relevant, n_relevant)
-    return np.array([ranked.metric(name, lists.shape[1]) for name in ("recall", "ndcg")])
-
-
-def _unfitted(model: LinearRecommender) -> LinearRecommender:
-    """Return a copy of a model with donor rules of its own."""
-    return type(model)(**copy.deepcopy(model.get_params(deep=False)))
-
-
-def _hold_out(
-    train: Interactions, validation: InteractionsLike | None, rng: Rng
-) -> tuple[Interactions, Interactions]:
-    """Return the interactions to fit and those to score."""
-    if validation is None:
-        shares = (1 - HELD_OUT_SHARE, HELD_OUT_SHARE, 0.0)
-        fitted, held_out, _ = interaction_split(train, shares, rng=rng)
-        return fitted, held_out
-    held_out = check_nonempty(align(validation, train, "validation"), "validation").binary()
-    n_outside = held_out.difference(train).n_interactions
-    if n_outside not in (0, held_out.n_interactions):
-        raise InputError(
-            "validation",
-            f"must be inside interactions or have none in common with them; {n_outside:,} of its "
-            f"{held_out.n_interactions:,} are outside. train.union(validation) makes it a part of train.",
-        )
-    fitted = train.difference(held_out) if not n_outside else train
-    return check_nonempty(fitted, "interactions without validation"), held_out
