@@ -15,9 +15,10 @@ from numpy.random import SeedSequence
 
 import nodecopy
 from nodecopy import Graph, GraphModel, NodeCopying, SameLabel
+from nodecopy._core.parallel import sample_stream
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.models import check_graph_model, sample_stream
+from nodecopy.models import check_graph_model
 
 
 class RandomPairs(GraphModel[Graph]):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -15,14 +14,13 @@ from nodecopy._core.arrays import check_row_data
 from nodecopy._core.checks import check_integer, show, type_name
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import PathLike
-from nodecopy._core.parallel import call_inherited, create_pool, create_process_pool
+from nodecopy._core.parallel import sample_stream
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
 Data = TypeVar("Data", Graph, Interactions)
-Item = TypeVar("Item")
 
 
 class GraphModel(Saveable, ABC, Generic[Data]):
@@ -145,28 +143,3 @@ def check_graph_model(model: Any, name: str) -> GraphModel[Any]:
     if not isinstance(model, GraphModel):
         raise InputError(name, f"must be a graph model such as NodeCopying(SameLabel()); got {show(model)}.")
     return model
-
-
-def sample_stream(
-    make: Callable[[int], Item], n: int, workers: int, *, processes: bool = False
-) -> Iterator[Item]:
-    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting.
-
-    Workers are threads, or forked processes, which inherit ``make`` and return picklable items.
-    """
-    if workers == 1:
-        yield from map(make, range(n))
-        return
-    call = call_inherited if processes else make
-    with create_process_pool(workers, make) if processes else create_pool(workers) as pool:
-        waiting = deque(pool.submit(call, number) for number in range(min(workers, n)))
-        try:
-            for number in range(len(waiting), n + len(waiting)):
-                item = waiting.popleft().result()
-                if number < n:
-                    waiting.append(pool.submit(call, number))
-                yield item
-                del item
-        finally:
-            for future in waiting:
-                future.cancel()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,13 +9,19 @@ from typing import Any
 
 import pytest
 
+import nodecopy
 from nodecopy._core import imports as optional_imports
-from nodecopy._core.imports import EXTRA_OF, OptionalModule, import_optional, install_command
-from nodecopy.errors import MissingExtraError
-
-
-def test_an_installed_module_is_returned() -> None:
-    assert import_optional("sklearn.base", "cloning") is sys.modules["sklearn.base"]
+from nodecopy._core.imports import (
+    EXTRA_OF,
+    OptionalModule,
+    check_name,
+    import_by_name,
+    import_optional,
+    install_command,
+    lazy_exports,
+)
+from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.graph import Graph
 
 
 @pytest.mark.parametrize("package", sorted(EXTRA_OF))
@@ -52,3 +59,37 @@ def test_an_optional_module_is_imported_where_it_is_used(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="reading needs pandas"):
         module.DataFrame  # noqa: B018
+
+
+def test_names_of_the_stub_are_imported_from_their_modules(tmp_path: Path) -> None:
+    stub = "from nodecopy import errors as errors\nfrom nodecopy.graph import Graph as Graph\n\nsize: int\n"
+    (tmp_path / "__init__.pyi").write_text(stub)
+    get, names, public = lazy_exports("nodecopy", str(tmp_path / "__init__.py"))
+    assert get("Graph") is nodecopy.Graph
+    assert get("errors").__name__ == "nodecopy.errors"
+    assert names() == public == ["Graph", "errors"]
+    with pytest.raises(AttributeError, match="module 'nodecopy' has no attribute 'Missing'"):
+        get("Missing")
+
+
+def test_a_module_is_imported_on_first_use() -> None:
+    code = """
+import sys, nodecopy
+assert "nodecopy.copying" not in sys.modules
+nodecopy.NodeCopying
+assert "nodecopy.copying" in sys.modules
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+PATHS = {"graph": "nodecopy.graph.Graph", "grape": "nowhere:nothing", "tree": "nowhere:nothing"}
+
+
+def test_names() -> None:
+    assert import_by_name("graph", PATHS, "thing") is Graph
+    with pytest.raises(
+        InputError, match=r"thing must be one of grape, graph, tree; got 'graf'. Did you mean gra"
+    ):
+        check_name("graf", PATHS, "thing")
+    with pytest.raises(InputError, match=r"got 'zzz'.$"):
+        import_by_name("zzz", PATHS, "thing")

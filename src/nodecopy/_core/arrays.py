@@ -26,51 +26,61 @@ from nodecopy._core.checks import (
 )
 from nodecopy.errors import InputError
 
-# Sparse matrices from outside: SciPy's and our compiled code read their arrays without checking them.
-
-
-WAY_OUT = "Build it from rows, columns and values, as in scipy.sparse.coo_array((values, (rows, columns)))."
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Value = TypeVar("Value")
+MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
+"""Share of the steps of a dense product from which a sparse one is slower, and the largest dense factor."""
+MAX_COMPARED = 8
+"""Up to this many ids are compared with all others, which is faster than sorting those."""
 
 
 def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
     """Return a SciPy matrix of any format as a CSR matrix, after checking its arrays.
 
-    Parameters
-    ----------
-    matrix
-        The matrix, which is not changed.
-    name
-        What it is called in errors.
-    copy
-        Whether the result owns its arrays; otherwise those of a CSR matrix are shared.
+    SciPy's and our compiled code read the arrays unchecked, so that wrong ones would end the process. The
+    input is not changed; without ``copy`` the result shares the arrays of a CSR matrix.
     """
     try:
-        return _convert(matrix, name, copy=copy)
+        csr = _convert(matrix, _check_shape(matrix.shape, name), name)
     except InputError:
         raise
     except MemoryError as error:
         raise InputError(name, f"must fit into memory; got a matrix of shape {matrix.shape}.") from error
     except Exception as error:  # attributes that no constructor of SciPy sets raise errors of many types
-        raise _error(name, "arrays that fit together", str(error)) from error
+        raise _error(name, str(error)) from error
+    return csr.copy() if copy else csr
 
 
-def _convert(matrix: Any, name: str, *, copy: bool) -> sparse.csr_array:
-    shape = shape_of(matrix, name)
+def _convert(matrix: Any, shape: tuple[int, int], name: str) -> sparse.csr_array:
     if matrix.format == "csr":
-        csr = csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape, name)
-        return csr.copy() if copy else csr
+        return csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape, name)
     if matrix.format == "csc":
-        return sparse.csr_array(
-            csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape[::-1], name, format="csc").T
-        )
+        transpose = csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape[::-1], name)
+        return sparse.csr_array(transpose.T)
     if matrix.format == "bsr":
-        return _from_blocks(matrix, shape, name)
-    coo = _as_coo(matrix, shape, name)
+        blocks = as_array(matrix.data, name)
+        _, height, width = blocks.shape
+        if shape[0] % height or shape[1] % width:
+            raise _error(name, f"blocks of shape {height, width} must fill its shape {shape}")
+        n_rows, n_columns = shape[0] // height, shape[1] // width
+        starts, columns = check_rows(matrix.indptr, matrix.indices, n_rows, n_columns, name)
+        values = _check_values(blocks.ravel(), len(columns) * height * width, name).reshape(blocks.shape)
+        return sparse.csr_array(sparse.bsr_array((values, columns, starts), shape=shape))
+    if matrix.format == "lil":
+        lengths = list(map(len, matrix.rows))
+        if len(lengths) != shape[0] or lengths != list(map(len, matrix.data)):
+            raise _error(name, "a row needs a value for every column")
+    if matrix.format == "dia":
+        data, offsets = as_array(matrix.data, name), _check_integers(matrix.offsets, f"offsets of {name}")
+        if ((offsets <= -shape[0]) | (offsets >= shape[1])).any() or len(data) != len(offsets):
+            raise _error(name, f"offsets must be between {1 - shape[0]} and {shape[1] - 1}, one per diagonal")
+        values = _check_values(data.ravel(), data.size, name).reshape(data.shape)
+        matrix = sparse.dia_array((values, offsets), shape=shape)
+    coo = matrix if matrix.format == "coo" else matrix.tocoo()
     data = _check_values(coo.data, len(coo.data), name)
-    coords = [check_positions(axis, size, name) for axis, size in zip(coo.coords, shape, strict=True)]
-    if any(len(axis) != len(data) for axis in coords):
-        raise _error(name, "rows, columns and values of one length", "different lengths")
-    return sparse.csr_array((data, (coords[0], coords[1])), shape=shape)
+    rows, columns = (check_positions(axis, size, name) for axis, size in zip(coo.coords, shape, strict=True))
+    return sparse.csr_array((data, (rows, columns)), shape=shape)
 
 
 def as_matrix(values: Any, name: str) -> Any:
@@ -78,84 +88,37 @@ def as_matrix(values: Any, name: str) -> Any:
     return as_csr(values, name) if sparse.issparse(values) else as_array(values, name)
 
 
-def csr_from_parts(
-    data: Any, indices: Any, indptr: Any, shape: Any, name: str, *, format: str = "csr"
-) -> sparse.csr_array:
-    """Return the CSR matrix of three arrays after checking them; ``format`` is what errors call it."""
+def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) -> sparse.csr_array:
+    """Return the CSR matrix of three arrays after checking them."""
     n_rows, n_columns = _check_shape(shape, name)
-    starts, columns = check_rows(indptr, indices, n_rows, n_columns, name, format=format)
+    starts, columns = check_rows(indptr, indices, n_rows, n_columns, name)
     values = _check_values(data, len(columns), name)
     return sparse.csr_array((values, columns, starts), shape=(n_rows, n_columns))
 
 
 def check_rows(
-    indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str, *, format: str = "csr"
+    indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return ``indptr`` and ``indices`` in native integers if they are those of a CSR matrix.
-
-    ``indptr`` starts at 0, never falls and ends at the number of entries; column numbers are in range. The
-    cost is one pass over each array.
-    """
-    starts, kind = _check_integers(indptr, f"indptr of {name}"), format.upper()
-    if len(starts) != n_rows + 1:
-        raise _error(
-            name, f"an indptr of {n_rows + 1} numbers for its {n_rows} {kind} rows", str(len(starts))
-        )
-    if starts[0] != 0:
-        raise _error(name, "an indptr that starts at 0", str(starts[0]))
-    columns = check_positions(indices, n_columns, name)
+    """Return ``indptr`` and ``indices`` in native integers, checked in one pass over each array."""
+    starts, columns = _check_integers(indptr, f"indptr of {name}"), check_positions(indices, n_columns, name)
+    if len(starts) != n_rows + 1 or starts[0] != 0 or starts[-1] != len(columns):
+        raise _error(name, f"indptr must hold {n_rows + 1} numbers from 0 to the number of entries")
     if not (starts[1:] >= starts[:-1]).all():
-        row = int(np.flatnonzero(starts[1:] < starts[:-1])[0])
-        raise _error(name, "an indptr that never falls", f"{starts[row + 1]} after {starts[row]}")
-    if starts[-1] != len(columns):
-        raise _error(name, f"an indptr that ends at the number of entries, {len(columns)}", str(starts[-1]))
+        raise _error(name, "indptr must never fall")
     return starts, columns
 
 
-def _from_blocks(matrix: Any, shape: tuple[int, int], name: str) -> sparse.csr_array:
-    """Return a matrix of dense blocks as CSR."""
-    blocks = as_array(matrix.data, name)
-    size = blocks.shape[1:]
-    if blocks.ndim != 3 or 0 in size or any(length % part for length, part in zip(shape, size, strict=True)):
-        raise _error(name, f"blocks that fill its shape {shape}", f"blocks of shape {blocks.shape}")
-    n_rows, n_columns = shape[0] // size[0], shape[1] // size[1]
-    starts, columns = check_rows(matrix.indptr, matrix.indices, n_rows, n_columns, name, format="bsr")
-    values = _check_values(blocks.ravel(), len(columns) * size[0] * size[1], name).reshape(blocks.shape)
-    return sparse.csr_array(sparse.bsr_array((values, columns, starts), shape=shape))
-
-
-def _as_coo(matrix: Any, shape: tuple[int, int], name: str) -> Any:
-    """Return a matrix of a format without ``indptr`` in coordinates, which are not checked yet."""
-    if matrix.format == "coo":
-        return matrix
-    if matrix.format == "lil":
-        lengths = [[len(row) for row in part] for part in (matrix.rows, matrix.data)]
-        if lengths[0] != lengths[1] or len(lengths[0]) != shape[0]:
-            raise _error(name, f"{shape[0]} lists with a value for every column", "other lists")
-    if matrix.format == "dia":
-        offsets, data = _check_integers(matrix.offsets, f"offsets of {name}"), as_array(matrix.data, name)
-        if data.ndim != 2 or len(data) != len(offsets) or len(np.unique(offsets)) != len(offsets):
-            raise _error(name, "one row of values per diagonal", f"shape {data.shape} for {len(offsets)}")
-        wrong = offsets[(offsets <= -shape[0]) | (offsets >= shape[1])]
-        if len(wrong):
-            limits = f"between {1 - shape[0]} and {shape[1] - 1}"
-            raise _error(name, f"offsets {limits} of its diagonals", str(wrong[0]))
-        values = _check_values(data.ravel(), data.size, name).reshape(data.shape)
-        matrix = sparse.dia_array((values, offsets), shape=shape)
-    return matrix.tocoo()
-
-
 def shape_of(matrix: Any, name: str) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a SciPy matrix, which need not be what SciPy sets."""
+    """Return the numbers of rows and columns of a SciPy matrix, whose attribute may be wrong."""
     return _check_shape(matrix.shape, name)
 
 
 def _check_shape(shape: Any, name: str) -> tuple[int, int]:
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else ()
-    if len(sizes) != 2 or not all(
-        isinstance(size, (int, np.integer)) and not isinstance(size, bool) and 0 <= size < 2**62
-        for size in sizes
-    ):
+    is_valid = [
+        type(size) is not bool and isinstance(size, (int, np.integer)) and 0 <= size < 2**62 for size in sizes
+    ]
+    if is_valid != [True, True]:
         raise InputError(name, f"must be a matrix with two dimensions; got shape {shape!r}.")
     return int(sizes[0]), int(sizes[1])
 
@@ -175,17 +138,15 @@ def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
     # Negative numbers are large as unsigned ones, so that one maximum finds both errors.
     if positions.size and int(positions.view(f"u{positions.itemsize}").max()) >= size:
         wrong = positions[(positions < 0) | (positions >= size)][0]
-        raise _error(name, f"indices between 0 and {size - 1}" if size else "no entries", str(wrong))
+        raise _error(name, f"indices must be between 0 and {size - 1}; got {wrong}")
     return positions
 
 
 def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
     """Return the values of a matrix, of a type that sparse matrices can have."""
-    array = as_array(values, name)
-    if array.dtype.kind not in "biuf":
-        raise InputError(name, f"must hold numbers; got {array.dtype}.")
+    array = check_numbers(values, name)
     if array.shape != (length,):
-        raise _error(name, f"one value for each of its {length} entries", f"values of shape {array.shape}")
+        raise _error(name, f"{length} entries need one value each; got shape {array.shape}")
     if array.dtype.kind not in "iu":
         return native(array)
     # SciPy adds duplicates in their own type, and sums of integers could overflow.
@@ -201,16 +162,11 @@ def native(array: NDArray[Any]) -> NDArray[Any]:
         return array.astype(np.float64 if dtype == np.longdouble else dtype, copy=False)
 
 
-def _error(name: str, allowed: str, got: str) -> InputError:
-    return InputError(name, f"must be a valid sparse matrix with {allowed}; got {got}. {WAY_OUT}")
-
-
-MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
-"""Share of the steps of a dense product from which a sparse one is slower, and the largest dense factor."""
-
-IntArray: TypeAlias = NDArray[np.integer[Any]]
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
-Value = TypeVar("Value")
+def _error(name: str, reason: str) -> InputError:
+    way_out = (
+        "Build it from rows, columns and values, as in scipy.sparse.coo_array((values, (rows, columns)))."
+    )
+    return InputError(name, f"must be a valid sparse matrix: {reason}. {way_out}")
 
 
 def index_dtype(*sizes: int) -> type[np.integer[Any]]:
@@ -342,7 +298,7 @@ class Rows:
 
 
 class RowData:
-    """What graphs and interactions share: rows, and attributes that cannot be changed."""
+    """Base class of graphs and interactions: rows, and attributes that cannot be changed."""
 
     rows: Rows
     how_to_change: str
@@ -378,11 +334,8 @@ def check_row_data(data: Any, name: str = "data") -> Any:
 
 
 def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
-    """Return whether ``matrix @ matrix.T`` is faster with dense factors.
-
-    A sparse product takes a step for each pair of entries in a column, a dense one for each pair of rows and
-    each column.
-    """
+    """Return whether ``matrix @ matrix.T`` is faster with dense factors."""
+    # A sparse product takes a step for each pair of entries in a column.
     n_rows, n_columns = matrix.shape
     per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
     steps = MIN_DENSE_SHARE * n_rows**2 * n_columns
@@ -439,13 +392,6 @@ def unit_rows(matrix: Any) -> Any:
     return scaled
 
 
-# Ids, weights and duplicates in edge lists and logs of interactions.
-
-
-MAX_COMPARED = 8
-"""Up to this many ids are compared with all others, which is faster than sorting those."""
-
-
 def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
     """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
@@ -478,8 +424,7 @@ def _check_kinds(values: Iterable[Any], name: str) -> None:
         if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
             raise InputError(
                 name,
-                f"must hold integers or strings without missing values; got {value!r}. Leave out "
-                f"what has no id, and convert other ids to text.",
+                f"must hold integers or strings without missing values; got {value!r}. Convert other ids to text.",
             )
 
 

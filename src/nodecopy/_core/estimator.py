@@ -1,4 +1,8 @@
-"""Parameters by name, as in scikit-learn: ``get_params``, ``set_params``, and so ``clone``."""
+"""Parameters by name as in scikit-learn, and fitted objects in and out of files.
+
+Every family of the package is saved by one codec: a NumPy archive of arrays with a JSON tree that names them,
+never with pickles. Constructors check what a file holds.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,17 @@ from nodecopy._core.files import PathLike, atomic_write, format_of, reading
 from nodecopy._core.imports import check_name, import_class, public_name
 from nodecopy.errors import InputError
 
+PACKAGE, TREE, CSR_PARTS = "nodecopy", "tree", ("data", "indices", "indptr")
+MIN_MAPPED_BYTES = 2**24
+"""Size from which arrays are mapped; smaller ones are read in milliseconds."""
+ALIGNMENT, LOCAL_HEADER_BYTES, ZIP64_BYTES = 64, 30, 20
+PADDING_ID = 0xD935
+"""Identifier of the padding in an extra field, as Android's zipalign writes it."""
+
 
 class Configurable:
-    """What everything that is fitted shares: its constructor's arguments can be read and changed by name.
+    """Mixin that provides scikit-learn's ``get_params`` and ``set_params``, and so ``clone``.
 
-    Examples
-    --------
     >>> from nodecopy import NearestNeighbours, NodeCopying
     >>> model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
     >>> model.set_params(keep=0.2, donors__n_neighbours=7).get_params()["donors__n_neighbours"]
@@ -35,7 +44,7 @@ class Configurable:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``donors__keep``."""
+        """Return the parameters of the constructor; ``deep`` adds nested ones, such as ``donors__labels``."""
         params = {name: self._get_param(name) for name in self.parameter_names()}
         if deep:
             for name, part in list(params.items()):
@@ -50,13 +59,10 @@ class Configurable:
         return self
 
     def _get_param(self, name: str) -> Any:
-        try:
-            return getattr(self, name)
-        except AttributeError as error:
+        if not hasattr(self, name):
             kind = type(self).__name__
-            raise InputError(
-                name, f"must be stored by the constructor of {kind} as self.{name}; got no such attribute."
-            ) from error
+            raise InputError(name, f"must be stored by the constructor of {kind} as self.{name}.")
+        return getattr(self, name)
 
     def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
         """Return the owner, the name and the new value of each parameter, or raise an error."""
@@ -95,90 +101,16 @@ class Configurable:
         return f"{type(self).__name__}({arguments})"
 
 
-# Archives of arrays (``.npz``) whose large arrays can be memory-mapped.
-
-
-MIN_MAPPED_BYTES = 2**24
-"""Size from which arrays are mapped; smaller ones are read in milliseconds."""
-ALIGNMENT = 64
-LOCAL_HEADER_BYTES, ZIP64_BYTES = 30, 20
-PADDING_ID = 0xD935
-"""Identifier of the padding in an extra field, as Android's zipalign writes it."""
-
-
-def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write named arrays, of numbers and strings, to an archive that :func:`numpy.load` reads, too."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, array in arrays.items():
-            member = zipfile.ZipInfo(f"{name}.npy")
-            member.compress_type = zipfile.ZIP_DEFLATED
-            if array.dtype.kind == "f" and array.nbytes >= MIN_MAPPED_BYTES:
-                member.compress_type = zipfile.ZIP_STORED
-                member.extra = _padding(file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES)
-            with archive.open(member, "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
-
-
-def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive by name; with ``mmap`` large ones are mapped, read-only."""
-    arrays = {}
-    with path.open("rb") as file, open_archive(file) as archive:
-        for name in archive.files:
-            mapped = _map_array(file, archive.zip, f"{name}.npy") if mmap else None
-            arrays[name] = archive[name] if mapped is None else mapped
-    return arrays
-
-
-def _padding(start: int) -> bytes:
-    """Return an extra field after which data that would start at ``start`` are aligned."""
-    n_bytes = 4 + (-start - 4) % ALIGNMENT
-    return struct.pack("<HH", PADDING_ID, n_bytes - 4) + bytes(n_bytes - 4)
-
-
-def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:
-    """Return a member of an archive by memory map, or ``None`` if it must be read."""
-    if name not in archive.namelist():
-        return None
-    info = archive.getinfo(name)
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size < MIN_MAPPED_BYTES:
-        return None
-    with archive.open(info) as member:
-        if np.lib.format.read_magic(member) != (1, 0):
-            return None
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(member)
-        header_bytes = member.tell()
-    file.seek(info.header_offset + LOCAL_HEADER_BYTES - 4)
-    start = info.header_offset + LOCAL_HEADER_BYTES + sum(struct.unpack("<HH", file.read(4))) + header_bytes
-    if dtype.kind != "f" or not dtype.isnative or start % dtype.itemsize:
-        return None
-    if header_bytes + math.prod(shape) * dtype.itemsize != info.file_size:
-        raise ValueError(f"{name} must hold an array of shape {shape}")
-    mapped = np.memmap(file, dtype, "r", offset=start, shape=shape, order="F" if is_fortran else "C")
-    return np.asarray(mapped)  # an array like any other, whose results are no maps
-
-
-# Fitted objects in and out of files: one NumPy archive for every family, never with pickles.
-
-
-PACKAGE = __name__.partition(".")[0]
-TREE = "tree"
-CSR_PARTS = ("data", "indices", "indptr")
-
-
 class Saveable(Configurable):
-    """What is fitted and can be saved: parameters, and a state that :func:`load` restores.
+    """Mixin for fitted objects that can be saved: parameters, and a state that :func:`load` restores.
 
-    By default the state is every attribute whose name ends in an underscore. A subclass that keeps more
-    writes :meth:`get_state` and :meth:`set_state`.
+    The state is every attribute whose name ends in an underscore. A subclass with more of it overrides
+    :meth:`get_state` and :meth:`set_state`.
     """
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was fitted, as arrays, SciPy CSR matrices, graphs and plain values by name."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
+        """Return the fitted attributes by name: arrays, SciPy CSR matrices, graphs and plain values."""
+        return {name: part for name, part in vars(self).items() if name[-1] == "_" and name[0] != "_"}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned."""
@@ -217,15 +149,15 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
     path
         The ``.npz`` file.
     device
-        Where networks are evaluated and trained again; the file does not say.
+        Where networks are evaluated and trained again, ``"cpu"`` by default.
     classes
         Classes and functions of your own that the file may name, such as the function that builds a network.
         Nothing else from outside the package is imported or called.
     mmap
-        Whether to memory-map arrays of floating-point numbers of 16 MiB and more, read-only: a recommender
-        with a large items x items matrix loads at once, and all processes that serve it share the memory.
-        Checksums of mapped arrays are not compared, and the file must not be changed in place while it is
-        in use; ``save`` replaces it as a whole, which is safe. By default everything is read into memory.
+        Whether to memory-map arrays of floats of 16 MiB and more, read-only, so that a large recommender loads
+        at once and processes share its memory. Checksums of mapped arrays are not compared, and the file must
+        not be changed in place while it is in use; ``save`` replaces it as a whole, which is safe. By default
+        everything is read into memory.
 
     Examples
     --------
@@ -253,12 +185,11 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
 
 
 class _Given:
-    """The classes and functions that the caller of :func:`load` gives, by the names that a file has."""
+    """The classes and functions that the caller of :func:`load` gives, by their names in files."""
 
     def __init__(self, classes: Any) -> None:
         allowed = "a list of classes and functions such as [MyModel]"
-        is_class = isinstance(classes, type)
-        given = check_sequence(None if is_class else classes, "classes", allowed)
+        given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
         if not all(hasattr(value, "__name__") for value in given):
             raise InputError("classes", f"must be {allowed}; got {show(classes)}.")
         self._named = [(public_name(value), value) for value in given if isinstance(value, type)]
@@ -268,17 +199,12 @@ class _Given:
         """Return the class or function of a name, ``None`` without one; two of a name are an error."""
         matches = {id(value): value for own, value in self._named if own == name}
         if len(matches) > 1:
-            raise InputError(
-                "classes", f"must hold one {name}, since the file names it; got {len(matches)} of that name."
-            )
+            raise InputError("classes", f"must hold one {name}, since the file names it; got {len(matches)}.")
         return next(iter(matches.values()), None)
 
 
 def _function_name(value: Any) -> str:
-    """Return the name by which :func:`load` finds a function, or a class that is called like one.
-
-    It has no module, which may be ``__main__`` where it is saved and another where it is loaded.
-    """
+    """Return the name of a function in files, without its module, which may be ``__main__`` where it is saved."""
     return f"{value.__name__}()"
 
 
@@ -344,9 +270,8 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str
     if "array" in tree:
         return arrays[tree["array"]]
     if "list" in tree or "tuple" in tree:
-        return (
-            [decode(part) for part in tree["list"]] if "list" in tree else tuple(map(decode, tree["tuple"]))
-        )
+        parts = [decode(part) for part in tree["list" if "list" in tree else "tuple"]]
+        return parts if "list" in tree else tuple(parts)
     if "dict" in tree:
         return {key: decode(part) for key, part in tree["dict"].items()}
     if "csr" in tree:
@@ -355,8 +280,7 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str
     if "function" in tree:
         if (function := own.find(tree["function"])) is None:
             raise InputError(
-                "classes",
-                f"must hold {tree['function']}, since the file names it and does not hold its code.",
+                "classes", f"must hold {tree['function']}, since the file does not hold its code."
             )
         return function
     name = tree["class"]
@@ -387,3 +311,54 @@ def _build(kind: Any, name: str, sections: dict[str, dict[str, Any]], device: st
     if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
         return kind(**sections["parts"])
     raise InputError(f"the file must name classes that can be loaded; got {name}.")
+
+
+def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write named arrays, of numbers and strings, to an archive that :func:`numpy.load` reads, too."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.compress_type = zipfile.ZIP_DEFLATED
+            if array.dtype.kind == "f" and array.nbytes >= MIN_MAPPED_BYTES:
+                member.compress_type = zipfile.ZIP_STORED
+                member.extra = _padding(file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES)
+            with archive.open(member, "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive by name; with ``mmap`` large ones are mapped, read-only."""
+    arrays = {}
+    with path.open("rb") as file, open_archive(file) as archive:
+        for name in archive.files:
+            mapped = _map_array(file, archive.zip, f"{name}.npy") if mmap else None
+            arrays[name] = archive[name] if mapped is None else mapped
+    return arrays
+
+
+def _padding(start: int) -> bytes:
+    """Return an extra field after which data that would start at ``start`` are aligned."""
+    n_bytes = 4 + (-start - 4) % ALIGNMENT
+    return struct.pack("<HH", PADDING_ID, n_bytes - 4) + bytes(n_bytes - 4)
+
+
+def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:
+    """Return a member of an archive by memory map, or ``None`` if it must be read."""
+    if name not in archive.namelist():
+        return None
+    info = archive.getinfo(name)
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size < MIN_MAPPED_BYTES:
+        return None
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            return None
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        header_bytes = member.tell()
+    file.seek(info.header_offset + LOCAL_HEADER_BYTES - 4)
+    start = info.header_offset + LOCAL_HEADER_BYTES + sum(struct.unpack("<HH", file.read(4))) + header_bytes
+    if dtype.kind != "f" or not dtype.isnative or start % dtype.itemsize:
+        return None
+    if header_bytes + math.prod(shape) * dtype.itemsize != info.file_size:
+        raise ValueError(f"{name} must hold an array of shape {shape}")
+    mapped = np.memmap(file, dtype, "r", offset=start, shape=shape, order="F" if is_fortran else "C")
+    return np.asarray(mapped)  # an array like any other, whose results are no maps

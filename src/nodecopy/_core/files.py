@@ -1,4 +1,9 @@
-"""File formats by suffix, and errors that name the file."""
+"""Files and folders that are written as a whole or not at all, formats by suffix, and errors that name the file.
+
+Output is written under a temporary name beside its target, which it replaces at the end. The temporary name has
+the machine and the process, and the file is locked while its process runs, so that the next write in that folder
+removes what a killed process left.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from platform import node
 from typing import Any, TypeAlias
@@ -22,25 +27,34 @@ from typing import Any, TypeAlias
 from nodecopy._core.checks import check_path, show
 from nodecopy.errors import InputError, MissingExtraError
 
-# Files and folders that are written as a whole or not at all.
-
-
 if sys.platform != "win32":
     import fcntl
 
+PathLike: TypeAlias = str | os.PathLike[str]
+TableLike: TypeAlias = PathLike | Any
+"""A file, or a data frame (pandas, polars, Arrow) instead of a table."""
+TEXT = (".csv", ".tsv", ".txt")
+TABLES = (*TEXT, ".parquet")
+CONVERSION_HINTS = {
+    (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
+    (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
+    (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
+    (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
+    (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
+}
+"""What to do with files of other formats."""
 PREFIX, OLD = ".nodecopy-", "-old"
 """How temporary names begin, and how the name of a folder that is being replaced ends."""
-SCRATCH = "scratch"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Arguments of Linux' ``renameat2``: paths are relative to the working directory; swap two names."""
 FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Errors after which a file is not on its disk; others say that the file system cannot be asked."""
+"""Errors after which a file is not on its disk; others mean that the file system cannot be asked."""
 MAX_SUFFIX = 16
 _LOCK = threading.Lock()
 _swept: set[Path] = set()
 
 
-def resolve(path: str | os.PathLike[str]) -> Path:
+def resolve(path: PathLike) -> Path:
     """Return the absolute path behind links, or raise an error if they lead back to themselves."""
     try:
         target = Path(os.path.realpath(path))
@@ -51,11 +65,8 @@ def resolve(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise an error if a file cannot be written there, before its content is computed.
-
-    Missing folders are no error, since they are created.
-    """
+def check_writable(path: PathLike) -> None:
+    """Raise an error if a file cannot be written there; missing folders are no error, since they are created."""
     target = Path(path)
     resolve(target)
     if target.is_dir():
@@ -74,11 +85,10 @@ def check_writable_parent(target: Path) -> None:
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name next to ``path``, which becomes ``path`` if the block ends without an error.
+def atomic_write(path: PathLike) -> Iterator[Path]:
+    """Yield a temporary name with the same suffix, which becomes ``path`` if the block ends without an error.
 
-    The temporary name has the same suffix, since writers choose a format by it. A link is followed, a file
-    that is replaced keeps its mode, and devices and pipes receive the content.
+    A link is followed, a file that is replaced keeps its mode, and devices and pipes receive the content.
     """
     check_writable(path)
     target = resolve(path)
@@ -88,28 +98,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             with content.open("rb") as source, Path(path).open("wb") as device:
                 shutil.copyfileobj(source, device)
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target.parent)
-    temporary, handle = _create(target, is_folder=False)
-    try:
+    with _temporary(target, is_folder=False) as temporary:
         yield temporary
-        # mkstemp creates private files
-        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+        _set_mode(temporary, target, 0o666)
         _flush(temporary)
         temporary.replace(target)
         _flush(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-        release(handle)
 
 
 @contextmanager
 def atomic_folder(
-    path: str | os.PathLike[str],
-    *,
-    manifest: str,
-    overwrite: bool = False,
-    inputs: Iterable[str | os.PathLike[str]] = (),
+    path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
 ) -> Iterator[Path]:
     """Yield a temporary folder next to ``path``, which becomes ``path`` if the block ends without an error.
 
@@ -131,19 +130,15 @@ def atomic_folder(
         raise InputError(f"{path} must be a folder; there is a file of that name.")
     if target.is_dir() and any(target.iterdir()):
         if not overwrite:
-            raise InputError(
-                f"{path} must be empty or new; it holds files already (--overwrite replaces it)."
-            )
+            raise InputError(f"{path} must be empty or new; it holds files (--overwrite replaces it).")
         _check_replaceable(target, manifest)
     for source in inputs:
         if target in (resolve(source), *resolve(source).parents):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary, handle = _create(target, is_folder=True)
-    old = temporary.with_name(temporary.name + OLD)
-    try:
+    with _temporary(target, is_folder=True) as temporary:
         yield temporary
-        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o777 & ~_umask())
+        old = temporary.with_name(temporary.name + OLD)
+        _set_mode(temporary, target, 0o777)
         for part in (*temporary.rglob("*"), temporary):
             _flush(part)
         if not target.exists() or not _exchange(temporary, target):
@@ -151,34 +146,24 @@ def atomic_folder(
                 target.replace(old)  # _sweep renames it back if the process is killed here
             temporary.replace(target)
         _flush(target.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
-        release(handle)
 
 
 class ScratchFolder:
-    """A folder for temporary files, which a ``with`` block returns as a path and removes at its end.
+    """A folder for temporary files in ``parent``, by default where the system has temporary files.
 
-    If the process is killed before, the next one that creates a folder there removes it.
-
-    Parameters
-    ----------
-    parent
-        Where the folder is created; by default where the system has temporary files.
+    A ``with`` block returns its path and removes it at the end. If the process is killed before, the next one
+    that creates a folder there removes it.
     """
 
-    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
-        parent = resolve(tempfile.gettempdir() if parent is None else parent)
-        parent.mkdir(parents=True, exist_ok=True)
-        _sweep(parent)
-        self.path, self._handle = _create(parent / SCRATCH, is_folder=True)
+    def __init__(self, parent: PathLike | None = None) -> None:
+        self._stack = ExitStack()
+        target = resolve(tempfile.gettempdir() if parent is None else parent) / "scratch"
+        self.path = self._stack.enter_context(_temporary(target, is_folder=True))
 
     def remove(self) -> None:
         """Remove the folder and what it holds; after the first call, do nothing."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        release(self._handle)
-        self._handle = None
+        self._stack.close()
 
     def __enter__(self) -> Path:
         return self.path
@@ -202,36 +187,46 @@ def _check_replaceable(folder: Path, manifest: str) -> None:
     """Raise an error unless a folder holds what its manifest lists and nothing else."""
     try:
         files = json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]
-        listed = {str(name) for name in files}
+        own = {*map(str, files), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(
-            f"{folder} must be a folder that an earlier run wrote, with a {manifest} that lists its files, "
-            "to be replaced."
-        ) from None
-    own = {*listed, manifest}
-    foreign = [name for name in list_tree(folder) if name not in own or (folder / name).is_symlink()]
-    if foreign:
-        raise InputError(
-            f"{folder} must hold nothing but what an earlier run wrote, to be replaced; it also holds "
-            f"{foreign[0]}. Move that away, or write to another folder."
-        )
+        reason = f"it has no {manifest} that lists its files"
+    else:
+        foreign = [name for name in list_tree(folder) if name not in own or (folder / name).is_symlink()]
+        if not foreign:
+            return
+        reason = f"it also holds {foreign[0]}. Move that away, or write to another folder"
+    raise InputError(
+        f"{folder} must hold what an earlier run wrote and nothing else to be replaced; {reason}."
+    )
 
 
-def _create(target: Path, *, is_folder: bool) -> tuple[Path, int | None]:
-    """Create a temporary file or folder beside a target and lock it.
-
-    Its name has a digest of the target's, one of the machine's, and the number of the process.
-    """
+@contextmanager
+def _temporary(target: Path, *, is_folder: bool) -> Iterator[Path]:
+    """Create a temporary file or folder beside a target, lock it, and remove it at the end."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(target.parent)
     prefix = f"{PREFIX}{_digest(target.name)}-{_digest(node())}-{os.getpid()}-"
     with _LOCK:  # nothing is removed before it is locked
         if is_folder:
             temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
         else:
             suffix = target.suffix if len(target.suffix) <= MAX_SUFFIX else ""
-            handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=target.parent)
-            os.close(handle)
+            file, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=target.parent)
+            os.close(file)
             temporary = Path(name)
-        return temporary, try_lock(temporary)[0]
+        handle, _ = try_lock(temporary)
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        release(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def try_lock(path: Path) -> tuple[int | None, bool]:
@@ -286,10 +281,7 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
                 if not replaced.exists():
                     path.replace(replaced)
                     continue
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+            _remove(path)
 
 
 def _is_running(process: int) -> bool:
@@ -303,7 +295,7 @@ def _is_running(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # of another user
-        return True
+        pass
     return True
 
 
@@ -340,26 +332,10 @@ def _flush(path: Path) -> None:
             raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-PathLike: TypeAlias = str | os.PathLike[str]
-TableLike: TypeAlias = PathLike | Any
-"""A file, or a data frame (pandas, polars, Arrow) instead of a table."""
-
-TEXT = (".csv", ".tsv", ".txt")
-TABLES = (*TEXT, ".parquet")
-CONVERSION_HINTS = {
-    (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
-    (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
-    (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
-    (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
-    (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
-}
-"""What to do with files of other formats."""
+def _set_mode(temporary: Path, target: Path, default: int) -> None:
+    """Give a temporary file, which is private, the mode of its target or the usual one."""
+    os.umask(mask := os.umask(0))
+    temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
 
 
 def is_frame(source: Any) -> bool:
@@ -370,8 +346,7 @@ def is_frame(source: Any) -> bool:
 def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True) -> str:
     """Return the suffix that selects the format of ``path``, without the ``.gz`` of compressed text.
 
-    A data frame counts as Parquet, since both have typed columns with names. Errors advise how to convert
-    files of other formats only if the file ``is_read``.
+    A data frame counts as Parquet. If the file ``is_read``, errors advise how to convert other formats.
     """
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
@@ -412,11 +387,8 @@ def exists(path: Path) -> bool:
 
 @contextmanager
 def reading(path: TableLike) -> Iterator[Any]:
-    """Turn every error that occurs while a file is read into an :class:`InputError` that names it.
-
-    Decoders raise errors of many types on damaged files, so all of them are caught.
-    """
-    file = path
+    """Turn every error that occurs while a file is read into an :class:`InputError` that names it."""
+    file: Any = path
     if is_frame(path):
         path = "the data frame"
     else:
@@ -425,17 +397,17 @@ def reading(path: TableLike) -> Iterator[Any]:
             raise InputError(f"{path} does not exist.")
         if file.is_dir():
             raise InputError(f"{path} must be a file; it is a folder.")
+        if not file.is_file():
+            raise InputError(f"{path}: only files can be read. Write the data to a file first.")
+        if not file.stat().st_size:
+            raise InputError(f"{path}: the file is empty.")
     try:
-        if isinstance(file, Path) and not file.is_file():
-            raise InputError("only files can be read, not devices and pipes. Write the data to a file first.")
-        if isinstance(file, Path) and not file.stat().st_size:
-            raise InputError("the file is empty.")
         yield file
     except MissingExtraError:
         raise
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    except Exception as error:
+    except Exception as error:  # decoders raise errors of many types on damaged files
         reason = str(error).partition("\n")[0] or type(error).__name__
         if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own
             reason = "neither an array nor an archive of arrays without pickles"

@@ -1,4 +1,7 @@
-"""Optional dependencies: import them, or name the extra that installs them."""
+"""Imports by name: optional dependencies, lazy exports of packages, and classes of files.
+
+This module imports neither NumPy nor SciPy, so that ``import nodecopy`` and ``nodecopy --help`` are fast.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,10 @@ from urllib.request import url2pathname
 from nodecopy.errors import InputError, MissingExtraError
 
 EXTRA_OF = {
-    "distributed": "cluster",
-    "duckdb": "duckdb",
-    "ibis": "duckdb",
-    "igraph": "igraph",
-    "implicit": "implicit",
-    "matplotlib": "plots",
-    "networkx": "data",
-    "pandas": "tables",
-    "pyarrow": "tables",
-    "pyspark": "spark",
-    "sklearn": "data",
-    "torch": "torch",
-    "torch_geometric": "torch",
-}
+    "distributed": "cluster", "duckdb": "duckdb", "ibis": "duckdb", "igraph": "igraph", "implicit": "implicit",
+    "matplotlib": "plots", "networkx": "data", "pandas": "tables", "pyarrow": "tables", "pyspark": "spark",
+    "sklearn": "data", "torch": "torch", "torch_geometric": "torch",
+}  # fmt: skip
 
 
 def import_optional(module: str, purpose: str) -> Any:
@@ -39,10 +32,8 @@ def import_optional(module: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        extra = EXTRA_OF[package]
-        raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed: {install_command(extra)}."
-        ) from error
+        command = install_command(EXTRA_OF[package])
+        raise MissingExtraError(f"{purpose} needs {package}, which is not installed: {command}.") from error
 
 
 def install_command(extra: str) -> str:
@@ -70,9 +61,6 @@ class OptionalModule:
         return getattr(import_optional(self.module, self.purpose), name)
 
 
-# Public names that are imported on first use, so that importing a package stays light.
-
-
 def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names are imported on first use.
 
@@ -91,9 +79,6 @@ def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
         return getattr(importlib.import_module(module_of[name]), name)
 
     return get, lambda: sorted(module_of), sorted(module_of)
-
-
-# Classes by dotted name, and names that must be among given ones.
 
 
 def check_name(name: str, names: Iterable[str], what: str) -> str:

@@ -17,8 +17,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _has_warned = False
-
-
 Function: TypeAlias = Callable[..., Any]
 
 
@@ -30,12 +28,9 @@ def njit(**options: Any) -> Callable[[Function], Function]:
             compiled: Any = numba.njit(**options)(function)
         except (RuntimeError, OSError) as error:
             _warn(error)
-            compiled = numba.njit(**options | {"cache": False})(function)
-            return compiled  # type: ignore[no-any-return]
-        if options.get("cache"):
-            cache = compiled._cache
-            for name in ("load_overload", "save_overload"):
-                setattr(cache, name, _without_errors(getattr(cache, name)))
+            return numba.njit(**options | {"cache": False})(function)  # type: ignore[no-any-return]
+        for name in ("load_overload", "save_overload") if options.get("cache") else ():
+            setattr(compiled._cache, name, _without_errors(getattr(compiled._cache, name)))
         return compiled  # type: ignore[no-any-return]
 
     return compile_function
@@ -63,9 +58,6 @@ def _warn(error: Exception) -> None:
             "the variable NUMBA_CACHE_DIR to a folder that may be written to.",
             stacklevel=4,
         )
-
-
-# Prefetching, which numba does not offer, as an LLVM instruction.
 
 
 INT32, POINTER = ir.IntType(32), ir.IntType(8).as_pointer()

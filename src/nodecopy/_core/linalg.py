@@ -13,16 +13,16 @@ from scipy.sparse.linalg import svds
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
+Floats: TypeAlias = NDArray[np.float64]
+
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS and LAPACK use one thread.
 
-    Threads gain little in operations on matrices of up to a few million entries, and each waits for the
-    slowest: beside another busy process these take ten times as long or more. With one thread the digits of
-    results do not depend on the machine's number of cores, either.
+    More threads gain little on matrices of up to a few million entries, are ten times slower beside another
+    busy process, and make digits depend on the number of cores.
     """
-    context: AbstractContextManager[Any] = threadpool_limits(1, "blas")
-    return context
+    return threadpool_limits(1, "blas")  # type: ignore[no-any-return]
 
 
 def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -34,12 +34,6 @@ def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], N
     return u, s, vt
 
 
-# Newton's method for logistic regression.
-
-
-Floats: TypeAlias = NDArray[np.float64]
-
-
 def fit_logistic(
     derivatives: Callable[[Floats], tuple[Floats, Floats]],
     start: Floats,
@@ -48,7 +42,7 @@ def fit_logistic(
     logit_change: Callable[[Floats], float] | None = None,
     tolerance: float = 0.0,
 ) -> Floats:
-    """Maximise the log-likelihood of a logistic regression.
+    """Return the weights that maximise the log-likelihood of a logistic regression, by Newton's method.
 
     Parameters
     ----------
@@ -60,21 +54,9 @@ def fit_logistic(
         Largest number of Newton steps; all of them are taken if ``logit_change`` is not given.
     logit_change
         Maps a step to an upper bound on the change of any logit. With it, steps are damped so that each
-        increases the likelihood (Sun and Tran-Dinh, 2019, on generalised self-concordant functions); close to
-        the maximum they are full Newton steps.
+        increases the likelihood (Sun and Tran-Dinh, 2019); close to the maximum they are full Newton steps.
     tolerance
         Stop after a step whose ``logit_change`` is smaller.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> y = np.array([0.0, 1.0, 1.0, 1.0])
-    >>> def derivatives(weights):
-    ...     p = 1 / (1 + np.exp(-x @ weights))
-    ...     return x.T @ (y - p) - weights, x.T @ (x * (p * (1 - p))[:, None]) + np.eye(2)
-    >>> fit_logistic(derivatives, np.zeros(2), max_steps=20).round(3).tolist()
-    [0.376, 0.562]
     """
     weights = start
     for _ in range(max_steps):
@@ -90,19 +72,8 @@ def fit_logistic(
 def fit_penalised_logistic(inputs: Floats, outcomes: Floats, *, penalty: float, max_steps: int) -> Floats:
     """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``.
 
-    Parameters
-    ----------
-    inputs
-        ``[n, n_inputs]``; an intercept is a column of ones, and is penalised as well.
-    outcomes
-        Zeros and ones.
-    penalty
-        Strength of the penalty.
-    max_steps
-        Number of Newton steps.
+    An intercept is a column of ones in ``inputs`` and is penalised as well; ``outcomes`` are zeros and ones.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> fit_penalised_logistic(x, np.array([0.0, 1, 1, 1]), penalty=1.0, max_steps=20).round(3).tolist()

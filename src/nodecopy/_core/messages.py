@@ -1,6 +1,6 @@
-"""Decisions made for the user, and warnings about data that are probably not what the user meant.
+"""Decisions made for the user, warnings about data, and text that is safe to print.
 
-A decision (a header, a donor rule, a scaling) can be overruled by a parameter. It is logged at level INFO to the
+A decision (a header, a donor rule, a scaling) can be changed by a parameter. It is logged at level INFO to the
 logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
 To see decisions in Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
 """
@@ -12,14 +12,80 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from nodecopy.errors import DataWarning
 
-# Hints in messages: which parameters change what was decided, or avoid an error.
+LOGGER = logging.getLogger("nodecopy")
+PACKAGE = str(Path(__file__).parent.parent)
+EVERY = "every decision"
+_skipped: ContextVar[set[str] | None] = ContextVar("decisions that are not logged", default=None)
+
+
+def log_decision(message: str, *parameters: Any) -> None:
+    """Log what was decided for the user and why; ``parameters`` are the names of those that change it.
+
+    The record has both as attributes beside its text, so that the command line can name options instead.
+    """
+    text, skipped = add_parameters(message, parameters), _skipped.get()
+    if skipped is None or not {text, EVERY} & skipped:
+        LOGGER.info(text, extra={"decision": message, "parameters": parameters})
+    if skipped is not None:
+        skipped.add(text)
+
+
+def add_parameters(message: str, parameters: Sequence[Any]) -> str:
+    """Return a message with a sentence about the parameters that change what it is about, if there are any.
+
+    >>> add_parameters("The first row is a header.", ["header"])
+    'The first row is a header. Set header to change this.'
+    """
+    if parameters and all(isinstance(name, str) for name in parameters):
+        return f"{message} Set {list_alternatives(parameters)} to change this."
+    return " ".join(map(str, (message, *parameters)))
+
+
+def list_alternatives(words: Sequence[str]) -> str:
+    """Return words with commas and "or" between them.
+
+    >>> list_alternatives(["a", "b", "c"])
+    'a, b or c'
+    """
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+@contextmanager
+def log_decisions_once(*skipped: str) -> Iterator[None]:
+    """Log the same decision of this thread once, such as that of several classifiers about the features."""
+    token = _skipped.set({*skipped, *(_skipped.get() or ())})
+    try:
+        yield
+    finally:
+        _skipped.reset(token)
+
+
+def mute_decisions() -> AbstractContextManager[None]:
+    """Log no decisions of this thread, such as those about files that the package wrote itself."""
+    return log_decisions_once(EVERY)
+
+
+@contextmanager
+def mute_data_warnings() -> Iterator[None]:
+    """Issue no :class:`DataWarning`, such as those about each of many graphs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
+def warn_about_data(message: str, *parameters: Any) -> None:
+    """Issue a :class:`DataWarning` at the first caller outside the package; see :func:`log_decision`."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(DataWarning(message, *parameters), stacklevel=level)
 
 
 PLACEHOLDERS = {str: "NAME", int: "NUMBER"}
@@ -27,25 +93,7 @@ PLACEHOLDERS = {str: "NAME", int: "NUMBER"}
 
 
 class Hint:
-    """A sentence about parameters.
-
-    Parameters
-    ----------
-    text
-        The sentence; ``{}`` stands for the parameters, joined by "or", and ``{name}`` for a single one.
-    call
-        What stands for the parameters in Python, if they are not those of the function that was called.
-    parameters
-        Values by parameter. A tuple stands for any of its values, ``str`` and ``int`` for any name or number,
-        another class for an instance of it, and ``...`` for the parameter, or a call, alone.
-
-    Examples
-    --------
-    >>> str(Hint(header=False))
-    'Use header=False otherwise.'
-    >>> str(Hint("{} reads another column.", weight=str))
-    'weight=NAME reads another column.'
-    """
+    """A sentence about parameters."""
 
     def __init__(self, text: str = "Use {} otherwise.", call: str = "", /, **parameters: Any) -> None:
         self.text, self.call = text, call
@@ -68,106 +116,17 @@ class Hint:
 
 
 def name_parameter(parameter: str, value: Any) -> str:
-    """Return a parameter with its value as in a call in Python.
-
-    >>> name_parameter("features", ("rows", "none", "binary"))
-    "features='rows', 'none' or 'binary'"
-    """
+    """Return a parameter with its value as in a call in Python."""
     if value is ...:
         return parameter
     values = value if isinstance(value, tuple) else (value,)
     return f"{parameter}={list_alternatives([_name_value(choice) for choice in values])}"
 
 
-def list_alternatives(words: Sequence[str]) -> str:
-    """Return words with commas and "or" between them.
-
-    >>> list_alternatives(["a", "b", "c"])
-    'a, b or c'
-    """
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
 def _name_value(value: Any) -> str:
     if isinstance(value, type):
         return PLACEHOLDERS.get(value, f"{value.__name__}()")
     return repr(value)
-
-
-LOGGER = logging.getLogger("nodecopy")
-PACKAGE = str(Path(__file__).parent.parent)
-_FILTERS: ContextVar[tuple[Callable[[str], bool], ...]] = ContextVar("filters of decisions", default=())
-
-
-def log_decision(message: str, *parameters: Any) -> None:
-    """Log what was decided for the user and why; ``parameters`` are the names of those that change it.
-
-    The record has both as attributes beside its text, so that the command line can name options instead.
-    """
-    text = add_parameters(message, parameters)
-    if all(is_wanted(text) for is_wanted in _FILTERS.get()):
-        LOGGER.info(text, extra={"decision": message, "parameters": parameters})
-
-
-def add_parameters(message: str, parameters: Sequence[Any]) -> str:
-    """Return a message with a sentence about the parameters that change what it is about, if there are any.
-
-    >>> add_parameters("The first row is a header.", ["header"])
-    'The first row is a header. Set header to change this.'
-    """
-    if parameters and all(isinstance(name, str) for name in parameters):
-        return f"{message} Set {list_alternatives(parameters)} to change this."
-    return " ".join(map(str, (message, *parameters)))
-
-
-@contextmanager
-def mute_decisions() -> Iterator[None]:
-    """Log no decisions, such as those about each of many files that the package wrote itself."""
-    with _filter_decisions(lambda text: False):
-        yield
-
-
-@contextmanager
-def log_decisions_once() -> Iterator[None]:
-    """Log the same decision once, such as that of several classifiers about the same features."""
-    logged: set[str] = set()
-
-    def is_new(text: str) -> bool:
-        is_repeated = text in logged
-        logged.add(text)
-        return not is_repeated
-
-    with _filter_decisions(is_new):
-        yield
-
-
-@contextmanager
-def _filter_decisions(is_wanted: Callable[[str], bool]) -> Iterator[None]:
-    """Log only those decisions whose text is wanted, and all decisions of other threads."""
-    token = _FILTERS.set((*_FILTERS.get(), is_wanted))
-    try:
-        yield
-    finally:
-        _FILTERS.reset(token)
-
-
-@contextmanager
-def mute_data_warnings() -> Iterator[None]:
-    """Issue no :class:`DataWarning`, such as those about each of many graphs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        yield
-
-
-def warn_about_data(message: str, *parameters: Any) -> None:
-    """Issue a :class:`DataWarning` at the first caller outside the package; see :func:`log_decision`."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(DataWarning(message, *parameters), stacklevel=level)
-
-
-# Text from outside in output: what means something to a terminal, a format or a spreadsheet is escaped.
 
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -221,9 +180,9 @@ def escape_latex(text: str) -> str:
 
 
 def escape_cell(value: Any) -> Any:
-    """Return the cell of a table for spreadsheets, where an apostrophe keeps text from being a formula.
+    """Return a cell for spreadsheets, where an apostrophe before a formula makes it text.
 
-    Such text with an apostrophe gets another one, so that different cells stay different.
+    Formulas that have an apostrophe already get another one, so that different cells stay different.
 
     >>> escape_cell("=1+1")
     "'=1+1"
@@ -236,5 +195,5 @@ def escape_cell(value: Any) -> Any:
 
 
 def add_escaped(positions: dict[Any, int]) -> dict[Any, int]:
-    """Return the positions of ids, by id and by what :func:`escape_cell` writes for it."""
+    """Return the positions of ids, by id and by its escaped form."""
     return {escape_cell(value): position for value, position in positions.items()} | positions

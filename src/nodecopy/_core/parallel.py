@@ -1,12 +1,13 @@
-"""Pools of threads and processes, and how many threads compiled code may use inside of them."""
+"""Threads, processes and progress of long computations."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,32 +16,23 @@ from typing import Any, TypeAlias, TypeVar
 from nodecopy.errors import InputError
 
 MAX_THREADS = 8
-"""Threads of compiled code, of which each holds arrays with an entry per node or per column."""
+"""Threads of compiled code, each of which holds arrays with an entry per node or per column."""
+T = TypeVar("T")
+Report: TypeAlias = Callable[[str, int, int], None]
+"""Takes the name of an item, how many items are finished, and how many there are."""
+
+
+@dataclass
+class _Listener:
+    """Who shows the progress, and whether a computation reports to it already."""
+
+    report: Report
+    is_busy: bool = False
+
 
 _state = threading.local()
 _function: Callable[[int], Any] | None = None
-
-
-def create_pool(workers: int) -> ThreadPoolExecutor:
-    """Return a pool of threads in which :func:`n_threads` is 1."""
-    return ThreadPoolExecutor(workers, initializer=lambda: setattr(_state, "is_worker", True))
-
-
-def create_process_pool(workers: int, function: Callable[[int], Any]) -> ProcessPoolExecutor:
-    """Return a pool of forked processes for :func:`call_inherited`.
-
-    Processes inherit the function with all that it refers to, once each, so that it need not be pickled.
-    """
-    if "fork" not in multiprocessing.get_all_start_methods():
-        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads instead.")
-    context = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
-
-
-def call_inherited(number: int) -> Any:
-    """Call the function of the pool, in one of its processes."""
-    assert _function is not None
-    return _function(number)
+_listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
 
 
 def n_threads(limit: int = MAX_THREADS) -> int:
@@ -51,7 +43,7 @@ def n_threads(limit: int = MAX_THREADS) -> int:
 def map_on_cores(
     function: Callable[[Any], Any], arguments: Iterable[Any], limit: int = MAX_THREADS
 ) -> Iterator[Any]:
-    """Yield what a function returns for each argument, in their order, from :func:`n_threads` threads."""
+    """Yield the results of a function in the order of its arguments, from :func:`n_threads` threads."""
     n = n_threads(limit)
     if n == 1:
         yield from map(function, arguments)
@@ -60,36 +52,56 @@ def map_on_cores(
         yield from pool.map(function, arguments)
 
 
-def _start(function: Callable[[int], Any]) -> None:
+def create_pool(workers: int) -> ThreadPoolExecutor:
+    """Return a pool of threads in which :func:`n_threads` is 1."""
+    return ThreadPoolExecutor(workers, initializer=_start)
+
+
+def sample_stream(make: Callable[[int], T], n: int, workers: int, *, processes: bool = False) -> Iterator[T]:
+    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting.
+
+    Workers are threads, or forked processes, which inherit ``make`` and return picklable items.
+    """
+    if workers == 1:
+        yield from map(make, range(n))
+        return
+    call = _call_inherited if processes else make
+    with _fork_pool(workers, make) if processes else create_pool(workers) as pool:
+        waiting = deque(pool.submit(call, number) for number in range(min(workers, n)))
+        try:
+            for number in range(len(waiting), n + len(waiting)):
+                item = waiting.popleft().result()
+                if number < n:
+                    waiting.append(pool.submit(call, number))
+                yield item
+                del item
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _fork_pool(workers: int, function: Callable[[int], Any]) -> Executor:
+    """Return a pool of processes that inherit a function, so that it need not be pickled."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads instead.")
+    context = multiprocessing.get_context("fork")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
+
+
+def _start(function: Callable[[int], Any] | None = None) -> None:
     global _function
-    _function, _state.is_worker = function, True
+    _function, _state.is_worker = function or _function, True
 
 
-# Progress of long computations, for those who show it.
-
-
-T = TypeVar("T")
-Report: TypeAlias = Callable[[str, int, int], None]
-"""Takes the name of an item, how many items are finished, and how many there are."""
-
-
-@dataclass
-class _Listener:
-    """Who shows the progress, and whether someone reports to it already."""
-
-    report: Report
-    is_busy: bool = False
-
-
-_listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+def _call_inherited(number: int) -> Any:
+    assert _function is not None
+    return _function(number)
 
 
 @contextmanager
 def report_progress(report: Report) -> Iterator[None]:
     """Call ``report`` before each item of the outermost :func:`track`, and after the last.
 
-    Examples
-    --------
     >>> with report_progress(print):
     ...     for epoch in track([1, 2], "epoch"):
     ...         for batch in track([1, 2], "batch"):  # is a part of the epoch
@@ -111,7 +123,7 @@ def track(items: Sequence[T], what: str) -> Iterator[T]:
     if listener is None or listener.is_busy or not n:
         yield from items
         return
-    listener.is_busy = True
+    listener.is_busy = True  # inner calls are parts of an item
     try:
         for number, item in enumerate(items):
             listener.report(f"{what} {number + 1} of {n}", number, n)

@@ -4,16 +4,9 @@ Every public function that draws takes ``rng``: an integer, a :class:`numpy.rand
 :class:`numpy.random.Generator` or ``None`` (fresh entropy). An integer or a seed sequence always gives the
 same result; a generator is advanced, so two calls with the same generator differ.
 
-A computation with several random parts gives each part a child of its seed by :func:`child`. The numbers of
-the children are the members of one ``IntEnum`` per family, named ``...Seeds``, such as::
-
-    class ClassifierSeeds(IntEnum):
-        GRAPHS = 0
-        NETWORKS = 1
-
-    child(seed, ClassifierSeeds.GRAPHS, round_number)
-
-The value of a member never changes, since every stored result depends on it; a new part takes a new number.
+A computation with several random parts gives each part a child of its seed, such as
+``child(seed, ClassifierSeeds.GRAPHS, round_number)``. The numbers of the children are the members of one
+``IntEnum`` per family. They never change, since every stored result depends on them; a new part takes a new one.
 
 Graph samples use Threefry-2x32-20 (Salmon et al., 2011), the counter-based generator known from JAX. It needs
 only 32-bit additions, rotations and exclusive ors, so NumPy, compiled code and a database make the same draw.

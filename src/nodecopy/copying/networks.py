@@ -66,17 +66,17 @@ def sample_like(
     model: NodeCopying[Any] = NodeCopying(
         SameLabel() if donors is None and label else donors, keep, symmetrise
     )
-    names = {"label": label or "label", "weight": weight}
+    attributes: dict[str, Any] = {"label": label or "label", "weight": weight}
     library = find_library(network)
     if isinstance(network, (Graph, Interactions)):
         samples: Iterator[Any] = model.fit(network).sample_many(number, rng=rng)
     elif library == "networkx":
         # Nodes of any type are numbered by their order.
         numbered = import_optional("networkx", "sample_like").convert_node_labels_to_integers(network)
-        _fit(model, from_networkx(numbered, **names), label)
+        _fit(model, from_networkx(numbered, **attributes), label)
         samples = _sample_networkx(network, model, weight, number, rng)
     elif library == "igraph":
-        _fit(model, from_igraph(network, **names), label)
+        _fit(model, from_igraph(network, **attributes), label)
         samples = _sample_igraph(network, model, weight, number, rng)
     else:
         raise InputError(

@@ -20,7 +20,7 @@ from nodecopy._core.arrays import IntArray, Rows
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.messages import log_decision
-from nodecopy._core.parallel import track
+from nodecopy._core.parallel import sample_stream, track
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
@@ -37,7 +37,7 @@ from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
 from nodecopy.inference.statistics import GraphMeasure, Values
 from nodecopy.io import GraphLike, convert_graph
-from nodecopy.models import GraphModel, sample_stream
+from nodecopy.models import GraphModel
 
 Samples: TypeAlias = dict[str, NDArray[np.float64]]
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)

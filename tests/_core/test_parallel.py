@@ -1,5 +1,3 @@
-"""Pools, and the number of threads inside and outside of them."""
-
 from __future__ import annotations
 
 import os
@@ -8,12 +6,38 @@ from threading import get_ident
 import pytest
 
 from nodecopy._core.parallel import (
-    call_inherited,
+    _call_inherited,
+    _fork_pool,
     create_pool,
-    create_process_pool,
     map_on_cores,
     n_threads,
+    report_progress,
+    track,
 )
+
+
+def test_only_the_outermost_items_are_reported() -> None:
+    lines: list[tuple[str, int, int]] = []
+    with report_progress(lambda *line: lines.append(line)):
+        for _ in track("ab", "outer"):
+            assert list(track("cd", "inner")) == ["c", "d"]
+        list(track("e", "next"))
+    list(track("f", "later"))
+    expected = [("outer 1 of 2", 0, 2), ("outer 2 of 2", 1, 2), ("outer 2 of 2", 2, 2)]
+    assert lines == [*expected, ("next 1 of 1", 0, 1), ("next 1 of 1", 1, 1)]
+
+
+def test_an_error_ends_the_report() -> None:
+    lines: list[str] = []
+
+    def divide() -> None:
+        for number in track([1, 0], "item"):
+            1 / number
+
+    with report_progress(lambda name, *_: lines.append(name)), pytest.raises(ZeroDivisionError):
+        divide()
+    list(track("a", "later"))
+    assert lines == ["item 1 of 2", "item 2 of 2"]
 
 
 def test_threads_of_a_pool_do_not_start_threads() -> None:
@@ -39,7 +63,7 @@ def test_tasks_run_on_threads_of_their_own_but_not_inside_a_pool(monkeypatch: py
 
 def test_processes_inherit_functions_that_cannot_be_pickled() -> None:
     offset = 10
-    with create_process_pool(2, lambda number: (number + offset, n_threads(8), os.getpid())) as pool:
-        results = list(pool.map(call_inherited, [1, 2, 3]))
+    with _fork_pool(2, lambda number: (number + offset, n_threads(8), os.getpid())) as pool:
+        results = list(pool.map(_call_inherited, [1, 2, 3]))
     assert [(value, threads) for value, threads, _ in results] == [(11, 1), (12, 1), (13, 1)]
     assert os.getpid() not in {process for *_, process in results}

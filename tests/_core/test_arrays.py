@@ -1,5 +1,8 @@
-"""Crafted sparse matrices are refused before compiled code reads their arrays."""
+"""Arrays: rows, ids, and crafted sparse matrices, which are refused before compiled code reads them."""
 
+from __future__ import annotations
+
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy import (
@@ -24,14 +29,171 @@ from nodecopy import (
     read_interactions,
     statistics,
 )
-from nodecopy._core.arrays import as_csr, check_positions, csr_from_parts
+from nodecopy._core.arrays import (
+    Rows,
+    as_csr,
+    check_ids,
+    check_weights,
+    deduplicate,
+    find_positions,
+    index_dtype,
+    largest_entries,
+)
 from nodecopy.classify import GraphClassifier
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import FeatureScaling
+from tests.strategies import matrices
+
+
+@settings(max_examples=60, deadline=None)
+@given(matrices((5, 4)))
+def test_there_and_back(matrix: sparse.csr_array) -> None:
+    rows = Rows.from_matrix(matrix, "m")
+    assert rows.csr.toarray().tolist() == matrix.toarray().tolist()
+    assert (rows.n_rows, rows.n_columns, rows.n_entries) == (5, 4, matrix.nnz)
+    assert rows.row_numbers.tolist() == rows.csr.nonzero()[0].tolist()
+    assert rows == Rows.from_matrix(matrix.toarray(), "m")
+    assert (rows.weights is None) == bool((matrix.data == 1).all())
+    for i in range(5):
+        columns = rows.indices[rows.indptr[i] : rows.indptr[i + 1]]
+        assert (np.diff(columns) > 0).all()
+
+
+def test_equality_and_pickles() -> None:
+    rows = Rows.from_matrix([[0, 2], [1, 0]], "m")
+    _ = rows.csr
+    twin = pickle.loads(pickle.dumps(rows))
+    assert twin == rows
+    assert "csr" not in twin.__dict__
+    assert not twin.indices.flags.writeable
+    assert rows != Rows.from_matrix([[0, 1], [1, 0]], "m")
+    assert rows != Rows.from_matrix([[0, 2, 0], [1, 0, 0]], "m")
+    assert rows != "rows"
+
+
+def test_dtypes() -> None:
+    assert index_dtype() is np.int32
+    assert index_dtype(2**31 - 1) is np.int32
+    assert index_dtype(2**31) is np.int64
+    single, integer = Rows.from_matrix(np.array([[2]], np.float32), "m"), Rows.from_matrix([[2]], "m")
+    assert single.weights is not None
+    assert single.weights.dtype == np.float32
+    assert integer.weights is not None
+    assert integer.weights.dtype == np.float64
+
+
+@given(matrices((5, 6)), st.integers(1, 7), st.integers(1, 3))
+def test_largest_entries(matrix: sparse.csr_array, top: int, levels: int) -> None:
+    """Against sorting; few distinct values make many ties, and rows come in any order."""
+    matrix.data = 1.0 + matrix.indices % levels
+    shuffled = matrix.copy()
+    for start, end in zip(shuffled.indptr[:-1], shuffled.indptr[1:], strict=True):
+        shuffled.indices[start:end] = shuffled.indices[start:end][::-1].copy()
+        shuffled.data[start:end] = shuffled.data[start:end][::-1].copy()
+    shuffled.has_sorted_indices = False
+    found = largest_entries(shuffled, top).toarray()
+    for row, values in zip(found, matrix.toarray(), strict=True):
+        chosen = sorted(np.flatnonzero(values), key=lambda column, v=values: (-v[column], column))[:top]  # type: ignore[misc]
+        assert row.tolist() == [value if column in chosen else 0 for column, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([3, -1], np.array([3, -1], np.int64)),
+        (["b", "a"], np.array(["b", "a"])),
+        (np.array([1, 2], np.uint8), np.array([1, 2], np.int64)),
+        (np.array(["x", 7], object), np.array(["x", "7"])),
+        (["x", 7, np.str_("y")], np.array(["x", "7", "y"])),
+        ([], np.zeros(0, np.int64)),
+    ],
+)
+def test_ids_become_integers_or_strings(values: Any, expected: Any) -> None:
+    ids = check_ids(values, "ids")
+    assert ids.dtype.kind == expected.dtype.kind
+    assert ids.tolist() == expected.tolist()
+    assert not ids.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("values", "length", "message"),
+    [
+        ([1, 2], 3, "node_ids must hold one entry per node, 3 in all; got 2"),
+        ([1, 1], 2, "node_ids must be unique; got 1 more than once"),
+        ([0.5], None, "node_ids must hold integers or strings; got float64"),
+        (np.array(["a", None]), None, "node_ids must hold integers or strings without missing values"),
+        (["a", float("nan")], None, "node_ids must hold integers or strings without .* got nan"),
+        (["a", 1.5], None, "node_ids must hold integers or strings without .* got 1.5"),
+        (("a", True), None, "node_ids must hold integers or strings without .* got True"),
+        (np.array([2**63], np.uint64), None, "node_ids must fit into 64 bits with a sign; got 92233"),
+        ([[1]], None, "node_ids must have one dimension"),
+    ],
+)  # fmt: skip
+def test_wrong_ids_are_named(values: Any, length: int | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_ids(values, "node_ids", length)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, min_size=1), st.data())
+def test_positions_invert_indexing(ids: list[int], data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.sampled_from(ids)))
+    positions = find_positions(np.array(values, np.int64), np.array(ids), "values")
+    assert [ids[position] for position in positions] == values
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, 2, 3], "weight must hold one entry per edge, 2 in all; got 3"),
+        (["a", "b"], "weight must hold numbers"),
+        ([1, np.inf], "weight must hold finite numbers; got inf"),
+        ([1, -0.5], "weight must not be negative; got -0.5"),
+    ],
+)
+def test_wrong_weights_are_named(values: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_weights(values, 2)
+
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 9), st.integers(0, 3)))
+
+
+@given(ENTRIES, st.booleans())
+def test_of_repeated_entries_the_largest_or_the_one_of_highest_rank_counts(
+    entries: list[tuple[int, int, int, int]], ranked: bool
+) -> None:
+    first, second, values, rank = np.array(entries, np.int64).reshape(-1, 4).T
+    expected = np.zeros((3, 4))
+    best: dict[tuple[int, int], Any] = {}
+    for position, (i, j, value, order) in enumerate(entries):
+        key = (order, position) if ranked else (value, position)
+        if (i, j) not in best or key >= best[i, j]:
+            best[i, j], expected[i, j] = key, value
+    matrix = deduplicate(first, second, values.astype(float), (3, 4), rank=rank if ranked else None)
+    assert matrix.toarray().tolist() == expected.tolist()
+    assert matrix.nnz == len(best)
+
+
+@pytest.mark.parametrize("max_compared", [0, 8])
+@pytest.mark.parametrize("ids", [["b", "a", "c"], [20, 10, 30]])
+def test_few_ids_are_compared_and_many_are_sorted(
+    ids: list[Any], max_compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodecopy._core.arrays.MAX_COMPARED", max_compared)
+    names = np.array(ids)
+    assert find_positions(names[[2, 0, 2]], names, "items").tolist() == [2, 0, 2]
+    unknown = np.array([ids[1], ids[0] * 5])
+    with pytest.raises(InputError, match=f"items must hold known ids; got {ids[0] * 5!r}"):
+        find_positions(unknown, names, "items")
+    with pytest.raises(InputError, match="items must hold known ids"):
+        find_positions(unknown, names[:0], "items")
+
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
+
+
 DENSE = np.array([[0, 2.5, 0, 1], [1, 0, 0, 0], [0, 0, 0, 3], [0, 4, 0, 0]])
 
 
@@ -115,11 +277,6 @@ def test_valid_matrices_of_any_format_stay_what_they_are(kind: str, dtype: str) 
     assert np.array_equal(Graph(matrix, directed=True).adjacency.toarray(), dense.astype(np.float64))
 
 
-@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i8", "f2"])
-def test_dense_matrices_of_any_byte_order_stay_what_they_are(dtype: str) -> None:
-    assert np.array_equal(Graph(DENSE.astype(dtype), directed=True).adjacency.toarray(), DENSE.astype(dtype))
-
-
 @pytest.mark.parametrize("dtype", [">f8", "f2", "g"])
 def test_diagonals_of_any_type_stay_what_they_are(dtype: str) -> None:
     matrix: Any = sparse.dia_array(DENSE)
@@ -152,19 +309,6 @@ def test_numbers_that_no_double_holds_are_refused(kind: Any) -> None:
     for enter in (lambda: Graph(matrix), lambda: Graph(np.eye(2), matrix), lambda: Interactions(matrix)):
         with pytest.raises(InputError, match="must hold finite numbers"):
             enter()
-
-
-def test_shapes_are_two_sizes() -> None:
-    for shape in [(2,), (2, -1), (2.0, 2), "22", (2, 2**70), (True, 2)]:
-        with pytest.raises(InputError, match="two dimensions"):
-            csr_from_parts([], [], [0, 0, 0], shape, "matrix")
-
-
-def test_positions_are_checked_without_a_copy() -> None:
-    positions = np.arange(5)
-    assert check_positions(positions, 5, "nodes") is positions
-    with pytest.raises(InputError, match="between 0 and 3; got 4"):
-        check_positions(positions, 4, "nodes")
 
 
 @pytest.mark.parametrize(

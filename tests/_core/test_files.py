@@ -1,4 +1,4 @@
-"""Output that is there whole or not at all."""
+"""Output that is there as a whole or not at all, formats by suffix, and errors that name the file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ import pytest
 
 from nodecopy._core import files as atomic_files
 from nodecopy._core.files import (
+    TABLES,
     ScratchFolder,
     atomic_folder,
     atomic_write,
     check_writable,
+    format_of,
+    is_table,
     list_files,
-    list_tree,
-    resolve,
+    reading,
+    target_format,
 )
 from nodecopy.errors import InputError
 
@@ -49,11 +52,6 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
         temporary.write_text(None)  # type: ignore[arg-type]
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_folder_in_the_way(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must be a file"), atomic_write(tmp_path):
-        pass
 
 
 def test_places_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,15 +115,6 @@ def test_what_took_the_place_of_a_listed_file_is_not_replaced(tmp_path: Path) ->
     assert (target / "a" / "thesis.tex").read_text() == "years of work"
 
 
-def test_folders_that_a_run_wrote_are_replaced(tmp_path: Path) -> None:
-    for _ in range(2):
-        with atomic_folder(tmp_path / "out", manifest="made", overwrite=True) as temporary:
-            (temporary / "table").mkdir()
-            (temporary / "table" / "part").touch()
-            (temporary / "made").write_text(json.dumps({"files": list_tree(temporary)}))
-    assert list_tree(tmp_path) == ["out/made", "out/table/part"]
-
-
 def test_links_that_lead_back_to_themselves(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
@@ -142,7 +131,7 @@ def test_somebody_elses_files_are_never_replaced(tmp_path: Path, monkeypatch: py
         if content is not None:
             (tmp_path / "made").write_text(content)
         for target in (tmp_path, Path()):
-            with pytest.raises(InputError, match="an earlier run wrote"):
+            with pytest.raises(InputError, match="what an earlier run wrote"):
                 write_folder(target, overwrite=True)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
@@ -154,13 +143,6 @@ def test_inputs_are_never_replaced(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="must not be a folder that is read"):
             write_folder(tmp_path / "out", overwrite=True, inputs=[source])
     assert (tmp_path / "out" / "edges.csv").read_text() == "once"
-
-
-def test_a_link_to_an_empty_folder_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    write_folder(tmp_path / "link")
-    assert (tmp_path / "real" / "made").exists()
 
 
 def test_a_replaced_file_keeps_its_mode_and_links_are_followed(tmp_path: Path) -> None:
@@ -200,7 +182,7 @@ def test_devices_and_pipes_receive_the_content(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from nodecopy._core import atomic_files
+from nodecopy._core import files as atomic_files
 from nodecopy._core.files import atomic_folder, atomic_write
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "file":
@@ -276,6 +258,70 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list_files(tmp_path) == ["out.csv"]
 
 
-def test_a_path_with_nul_is_refused() -> None:
-    with pytest.raises(InputError, match="must not hold the character NUL"):
-        resolve("a\0b")
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [
+        ("edges.csv", ".csv"),
+        ("EDGES.CSV", ".csv"),
+        ("a.b.tsv.gz", ".tsv"),
+        ("edges.TXT.GZ", ".txt"),
+        ("graph.parquet", ".parquet"),
+        ("graph.npz", ".npz"),
+    ],
+)
+def test_the_suffix_selects_the_format(name: str, suffix: str) -> None:
+    assert format_of(Path("folder") / name, (*TABLES, ".npz")) == suffix
+    assert is_table(name) == (suffix != ".npz")
+
+
+@pytest.mark.parametrize("name", ["edges", "edges.gz", "graph.npz.gz", "edges.parquet.gz", "edges.csv.zip"])
+def test_other_suffixes_are_errors(name: str) -> None:
+    with pytest.raises(InputError, match=rf"{name} must end in one of \.csv, \.tsv, \.txt, \.parquet"):
+        format_of(name, TABLES)
+
+
+def test_targets_are_checked_before_they_are_written(tmp_path: Path) -> None:
+    assert target_format(tmp_path / "new" / "out.csv", TABLES) == ".csv"
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "out.csv").mkdir()
+    with pytest.raises(InputError, match="there is a folder of that name"):
+        target_format(tmp_path / "out.csv", TABLES)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (InputError("line 2 is wrong."), "line 2 is wrong."),
+        (ValueError("bad\nmore"), "cannot be read, it is damaged or of another format (bad)."),
+        (KeyError(), "cannot be read, it is damaged or of another format (KeyError)."),
+    ],
+)
+def test_errors_while_reading_name_the_file(error: Exception, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("x")
+    with pytest.raises(InputError) as caught, reading(path):
+        raise error
+    assert str(caught.value) == f"{path}: {message}"
+    assert caught.value.__cause__ is error
+
+
+def read(path: Any) -> None:
+    with reading(path):
+        pass
+
+
+def test_missing_and_empty_files_and_folders_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.csv does not exist"):
+        read(tmp_path / "nothing.csv")
+    with pytest.raises(InputError, match="must be a file; it is a folder"):
+        read(tmp_path)
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(InputError, match=r"empty\.csv: the file is empty"):
+        read(tmp_path / "empty.csv")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
+def test_pipes_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "edges.csv")
+    with pytest.raises(InputError, match="only files can be read, not devices and pipes"):
+        read(tmp_path / "edges.csv")

@@ -1,4 +1,4 @@
-"""Small files take little memory."""
+"""Checks of arguments, and limits on the memory that small files take."""
 
 from __future__ import annotations
 
@@ -20,9 +20,54 @@ from scipy import sparse
 
 from nodecopy import Graph, Interactions, load, read_graph, read_interactions
 from nodecopy._core import checks as file_limits
-from nodecopy._core.checks import LIMIT, check_shape, open_archive, read_member
+from nodecopy._core.checks import (
+    LIMIT,
+    check_choice,
+    check_finite,
+    check_indices,
+    check_integer,
+    check_shape,
+    check_unique,
+    check_vector,
+    open_archive,
+    read_member,
+)
 from nodecopy.errors import InputError
-from nodecopy.io import read_matrix
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "message"),
+    [
+        (0, {"low": 1}, "k must be an integer of at least 1; got 0."),
+        (np.int64(50), {"low": 1, "high": 9}, "k must be an integer between 1 and 9; got 50."),
+        (
+            9,
+            {"low": 1, "high": 3, "high_name": "n - 1"},
+            "k must be an integer between 1 and n - 1 = 3; got 9.",
+        ),
+        (True, {"low": 0}, "k must be an integer of at least 0; got True."),
+        (2.0, {"low": 0}, "k must be an integer of at least 0; got 2.0."),
+        ("2", {"low": 0}, "k must be an integer of at least 0; got '2'."),
+    ],
+)
+def test_bad_integers(value: Any, limits: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        check_integer(value, "k", **limits)
+    assert str(error.value) == message
+
+
+def test_other_refusals() -> None:
+    for call, message in (
+        (lambda: check_choice("c", "way", ["a", "b"]), "way must be one of 'a', 'b'; got 'c'."),
+        (lambda: check_vector([[1]], "x"), r"x must have one dimension; got shape \(1, 1\)."),
+        (lambda: check_vector([[1], [1, 2]], "x"), "x must be a rectangular array"),
+        (lambda: check_indices([0.5], "x", size=3), "x must hold integers; got float64."),
+        (lambda: check_indices([-1], "x", size=3), "x must lie between 0 and 2; got -1."),
+        (lambda: check_finite(np.array([1, np.inf]), "x"), "x must hold finite numbers; got inf."),
+        (lambda: check_unique(np.array([4, 4]), "x"), "x must be unique; got 4 more than once."),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
 
 
 def test_archives_that_unpack_to_far_more_are_refused(
@@ -86,18 +131,9 @@ def test_elements_without_bytes_are_counted(tmp_path: Path, dtype: str) -> None:
         read_graph(tmp_path / "graph.npz")
 
 
-@pytest.mark.parametrize("suffix", ["npz", "npy"])
-def test_arrays_without_archives_are_as_large_as_they_say(tmp_path: Path, suffix: str) -> None:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)}
-    )
-    (tmp_path / f"matrix.{suffix}").write_bytes(header.getvalue() + bytes(80))
-    with pytest.raises(InputError, match="must hold its arrays as a whole"):
-        read_matrix(tmp_path / f"matrix.{suffix}")
-
-
 LONG_IDS = [*(f"n{number}" for number in range(3000)), "x" * 10**5]
+
+
 """In an array of NumPy, 1.2 GB."""
 
 
@@ -175,13 +211,6 @@ def test_shapes_are_limited_by_the_entries(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="rows and columns for its 1 entries"):
         read_graph(tmp_path / "a.mtx")
-
-
-def test_files_that_are_no_archives_are_read_as_before() -> None:
-    content = io.BytesIO()
-    np.save(content, np.arange(3))
-    with open_archive(content) as array:
-        assert array.tolist() == [0, 1, 2]
 
 
 @pytest.mark.slow

@@ -1,5 +1,3 @@
-"""Compiled code where its cache cannot be used."""
-
 from __future__ import annotations
 
 import warnings
@@ -7,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 from numba.core import caching
 
 from nodecopy._core import kernels as compilation
+from nodecopy._core import kernels as prefetching
 from nodecopy._core.kernels import njit
 
 
@@ -46,3 +46,31 @@ def test_a_full_disk_or_a_damaged_file_is_no_error(method: str, monkeypatch: pyt
     compiled = njit(cache=True)(add_one)
     with pytest.warns(UserWarning, match="No space left on device"):
         assert compiled(1) == 2
+
+
+prefetch: Any = prefetching.prefetch
+
+
+@numba.njit  # type: ignore[untyped-decorator, unused-ignore]
+def gather_with_prefetch(values: Any, positions: Any, ahead: int) -> Any:
+    """A gather that prefetches ``ahead`` positions early, beyond the end without a check."""
+    gathered = np.empty(len(positions), values.dtype)
+    for i in range(len(positions)):
+        prefetch(values, np.intp(positions[min(i + ahead, len(positions) - 1)]))
+        prefetch(values, np.intp(len(values) + 10**9))
+        prefetch(values, np.intp(-(10**12)))
+        gathered[i] = values[positions[i]]
+    return gathered
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
+def test_prefetching_changes_no_result_and_accepts_any_index(dtype: Any) -> None:
+    draw = np.random.default_rng(0)
+    values, positions = draw.integers(0, 99, 1000).astype(dtype), draw.integers(0, 1000, 5000)
+    np.testing.assert_array_equal(gather_with_prefetch(values, positions, 12), values[positions])
+
+
+def test_a_prefetch_instruction_is_emitted() -> None:
+    values, positions = np.arange(4), np.arange(4)
+    gather_with_prefetch(values, positions, 1)
+    assert "llvm.prefetch" in next(iter(gather_with_prefetch.inspect_llvm().values()))
