@@ -27,9 +27,8 @@ from nodecopy._core.arrays import IntArray
 from nodecopy.copying import choose_donors
 from nodecopy.copying import donors as rules
 from nodecopy.copying import kernels as kernels
-from nodecopy.copying.distributions import DonorLists
+from nodecopy.copying.distributions import DonorLists, KeepingDistribution
 from nodecopy.copying.donors import (
-    KeepingDistribution,
     group_labels,
     restrict_rule,
 )
