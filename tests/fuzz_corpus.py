@@ -38,7 +38,7 @@ from nodecopy.datasets import fetching, read_split, with_elliptic_features
 from nodecopy.edge_tables import DuckDB, EdgeTableCopying, JaccardTable
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
-from nodecopy.experiments.store import Record, Store, dump_checked
+from nodecopy.experiments.store import Record, Store, read_checked, write_checked
 from nodecopy.experiments.tasks.coverage import Truth, parse_truths
 from nodecopy.features import read_feature_graph
 from nodecopy.inference import DirectedCopying
@@ -275,16 +275,16 @@ def _write_experiments(folder: Path) -> dict[str, Reader]:
         return store.read(cell, 0)
 
     def read_truth(path: Path) -> Any:
-        try:
-            return parse_truths(path.read_bytes(), ["density"])
-        except (ValueError, RecursionError) as error:  # for which load_truth simulates it again
-            raise InputError(str(error)) from error
+        truths = read_checked(path, lambda content: parse_truths(content, ["density"]))
+        if truths is None:  # load_truth simulates it again
+            raise InputError(f"{path} is damaged.")
+        return truths
 
     def read_results(path: Path) -> Any:
         table.write_bytes(path.read_bytes())
         return result_tables_section(table.parent)
 
-    (folder / "truth.json").write_text(dump_checked({"density": Truth(0.5, 0.1, -0.2, 0.2)}))
+    write_checked(folder / "truth.json", {"density": Truth(0.5, 0.1, -0.2, 0.2)})
     results, names = (folder / "results.csv"), sorted(COLUMNS | {"labels", "commit", "best"})
     table = folder / "tables" / "results.csv"
     table.parent.mkdir()

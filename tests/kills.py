@@ -41,7 +41,7 @@ SECONDS = 300
 """After which a command is ended."""
 NUMBERS = re.compile(rb"[-+0-9a-fT:.]+")
 """Times and what depends on them: two runs of an experiment differ in these alone."""
-IMPORTED = "classify attacks defend recommend inference report.page edge_tables experiments.toml"
+IMPORTED = "classify attacks defend recommend inference report.page edge_tables experiments.config"
 TABLES = ["--features", "features.csv", "--labels", "labels.csv"]
 EXPERIMENT = """
 title = "Kills"

@@ -18,9 +18,8 @@ import numpy as np
 from nodecopy import NodeCopying, SameLabel, compare
 from nodecopy.report import page
 from nodecopy.report import page as page_sections
-from nodecopy.report.evaluations import PageEvaluation
 from nodecopy.report.page import copied_samples
-from nodecopy.report.sections import classification_section
+from nodecopy.report.sections import HeldOutPredictions, classification_section
 from tests.benchmarks.synthetic_graphs import power_law_graph
 from tests.browser.chromium import opened
 from tests.report.examples import Predicted
@@ -48,7 +47,9 @@ def write(path: Path, n_nodes: int) -> None:
     samples = {f"sample {number}": sample for number, sample in enumerate(copied_samples(model, 3, 0))}
     labels: Any = graph.labels
     predicted = Predicted(np.random.default_rng(0).dirichlet(np.ones(20), n_nodes))
-    evaluations = {"random": PageEvaluation(predicted.probabilities, labels, predicted.uncertainty().total)}
+    evaluations = {
+        "random": HeldOutPredictions(predicted.probabilities, labels, predicted.uncertainty().total)
+    }
     nodes, classes = np.arange(n_nodes), np.arange(20)
     uncertainty = predicted.uncertainty().total
     shown = [

@@ -16,10 +16,9 @@ import pytest
 from nodecopy import Graph, compare
 from nodecopy.report import page as page_sections
 from nodecopy.report import page as pages
-from nodecopy.report.attacked_node import Stage
-from nodecopy.report.evaluations import PageEvaluation
+from nodecopy.report.attacked_node import Stage, attack_section
 from nodecopy.report.page import result_tables_section
-from nodecopy.report.sections import classification_section
+from nodecopy.report.sections import HeldOutPredictions, classification_section
 from tests.benchmarks import bench_report
 from tests.browser.chromium import READY, Watched, axe_source, opened
 from tests.report import examples
@@ -131,7 +130,7 @@ def test_statistics_outside_of_the_range_come_first(show: Any) -> None:
 def test_small_numbers_have_intervals_and_no_curves(show: Any, n: int) -> None:
     truth = np.arange(n) % 2
     p = np.where(np.arange(n) % 4 < 2, 0.8, 0.3)
-    evaluation = PageEvaluation(np.column_stack([p, 1 - p]), truth, 1 - p)
+    evaluation = HeldOutPredictions(np.column_stack([p, 1 - p]), truth, 1 - p)
     names = {"GCN": evaluation, "self-training": evaluation}
     predicted = examples.predicted(n)
     watched = show(
@@ -330,7 +329,7 @@ def test_a_class_can_be_shown_alone(watched: Watched) -> None:
 
 
 def test_evidence_and_distrusted_edges_of_the_attacked_node(show: Any) -> None:
-    page = show(page_sections.attack_section(examples.attacked(), examples.graph().node_ids)).page
+    page = show(attack_section(examples.attacked(), examples.graph().node_ids)).page
     by_class, edges = page.locator("table").all()
     assert [row.split("\t")[0] for row in by_class.locator("tbody").inner_text().splitlines()] == [
         "features",
@@ -363,7 +362,7 @@ def test_attacked_neighbours_stay_where_they_are(show: Any) -> None:
     attacked = examples.attacked()
     before, after, corrected = attacked.stages
     stages = (before, Stage("attacked", [(20, "added"), (1, "own")], after.probabilities), corrected)
-    section = page_sections.attack_section(replace(attacked, stages=stages), np.arange(examples.N_NODES))
+    section = attack_section(replace(attacked, stages=stages), np.arange(examples.N_NODES))
     page = show(section).page
     lines = [figure.locator("svg").first.locator("line").all() for figure in page.locator("figure").all()]
     ends = [[tuple(line.get_attribute(key) for key in ("x2", "y2")) for line in part] for part in lines]

@@ -10,8 +10,8 @@ from nodecopy.experiments.spec import (
     check_settings,
     instantiate,
     merge_settings,
-    parameter_names,
-    public_path,
+    _parameter_names,
+    _public_path,
     use_public_names,
 )
 
@@ -55,7 +55,7 @@ def test_a_use_gets_its_class_and_settings() -> None:
     settings = {"content": {"class": f"{HERE}.Box", "content": inner}}
     box = instantiate(f"{HERE}.Box", settings, "[methods.boxes]", "cpu", paint)
     assert box.content.content == "paint"
-    assert calls == [("painted", "red", {"twice": True})]
+    assert calls == [("red", {"twice": True})]
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_a_class_without_its_optional_package_is_skipped(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("nodecopy.experiments.spec.import_class", fail)
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    for cached in (parameter_names, public_path):
+    for cached in (_parameter_names, _public_path):
         cached.cache_clear()
     check_settings("nodecopy.classify.GCN", {"misspelt": 1}, "x")
     assert use_public_names({"class": "nodecopy.classify.GCN"}) == {"class": "nodecopy.classify.GCN"}
     with pytest.raises(MissingExtraError, match=r"x needs torch.*\[torch\]"):
         instantiate("nodecopy.classify.GCN", {}, "x", "cpu")
-    for cached in (parameter_names, public_path):
+    for cached in (_parameter_names, _public_path):
         cached.cache_clear()
 
 

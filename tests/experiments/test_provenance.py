@@ -5,14 +5,14 @@ from datetime import datetime
 
 import pytest
 
-from nodecopy.experiments.runner import collect_provenance, describe_machine, find_commit
+from nodecopy.experiments.runner import _describe_machine, _find_commit, collect_provenance
 
 
 @pytest.fixture(autouse=True)
 def forget_commit() -> Iterator[None]:
-    find_commit.cache_clear()
+    _find_commit.cache_clear()
     yield
-    find_commit.cache_clear()
+    _find_commit.cache_clear()
 
 
 def test_a_result_knows_versions_machine_and_time() -> None:
@@ -20,7 +20,7 @@ def test_a_result_knows_versions_machine_and_time() -> None:
     assert set(origin) == {"commit", "versions", "machine", "finished"}
     assert set(origin["versions"]) == {"python", "nodecopy", "numpy", "scipy", "torch"}
     assert origin["machine"]["device"] == "cpu"
-    assert describe_machine("cpu")["cores"] >= 1
+    assert _describe_machine("cpu")["cores"] >= 1
     assert datetime.fromisoformat(origin["finished"]).tzinfo is not None
 
 

@@ -18,8 +18,9 @@ import pytest
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
 from nodecopy.experiments.rendering import render_markdown
-from nodecopy.experiments.runner import BatchResult, run
-from nodecopy.experiments.spec import Experiment, digest_dataset, load_data
+from nodecopy.experiments.runner import JobResult, run
+from nodecopy.experiments.data import digest_dataset, load_data
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from tests.experiments.fakes import TOML, make_experiment
@@ -125,9 +126,9 @@ def test_a_table_of_two_forms_of_a_dataset_warns(store: Store, other_form: Calla
 
 def test_every_trial_is_computed_and_kept(store: Store) -> None:
     table = make_experiment()
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
-    assert [(str(one.batch.cell), one.n_computed) for one in reports] == [
+    assert [(str(one.job.cell), one.n_computed) for one in reports] == [
         (f"karate, {labels} labels, {method}", n)
         for labels in (1, 3)
         for method in ("weak", "strong")
@@ -149,9 +150,9 @@ def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) 
     run(table.narrow(trials=2), store)
     assert len(log.read_text().splitlines()) == 8
     store.remove(table.cells(0)[1], [0])
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
-    assert [one.batch.trials for one in reports] == [
+    assert [one.job.trials for one in reports] == [
         *((2,), (3, 4, 5)),
         *((0,), (2, 3, 4, 5)),
         *((2,), (3, 4, 5)),
@@ -164,9 +165,9 @@ def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) 
 
 def test_changed_settings_are_computed_anew(store: Store) -> None:
     run(make_experiment(), store)
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(make_experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, on_batch=reports.append)
-    assert {one.batch.cell.method for one in reports} == {"strong"}
+    assert {one.job.cell.method for one in reports} == {"strong"}
     assert sum(one.n_computed for one in reports) == 12
 
 
@@ -213,9 +214,9 @@ def test_a_damaged_record_is_computed_again(store: Store) -> None:
     run(table, store)
     before = scores(table, store)
     store.path(table.cells(0)[0], 2).write_text('{"experiment": "fa')
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
-    assert [one.batch.trials for one in reports] == [(2,)]
+    assert [one.job.trials for one in reports] == [(2,)]
     assert scores(table, store) == before
 
 
@@ -224,9 +225,9 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
     table = make_experiment()
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     run(table, one)
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, two, workers=2, on_batch=reports.append)
-    assert sorted(trial for finished in reports for trial in finished.batch.trials) == sorted([*range(6)] * 4)
+    assert sorted(trial for finished in reports for trial in finished.job.trials) == sorted([*range(6)] * 4)
     assert scores(table, two) == scores(table, one)
 
 
@@ -252,7 +253,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path: Path) -> None:
     wait_until(lambda: not any(map(is_alive, processes)))
     n_before, n_computed = n_done(), len(log.read_text().splitlines())
     assert 10 <= n_before < 24
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, broken, batch_size=1, on_batch=reports.append)
     assert sum(one.n_computed for one in reports) == 24 - n_before  # nothing twice
     assert len(log.read_text().splitlines()) == n_computed + 24 - n_before
@@ -321,7 +322,7 @@ def test_batches_are_as_long_as_a_kill_may_cost(store: Store, monkeypatch: pytes
     """All trials of a cell were one batch: a kill after an hour lost an hour."""
     monkeypatch.setattr(runner, "BATCH_SECONDS", 0.25)
     table = make_experiment(pause=0.1).narrow(methods=["weak"], labels=[1])
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
     sizes = [one.n_computed for one in reports]
     assert sum(sizes) == 6
@@ -337,6 +338,6 @@ def test_batch_sizes_are_powers_of_two(n_trials: float, size: int) -> None:
 
 
 def test_a_batch_size_that_is_given_is_used(store: Store) -> None:
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(make_experiment(), store, batch_size=4, on_batch=reports.append)
     assert [one.n_computed for one in reports] == [4, 2] * 4

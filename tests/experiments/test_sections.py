@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments.sections import (
+from nodecopy.experiments.spec import (
     Reader,
     key,
     make_choice_reader,

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from nodecopy import Graph, datasets
 from nodecopy._core.random import child
-from nodecopy.experiments.spec import TrialSeeds, dataset_seed, digest_dataset, load_data, trial_seed
+from nodecopy.experiments.data import digest_dataset, load_data
+from nodecopy.experiments.spec import TrialSeeds, dataset_seed, trial_seed
 from nodecopy.experiments.tasks.generate import GenerationSeeds
 from tests.experiments.fakes import TOML, make_experiment
 

@@ -15,10 +15,9 @@ from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 from nodecopy.report import page as page_sections
-from nodecopy.report.attacked_node import AttackedNode, Stage
-from nodecopy.report.evaluations import PageEvaluation
+from nodecopy.report.attacked_node import AttackedNode, Stage, attack_section
 from nodecopy.report.page import CopiedSample, Section, copied_samples, result_tables_section
-from nodecopy.report.sections import classification_section, recommendations_section
+from nodecopy.report.sections import HeldOutPredictions, classification_section, recommendations_section
 
 CRAFTED = (
     "</script><script>window.broken = true</script>",
@@ -130,7 +129,7 @@ def every_section(folder: Path) -> list[Section]:
     interactions = log()
     model = NodeCopying(SameLabel()).fit(observed)
     truth = np.repeat([0, 1], N_NODES // 2)
-    evaluations = {CRAFTED[1]: PageEvaluation(prediction.probabilities, truth, uncertainty.total)}
+    evaluations = {CRAFTED[1]: HeldOutPredictions(prediction.probabilities, truth, uncertainty.total)}
     return [
         page_sections.graphs_section(
             "The graph",
@@ -152,7 +151,7 @@ def every_section(folder: Path) -> list[Section]:
             evaluations=evaluations,
             graph="The graph",
         ),
-        page_sections.attack_section(
+        attack_section(
             attacked(), observed.node_ids, images=np.random.default_rng(0).random((N_NODES, 4, 4))
         ),
         recommendations_section(

@@ -5,9 +5,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from nodecopy.report.evaluations import (
+from nodecopy.report.sections import (
     MIN_CURVE_NODES,
-    PageEvaluation,
+    HeldOutPredictions,
     accuracy_interval,
     join_trials,
     summarise_evaluation,
@@ -15,7 +15,7 @@ from nodecopy.report.evaluations import (
 from tests.report import examples
 
 
-def evaluation(n: int, accuracy: float, n_splits: int = 1) -> PageEvaluation:
+def evaluation(n: int, accuracy: float, n_splits: int = 1) -> HeldOutPredictions:
     """Two classes; the share ``accuracy`` of the nodes of each split is right, the most certain ones."""
     is_correct = np.arange(n) < accuracy * n
     p = np.where(is_correct, np.linspace(0.95, 0.7, n), 0.4)
@@ -23,7 +23,7 @@ def evaluation(n: int, accuracy: float, n_splits: int = 1) -> PageEvaluation:
     codes[::2] = 1
     probabilities = np.where(codes[:, None] == [0, 1], p[:, None], 1 - p[:, None])
     parts = probabilities, codes, 1 - probabilities.max(axis=1), np.zeros(n, np.int64)
-    whole = PageEvaluation(*(np.concatenate([part] * n_splits) for part in parts))
+    whole = HeldOutPredictions(*(np.concatenate([part] * n_splits) for part in parts))
     return whole._replace(splits=np.repeat(np.arange(n_splits), n))
 
 

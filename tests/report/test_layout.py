@@ -1,4 +1,4 @@
-"""Tests of the layout, and of its compiled code in ``layout_kernels``."""
+"""The layout of drawn graphs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph
-from nodecopy.report.layout import choose_nodes, compute_layout
-from nodecopy.report.layout_kernels import repulsion
+from nodecopy.report.layout import _repel, choose_nodes, compute_layout
 from tests.benchmarks.synthetic_graphs import power_law_graph
 
 
@@ -56,7 +55,7 @@ def test_pushes_are_those_of_the_formula() -> None:
         )
         for i in range(7)
     ]
-    assert np.allclose(repulsion(positions, mass), expected, rtol=1e-4)
+    assert np.allclose(_repel(positions, mass), expected, rtol=1e-4)
 
 
 def test_a_small_graph_is_shown_whole() -> None:

@@ -12,6 +12,7 @@ from nodecopy import Graph, compare, datasets
 from nodecopy.errors import InputError
 from nodecopy.inference import BootstrapResult, Diagnostic, Estimate
 from nodecopy.report import page as page_sections
+from nodecopy.report.attacked_node import attack_section
 from nodecopy.report.page import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample
 from tests.report import examples
 
@@ -142,7 +143,7 @@ def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
 def test_an_attacked_node_and_those_around_it() -> None:
     images = np.zeros((40, 2, 2))
     images[0] = 4
-    section = page_sections.attack_section(examples.attacked(), examples.graph().node_ids, images=images)
+    section = attack_section(examples.attacked(), examples.graph().node_ids, images=images)
     ids = [node["id"] for node in section["nodes"]]
     assert ids[section["node"]] == examples.CRAFTED[0]
     named = [[(ids[node], kind) for node, kind in stage["neighbours"]] for stage in section["stages"]]
@@ -155,7 +156,7 @@ def test_an_attacked_node_and_those_around_it() -> None:
 
 def test_evidence_about_the_attacked_node() -> None:
     pytest.importorskip("torch")
-    section = page_sections.attack_section(examples.attacked(), examples.graph().node_ids)
+    section = attack_section(examples.attacked(), examples.graph().node_ids)
     assert section["headline"].endswith("all evidence, the method of nodecopy defend, restores it (90 %).")
     evidence = section["evidence"]
     assert evidence["parts"] == {"features": [0.8, 0.2], "similar nodes": [0.6, 0.4], "all": [0.9, 0.1]}
@@ -165,14 +166,12 @@ def test_evidence_about_the_attacked_node() -> None:
         (examples.CRAFTED[1], False, False),
     ]
     without = replace(examples.attacked(), evidence=None)
-    assert page_sections.attack_section(without, examples.graph().node_ids)["evidence"] is None
+    assert attack_section(without, examples.graph().node_ids)["evidence"] is None
 
 
 def test_the_text_says_how_the_attacked_node_was_chosen() -> None:
     def text(**changes: Any) -> str:
-        section = page_sections.attack_section(
-            replace(examples.attacked(), **changes), range(40), noun="digit"
-        )
+        section = attack_section(replace(examples.attacked(), **changes), range(40), noun="digit")
         return str(section["text"])
 
     before, _, corrected = examples.attacked().stages

@@ -22,9 +22,8 @@ from nodecopy.metrics.classification import scores
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs
 from nodecopy.report import page as page_sections
-from nodecopy.report.evaluations import PageEvaluation, join_trials
 from nodecopy.report.page import Section, copied_samples, write_page
-from nodecopy.report.sections import classification_section
+from nodecopy.report.sections import HeldOutPredictions, classification_section, join_trials
 
 N_SAMPLES, N_PLOTTED = 100, 3
 N_INTERACTION_SPLITS = 10
@@ -174,7 +173,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
 
 
 def _digits_sections(
-    graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, PageEvaluation], seed: int
+    graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, HeldOutPredictions], seed: int
 ) -> list[Section]:
     """Return the sections of the digits and of the predictions of self-training in one split."""
     labels: Any = graph.labels
@@ -208,14 +207,14 @@ def _digits_sections(
 
 
 def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
-    from nodecopy.report.attacked_node import attack_and_correct
+    from nodecopy.report.attacked_node import attack_and_correct, attack_section
 
     labels: Any = graph.labels
     split = datasets.label_split(labels, ATTACK_LABELS_PER_CLASS, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]
     images = np.asarray(graph.features).reshape(-1, 8, 8)
-    section = page_sections.attack_section(attacked, graph.node_ids, images=images, noun="digit")
+    section = attack_section(attacked, graph.node_ids, images=images, noun="digit")
     _print(section["text"], f"Digit {node} is a {labels[node]}. {section['headline']}", "")
     probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
     rows = [

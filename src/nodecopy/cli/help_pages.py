@@ -327,6 +327,6 @@ def _list_parts(experiment: str | None, kind: str) -> Iterable[str]:
 
 def _list_attacks(sections: dict[str, Any]) -> list[str]:
     """Return the names of attacks, with their budgets."""
-    from nodecopy.experiments.sections import expand_budgets  # here, since it imports NumPy
+    from nodecopy.experiments.config import expand_budgets  # here, since it imports NumPy
 
     return list(expand_budgets(sections))

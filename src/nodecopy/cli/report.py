@@ -43,12 +43,14 @@ from nodecopy.metrics import compare
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.metrics.structure import Comparison
 from nodecopy.report import page as page_sections
-from nodecopy.report.evaluations import MIN_CURVE_NODES, PageEvaluation, join_trials
 from nodecopy.report.page import Section, copied_samples, result_tables_section, write_page
 from nodecopy.report.sections import (
     EVALUATED_LENGTH,
     MAX_ITEMS,
+    MIN_CURVE_NODES,
+    HeldOutPredictions,
     classification_section,
+    join_trials,
     recommendations_section,
 )
 
@@ -74,7 +76,7 @@ class Classification(NamedTuple):
     tested: NDArray[np.int64]
     nodes: NDArray[np.int64]
     """Nodes with held-out labels and without labels."""
-    evaluations: dict[str, PageEvaluation] | None
+    evaluations: dict[str, HeldOutPredictions] | None
     n_folds: int
     n_pseudo_labels: int
 
@@ -386,7 +388,7 @@ def _fill_labels(graph: Graph, result: Classification) -> Graph:
 
 def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]:
     """Return the section of one attacked node, or none where no node is suitable."""
-    from nodecopy.report.attacked_node import attack_and_correct
+    from nodecopy.report.attacked_node import attack_and_correct, attack_section
 
     candidates = split.test if len(split.test) else split.train
     try:
@@ -394,7 +396,7 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
     except InputError as error:
         print_note(f"no attack: {error}")
         return []
-    return [page_sections.attack_section(attacked, graph.node_ids)]
+    return [attack_section(attacked, graph.node_ids)]
 
 
 def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListEvaluation]]:

@@ -21,7 +21,7 @@ from nodecopy.cli.output import console, error_console, print_json, print_note, 
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering, runner
-from nodecopy.experiments.runner import BatchResult
+from nodecopy.experiments.runner import JobResult
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import Results, summarise
@@ -147,12 +147,12 @@ def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_
         skipped: set[str] = set()
         totals: dict[tuple[str, ...], list[float]] = {}
 
-        def report_batch(result: BatchResult) -> None:
-            cell = result.batch.cell
+        def report_batch(result: JobResult) -> None:
+            cell = result.job.cell
             if result.skip_reason and cell.method not in skipped:
                 skipped.add(cell.method)
                 print_note(f"{cell.method} is skipped: {result.skip_reason}")
-            n_done = len(result.batch.trials) - len(result.locked_elsewhere)
+            n_done = len(result.job.trials) - len(result.locked_elsewhere)
             bar.update(progress, advance=n_done, description=str(cell))
             total = totals.setdefault(cell.folders, [0, 0.0])
             total[0] += result.n_computed

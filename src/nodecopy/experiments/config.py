@@ -1,16 +1,14 @@
-"""Experiments as TOML files; those of the paper's tables come with the package (``configs/``).
+"""Experiments as TOML files; the paper's tables come with the package (``configs/``).
 
-Everything is checked when a file is read, so that a misspelt setting is reported before anything is
-computed: :mod:`.sections` reads sections, the task its own ones (``tasks/``), and :mod:`.assembly` compares
-settings with the parameters of classes.
+A file is checked completely when it is read, so that a misspelt setting is reported before anything is
+computed. pydantic would not be shorter: errors name the section and the nearest allowed word, settings are
+compared with the parameters of classes, and tasks read sections of their own.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -21,15 +19,6 @@ from nodecopy._core.imports import check_name, import_by_name
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
 from nodecopy.experiments.data import separate_file_datasets
-from nodecopy.experiments.sections import (
-    check_keys,
-    expand_budgets,
-    make_list_reader,
-    read_mapping,
-    read_name,
-    read_section,
-    read_text,
-)
 from nodecopy.experiments.spec import (
     CellKey,
     Experiment,
@@ -37,27 +26,19 @@ from nodecopy.experiments.spec import (
     Published,
     Timing,
     check_family,
+    check_keys,
     check_settings,
+    make_list_reader,
     merge_settings,
+    read_budget,
+    read_list,
+    read_mapping,
+    read_name,
+    read_section,
+    read_text,
+    set_same_bits,
 )
 from nodecopy.experiments.tasks.base import Task
-
-# The setting of MKL under which the bits of a trial do not depend on what is trained together.
-
-
-SAME_BITS = {"MKL_CBWR": "AVX2,STRICT"}
-"""Makes products of matrices by MKL independent of their place in memory, to the last bit. Other libraries,
-as on ARM, agree to rounding."""
-
-
-def set_same_bits() -> None:
-    """Set the variables of :data:`SAME_BITS` that the user has not set, unless torch is already imported.
-
-    They have an effect only before.
-    """
-    if "torch" not in sys.modules:
-        os.environ.update(SAME_BITS | os.environ)
-
 
 PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
@@ -90,17 +71,15 @@ def load(source: str | Path, *, trust: bool = True) -> Experiment:
 
 
 def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
-    """Check the text of a TOML file and make an experiment of it; errors say where in the file.
+    """Check the text of a TOML file and make an experiment of it; errors name the section.
 
-    Paths in the file are relative to ``folder``; ``trust`` is that of :func:`load`.
+    Paths in the file are relative to ``folder``; see :func:`load` for ``trust``.
     """
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"
-    content, own_datasets = separate_file_datasets(_decode(text, file), folder)
+    content, own_datasets = separate_file_datasets(_decode(text, file, trust=trust), folder)
     content = _extend(content)
-    if not trust:
-        _check_classes(content, file)
     if "task" not in content:
         check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
     task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
@@ -120,21 +99,8 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) ->
     )
 
 
-def _check_classes(value: Any, file: str) -> None:
-    """Raise an error if a class of another package is named, before it is imported."""
-    if isinstance(value, Mapping):
-        path = value.get("class")
-        if isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
-            raise InputError(
-                f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run."
-                " If you trust the file, use trust=True.",
-            )
-    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        _check_classes(part, file)
-
-
-def _decode(text: str, file: str) -> dict[str, Any]:
-    """Return the content of TOML whose numbers are finite."""
+def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
+    """Return the content of TOML with finite numbers and, without ``trust``, classes of this package only."""
 
     def read_float(digits: str) -> float:
         return check_real(float(digits), f"number {digits} of {file}")
@@ -145,27 +111,52 @@ def _decode(text: str, file: str) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError) as error:  # integers of 5,000 digits, and deep nesting
         raise InputError(f"{file} must be valid TOML; {error}.") from error
-    _check_depth(content, file)
-    return content
-
-
-def _check_depth(content: dict[str, Any], file: str) -> None:
-    """Raise an error if tables and lists are nested so deeply that functions cannot follow them."""
     level: list[Any] = [content]
     for _ in range(MAX_DEPTH):
+        for part in level:
+            path = part.get("class") if isinstance(part, dict) else None
+            if not trust and isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
+                raise InputError(
+                    f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run. "
+                    "If you trust the file, use trust=True."
+                )
         children = [child for part in level for child in (part.values() if isinstance(part, dict) else part)]
         level = [child for child in children if isinstance(child, (dict, list))]
         if not level:
-            return
+            return content
     raise InputError(f"{file} must have at most {MAX_DEPTH} tables and lists in one another; it has more.")
 
 
-def _extend(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a file together with what it takes from its ``base``.
+def expand_budgets(attacks: Any) -> dict[str, Any]:
+    """Return sections of attacks: one with a list of ``budgets`` becomes one ``NAME-BUDGET`` for each.
 
-    Single keys of [protocol] are taken, other sections as a whole. An empty [methods.x] or [attacks.x] is
-    that of the base, and so is a [methods.x] that only says where the method runs. Title, notes, published
-    numbers and seconds are never taken, nor what is said of datasets that the file does not have.
+    >>> expand_budgets({"fga": {"title": "FGA", "budgets": [1, "degree"]}})
+    {'fga-1': {'title': 'FGA, 1', 'budget': 1}, 'fga-degree': {'title': 'FGA, degree', 'budget': 'degree'}}
+    """
+    expanded: dict[str, Any] = {}
+    for name, section in read_mapping(attacks, "[attacks]").items():
+        where, sections = f"[attacks.{name}]", {name: section}
+        if isinstance(section, dict) and "budgets" in section:
+            if "budget" in section:
+                raise InputError(f"{where} must have a budget, or a list of budgets; got both.")
+            rest = {key: value for key, value in section.items() if key != "budgets"}
+            sections = {}
+            for entry in read_list(section["budgets"], f"budgets of {where}"):
+                budget = read_budget(entry, f"each of budgets of {where}")
+                title = {"title": f"{rest['title']}, {budget}"} if "title" in rest else {}
+                sections[f"{name}-{budget}"] = rest | title | {"budget": budget}
+        for twice in expanded.keys() & sections.keys():
+            raise InputError(f"names of attacks must be unique; got {twice} more than once, also by budgets.")
+        expanded |= sections
+    return expanded
+
+
+def _extend(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a file together with what it inherits from its ``base``.
+
+    Single keys of [protocol] are inherited, other sections as a whole. An empty [methods.x] or [attacks.x] is
+    inherited, and so is a [methods.x] with only ``datasets`` and ``conditions``. Title, notes, published
+    numbers and seconds are never inherited, nor settings on datasets that the file does not have.
     """
     if "attacks" in content:
         content = content | {"attacks": expand_budgets(content["attacks"])}
@@ -174,9 +165,8 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
     if content.get("task", base["task"]) != base["task"]:
         raise InputError(
-            "task",
-            f"must be {base['task']!r}, that of the base {content['base']}; got {content['task']!r}. "
-            "Leave it out, or choose another base.",
+            f"task must be {base['task']!r}, as in the base {content['base']}; got {content['task']!r}. "
+            "Leave it out, or choose another base."
         )
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
@@ -190,7 +180,7 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
             else entry
             for name, entry in entries.items()
         }
-    # A method of the base is compared only with methods that are here.
+    # An inherited method is compared only with methods that the file has.
     given = content.get("methods", {name: {} for name in base["methods"]})
     for name, method in whole["methods"].items():
         if _is_inherited(given[name]) and "gain_over" in method:
@@ -201,12 +191,12 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_inherited(section: Any) -> bool:
-    """Return whether a section is that of the base: it is empty, or only says where a method runs."""
+    """Return whether a section is inherited from the base: it is empty, or only restricts where it runs."""
     return isinstance(section, dict) and section.keys() <= {"datasets", "conditions"}
 
 
 def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
-    """Return what an experiment passes on to others with such datasets."""
+    """Return the part of a base that an experiment with such datasets inherits."""
     datasets = datasets if isinstance(datasets, list) else []
     protocol, methods = dict(base["protocol"]), {}
     if "largest_component" in protocol:
@@ -214,15 +204,11 @@ def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
     for name, method in base["methods"].items():
         only = [dataset for dataset in method.get("datasets", datasets) if dataset in datasets]
         if only:
-            on = {
-                dataset: settings for dataset, settings in method.get("on", {}).items() if dataset in datasets
-            }
+            on = {key: settings for key, settings in method.get("on", {}).items() if key in datasets}
             methods[name] = method | {"on": on} | ({"datasets": only} if "datasets" in method else {})
     own = ("title", "notes", "published", "seconds")
-    return {key: value for key, value in base.items() if key not in own} | {
-        "protocol": protocol,
-        "methods": methods,
-    }
+    inherited = {key: value for key, value in base.items() if key not in own}
+    return inherited | {"protocol": protocol, "methods": methods}
 
 
 def _read_packaged(source: str) -> str:
@@ -237,7 +223,7 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
         where = f"[methods.{read_name(name, 'name of a method')}]"
         for key in task.unused_keys:
             if key in read_mapping(content, where):
-                raise InputError(f"{key} of {where}", "must be left out: this task has no use for it.")
+                raise InputError(f"{key} of {where} must be left out: this task has no use for it.")
         method = read_section(Method, content, where, name=name)
         for key in ("datasets", "on"):
             for dataset in getattr(method, key):
@@ -271,7 +257,7 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
     return tuple(methods)
 
 
-def _read_published(section: Any, task: Task, methods: Iterable[str]) -> dict[CellKey, Published]:
+def _read_published(section: Any, task: Task, methods: Sequence[str]) -> dict[CellKey, Published]:
     published = {}
     for dataset, rows in read_mapping(section, "[published]").items():
         check_name(dataset, task.datasets, "dataset of [published]")
@@ -289,25 +275,20 @@ def _read_published(section: Any, task: Task, methods: Iterable[str]) -> dict[Ce
 
 def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
     """Read [seconds]: keys other than ``over``, ``trials`` and ``published`` are conditions of the column."""
-    where = "[seconds]"
-    content = read_mapping(section, where)
-    conditions = dict(task.columns[0].conditions)
+    content, columns = read_mapping(section, "[seconds]"), task.columns
+    conditions = dict(columns[0].conditions)
     keys = ("over", "trials", "published", *conditions)
-    check_keys(content, where, keys, keys)
-    columns = task.columns
+    check_keys(content, "[seconds]", keys, keys)
     for key in conditions:
         allowed = list(dict.fromkeys(str(dict(column.conditions)[key]) for column in task.columns))
         if str(content[key]) not in allowed:
-            raise InputError(f"{key} of {where}", f"must be one of {', '.join(allowed)}; got {content[key]}.")
+            raise InputError(f"{key} of [seconds] must be one of {', '.join(allowed)}; got {content[key]}.")
         columns = tuple(column for column in columns if dict(column.conditions)[key] == content[key])
-    return Timing(
-        check_name(content["over"], methods, f"over of {where}"),
-        columns[0],
-        check_integer(content["trials"], f"trials of {where}", low=1),
-        {
-            check_name(name, methods, f"published of {where}"): check_real(
-                number, f"{name} of {where}", low=0.0
-            )
-            for name, number in read_mapping(content["published"], f"published of {where}").items()
-        },
-    )
+    published = {
+        check_name(name, methods, "published of [seconds]"): check_real(
+            number, f"{name} of [seconds]", low=0.0
+        )
+        for name, number in read_mapping(content["published"], "published of [seconds]").items()
+    }
+    over = check_name(content["over"], methods, "over of [seconds]")
+    return Timing(over, columns[0], check_integer(content["trials"], "trials of [seconds]", low=1), published)

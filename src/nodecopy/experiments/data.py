@@ -1,9 +1,9 @@
-"""Datasets in files of the user's own, which stand beside the names of others in ``datasets``.
+"""The data of trials: public datasets, files of the user, and networks drawn from known models.
 
-An entry ``{ name = "mine", edges = "edges.csv", labels = "labels.csv", directed = true }`` names files,
-relative to the folder of the TOML file. Interactions have the key ``interactions``, or ``train``, ``test``
-and perhaps ``validation`` where the parts of a split are files of their own; other keys are parameters of
-the function that reads them, and ``ignore_columns``, a list of columns of the features to leave out.
+An entry ``{ name = "mine", edges = "edges.csv", labels = "labels.csv", directed = true }`` of a list of
+datasets names files, relative to the folder of the TOML file. Interactions have the key ``interactions``, or
+``train``, ``test`` and perhaps ``validation`` for the parts of a split. Other keys are parameters of the
+function that reads the files, and ``ignore_columns``, a list of columns of the features to leave out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -26,7 +26,7 @@ from nodecopy import datasets
 from nodecopy._core.files import resolve
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
-from nodecopy.experiments.sections import (
+from nodecopy.experiments.spec import (
     check_keys,
     make_list_reader,
     make_reader,
@@ -44,49 +44,66 @@ from nodecopy.generators.base import (
     replace_edges,
 )
 from nodecopy.graph import Graph
-from nodecopy.interactions import Interactions
 from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 from nodecopy.models import GraphModel
 
-FILES = {
-    "graph": ("edges", "labels", "features"),
-    "interactions": ("interactions",),
-    "split": ("train", "test", "validation"),
+
+class FileKind(NamedTuple):
+    """The keys that name files, the function that reads them, and the function with its options."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    read: Callable[..., Any]
+    reader: Callable[..., Any]
+
+
+FILE_KINDS = {
+    "interactions": FileKind(("interactions",), (), read_interactions, read_interactions),
+    "split": FileKind(("train", "test"), ("validation",), datasets.read_split, read_interactions),
+    "graph": FileKind(("edges",), ("labels", "features"), read_graph, read_graph),
 }
-"""The keys that name files by the kind of data, the required ones first."""
-REQUIRED = {"graph": ("edges",), "interactions": ("interactions",), "split": ("train", "test")}
-Data: TypeAlias = Graph | Interactions | datasets.Split[Interactions]
-READERS: dict[str, Callable[..., Data]] = {
-    "graph": read_graph,
-    "interactions": read_interactions,
-    "split": datasets.read_split,
-}
-OPTIONS: dict[str, Callable[..., Any]] = READERS | {"split": read_interactions}
-"""The functions whose parameters are keys of a section."""
 OBJECTS = ("path", "labels", "features", "node_ids", "encoder")
-"""Parameters of readers that are files or objects, and so no options of a section."""
+"""Parameters of readers that are files or objects, and so no keys of a section."""
 read_columns = make_list_reader(read_text)
 read_option = make_reader(
     "a text, a number, true or false", lambda value: isinstance(value, str | int | float)
 )
 
 
+@lru_cache(maxsize=1)
+def load_data(dataset: str | FileDataset, largest_component: bool = False) -> Any:
+    """Load a dataset, kept in memory until another is loaded: cells come dataset by dataset."""
+    if isinstance(dataset, FileDataset):
+        return dataset.load(largest_component)
+    return datasets.load(dataset, largest_component=largest_component)
+
+
+@lru_cache
+def digest_dataset(dataset: str, largest_component: bool = False) -> str:
+    """Return a digest of the nodes, edges, labels and features of a graph.
+
+    Public forms of a dataset differ in it, if only by the order of the nodes.
+    """
+    graph = load_data(dataset, largest_component)
+    parts = hashlib.sha256(f"{graph.n_nodes} {graph.directed}".encode())
+    for part in (graph.rows.indptr, graph.rows.indices, graph.rows.weights, graph.labels):
+        parts.update(b"-" if part is None else np.ascontiguousarray(part, np.float64).tobytes())
+    parts.update("\n".join(map(str, graph.node_ids.tolist())).encode())
+    digest = hashlib.sha256(parts.hexdigest()[:16].encode())
+    if graph.features is not None:
+        features = sparse.csr_array(graph.features)
+        for part in (features.indptr, features.indices, features.data):
+            digest.update(np.ascontiguousarray(part, np.float64).tobytes())
+    return digest.hexdigest()[:12]
+
+
 @dataclass(frozen=True)
 class FileDataset:
     """A graph, interactions or a split of interactions in files.
 
-    Attributes
-    ----------
-    name
-        What tables and folders call it.
-    kind
-        ``"graph"``, ``"interactions"`` or ``"split"``.
-    files
-        Keys and absolute paths, the required key first.
-    options
-        Names and values of further parameters of the function that reads the files.
-    fingerprint
-        Digest of the contents of the files and of the options, but not of where the files are.
+    ``kind`` is one of ``FILE_KINDS``. ``files`` are keys and absolute paths, a required key first, and
+    ``options`` names and values of further parameters of the reader. ``fingerprint`` digests the contents of
+    the files and the options, but not the places of the files.
     """
 
     name: str
@@ -95,7 +112,7 @@ class FileDataset:
     options: tuple[tuple[str, Any], ...]
     fingerprint: str
 
-    def load(self, largest_component: bool = False) -> Data:
+    def load(self, largest_component: bool = False) -> Any:
         """Read the files, which must not have changed since the experiment was read."""
         if _fingerprint(self.files, self.options) != self.fingerprint:
             raise InputError(
@@ -106,7 +123,7 @@ class FileDataset:
         options = dict(self.options)
         if "ignore_columns" in options:
             options["encoder"] = FeatureEncoder(options.pop("ignore_columns"))
-        data = READERS[self.kind](path, **dict(others), **options)
+        data = FILE_KINDS[self.kind].read(path, **dict(others), **options)
         return data.largest_component() if largest_component and isinstance(data, Graph) else data
 
 
@@ -117,128 +134,92 @@ def separate_file_datasets(
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     if not isinstance(protocol.get("datasets"), list):
         return dict(content), ()
-    own = {
-        number: _read_file_dataset(entry, folder)
-        for number, entry in enumerate(protocol["datasets"])
-        if isinstance(entry, dict)
-    }
-    names = [own[n].name if n in own else entry for n, entry in enumerate(protocol["datasets"])]
-    return {**content, "protocol": {**protocol, "datasets": names}}, tuple(own.values())
+    entries = [
+        _read_file_dataset(entry, folder) if isinstance(entry, dict) else entry
+        for entry in protocol["datasets"]
+    ]
+    own = tuple(entry for entry in entries if isinstance(entry, FileDataset))
+    names = [entry.name if isinstance(entry, FileDataset) else entry for entry in entries]
+    return {**content, "protocol": {**protocol, "datasets": names}}, own
 
 
 def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     where = "an entry of datasets of [protocol]"
-    kind = next((kind for kind in ("interactions", "split") if REQUIRED[kind][0] in section), "graph")
-    keys, parameters = FILES[kind], inspect.signature(OPTIONS[kind]).parameters
-    options = [name for name in parameters if name not in OBJECTS]
+    kind = next((name for name in FILE_KINDS if FILE_KINDS[name].required[0] in section), "graph")
+    required, optional, _, reader = FILE_KINDS[kind]
+    keys = [name for name in inspect.signature(reader).parameters if name not in OBJECTS]
+    readers = dict.fromkeys(keys, read_option)
     if "features" in section:
-        options.append("ignore_columns")
-    check_keys(section, where, ("name", *keys, *options), ("name", *REQUIRED[kind]))
+        readers["ignore_columns"] = read_columns
+    check_keys(section, where, ("name", *required, *optional, *readers), ("name", *required))
     name = read_name(section["name"], f"name of {where}")
     if name in datasets.names():
-        raise InputError(f"name of {where}", f"must not be that of a dataset of the package; got {name!r}.")
-    files = tuple(
-        (key, _find_file(section[key], folder, f"{key} of {name}")) for key in keys if key in section
+        raise InputError(f"name of {where} must not be that of a dataset of the package; got {name!r}.")
+    files = []
+    for entry in (*required, *optional):
+        if entry in section:
+            path = resolve(Path(folder, read_text(section[entry], f"{entry} of {name}")))
+            if not path.is_file():
+                raise InputError(
+                    f"{entry} of {name} must be a file; {path} is none. Paths are relative to the folder of "
+                    "the TOML file."
+                )
+            files.append((entry, path))
+    options = tuple(
+        (entry, read(section[entry], f"{entry} of {name}"))
+        for entry, read in readers.items()
+        if entry in section
     )
-    readers = {"ignore_columns": read_columns}
-    values = tuple(
-        (key, readers.get(key, read_option)(section[key], f"{key} of {name}"))
-        for key in options
-        if key in section
-    )
-    return FileDataset(name, kind, files, values, _fingerprint(files, values))
-
-
-def _find_file(value: Any, folder: Path, where: str) -> Path:
-    path = resolve(Path(folder, read_text(value, where)))
-    if not path.is_file():
-        raise InputError(
-            f"{where} must be a file; {path} is none. Paths are relative to the folder of the TOML file."
-        )
-    return path
+    return FileDataset(name, kind, tuple(files), options, _fingerprint(tuple(files), options))
 
 
 def _fingerprint(files: tuple[tuple[str, Path], ...], options: tuple[tuple[str, Any], ...]) -> str:
     contents = {}
-    for key, path in files:
+    for name, path in files:
         with path.open("rb") as file:
-            contents[key] = [
-                Path(path.name.removesuffix(".gz")).suffix,
-                hashlib.file_digest(file, "sha256").hexdigest(),
-            ]
+            suffix = Path(path.name.removesuffix(".gz")).suffix
+            contents[name] = [suffix, hashlib.file_digest(file, "sha256").hexdigest()]
     text = json.dumps([contents, options], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Networks drawn from known models, of which the variance of every statistic can be simulated.
+KNOWN_NETWORKS = {
+    "sbm": 0.625,
+    "dc-sbm": 0.625,
+    "dot-product": 0.141,
+    "graphon": 0.14,
+    "bipartite": 0.5,
+    "directed": 0.625,
+}
+"""The known networks, and the means of the probabilities that :func:`_draw_nodes` returns.
 
-
-Floats = NDArray[np.float64]
-MAX_PROBABILITY = 0.95
-"""Probabilities of edges are cut off here by default."""
+A block model with two blocks and four times as many edges inside as across; the same with Pareto(3)
+activities; a random dot product graph with Dirichlet positions, whose blocks are the nearest corners; a
+smooth graphon, whose blocks are its halves; a bipartite graph; and a directed block model with Pareto(3)
+out-degrees."""
 CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
 """Corners of the latent positions of the dot product graph."""
 
 
-class NetworkNodes(NamedTuple):
-    """The nodes of a network: a block of each, and the probabilities of edges up to a factor."""
-
-    blocks: NDArray[np.int64]
-    probabilities: Floats
-
-
-def _blocks(n_nodes: int, rng: Generator, across: float = 0.25) -> NetworkNodes:
-    block = rng.integers(0, 2, n_nodes)
-    return NetworkNodes(block, np.where(block[:, None] == block, 1.0, across))
-
-
-def _activities(n_nodes: int, rng: Generator) -> Floats:
-    """Return Pareto(3) numbers with mean 1."""
-    return np.asarray((1 - rng.random(n_nodes)) ** (-1 / 3) / 1.5)
-
-
-def _degree_corrected_blocks(n_nodes: int, rng: Generator) -> NetworkNodes:
-    blocks, probabilities = _blocks(n_nodes, rng)
-    activity = _activities(n_nodes, rng)
-    return NetworkNodes(blocks, probabilities * np.outer(activity, activity))
-
-
-def _directed_blocks(n_nodes: int, rng: Generator) -> NetworkNodes:
-    blocks, probabilities = _blocks(n_nodes, rng)
-    return NetworkNodes(blocks, probabilities * _activities(n_nodes, rng)[:, None])
-
-
-def _bipartite(n_nodes: int, rng: Generator) -> NetworkNodes:
-    blocks, probabilities = _blocks(n_nodes, rng)
-    return NetworkNodes(blocks, (probabilities < 1).astype(np.float64))
-
-
-def _dot_product(n_nodes: int, rng: Generator) -> NetworkNodes:
-    weights = rng.dirichlet([1, 1, 1], n_nodes)
-    positions = weights @ CORNERS
-    return NetworkNodes(weights.argmax(axis=1), np.asarray(positions @ positions.T))
-
-
-def _graphon(n_nodes: int, rng: Generator) -> NetworkNodes:
-    u = rng.random(n_nodes)
-    probabilities = 0.25 * np.exp(-(u[:, None] + u)) + 0.08 * np.cos(np.pi * (u[:, None] - u)) ** 2
-    return NetworkNodes((u > 0.5).astype(np.int64), probabilities)
-
-
-KNOWN_NETWORKS: dict[str, tuple[Callable[[int, Generator], NetworkNodes], float]] = {
-    "sbm": (_blocks, 0.625),
-    "dc-sbm": (_degree_corrected_blocks, 0.625),
-    "dot-product": (_dot_product, 0.141),
-    "graphon": (_graphon, 0.14),
-    "bipartite": (_bipartite, 0.5),
-    "directed": (_directed_blocks, 0.625),
-}
-"""How nodes are drawn, and the mean of the probabilities of their edges, by name.
-
-A block model with two blocks, of which every node draws one, and four times as many edges inside as across;
-the same with Pareto(3) activities; a random dot product graph with Dirichlet positions, whose blocks are the
-nearest corners; a smooth graphon, whose blocks are its halves; a bipartite graph; a directed block model with
-Pareto(3) out-degrees."""
+def _draw_nodes(name: str, n_nodes: int, rng: Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the block of each node of a network, and the probabilities of edges up to a factor."""
+    if name == "dot-product":
+        weights = rng.dirichlet([1, 1, 1], n_nodes)
+        positions = weights @ CORNERS
+        return weights.argmax(axis=1), positions @ positions.T
+    if name == "graphon":
+        u = rng.random(n_nodes)
+        probabilities = 0.25 * np.exp(-(u[:, None] + u)) + 0.08 * np.cos(np.pi * (u[:, None] - u)) ** 2
+        return (u > 0.5).astype(np.int64), probabilities
+    blocks = rng.integers(0, 2, n_nodes)
+    is_same = blocks[:, None] == blocks
+    if name == "bipartite":
+        return blocks, (~is_same).astype(np.float64)
+    probabilities = np.where(is_same, 1.0, 0.25)
+    if name in ("dc-sbm", "directed"):
+        activity = (1 - rng.random(n_nodes)) ** (-1 / 3) / 1.5  # Pareto(3) with mean 1
+        probabilities *= np.outer(activity, activity) if name == "dc-sbm" else activity[:, None]
+    return blocks, probabilities
 
 
 class KnownNetwork(GraphModel[Graph]):
@@ -261,15 +242,14 @@ class KnownNetwork(GraphModel[Graph]):
 
     @classmethod
     def by_name(
-        cls, name: str, n_nodes: int, degree: float, seed: SeedSequence, limit: float = MAX_PROBABILITY
+        cls, name: str, n_nodes: int, degree: float, seed: SeedSequence, limit: float = 0.95
     ) -> KnownNetwork:
-        """Return the model with the name, about the mean degree, and the nodes that belong to a seed.
+        """Return the model with a name and about the mean degree, with the nodes that belong to a seed.
 
         Probabilities are cut off at ``limit``.
         """
-        draw_nodes, mean = KNOWN_NETWORKS[name]
-        blocks, probabilities = draw_nodes(n_nodes, np.random.default_rng(seed))
-        probabilities *= degree / (n_nodes * mean)
+        blocks, probabilities = _draw_nodes(name, n_nodes, np.random.default_rng(seed))
+        probabilities *= degree / (n_nodes * KNOWN_NETWORKS[name])
         return cls(np.minimum(probabilities, limit), blocks, name == "directed")
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
@@ -291,9 +271,7 @@ class KnownNetwork(GraphModel[Graph]):
         return replace_edges(self._empty, *self._edges.draw(np.random.default_rng(seed)))
 
 
-# Networks on which tests are measured: of null models, and with planted triangles or communities.
-
-
+NULL_NETWORKS = ("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities")
 N_SWAPS = 30
 """Attempted swaps per edge that randomise a network with given degrees."""
 N_PLANTED = 100
@@ -317,31 +295,31 @@ class StubMatching(EdgeListModel):
         return remove_duplicates(first, second, graph.n_nodes, False)
 
 
-def _known(name: str, n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
-    return KnownNetwork.by_name(name, n_nodes, degree, child(seed, 0)).draw(child(seed, 1))
+def draw_null_network(name: str, n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
+    """Return a network on which tests are measured, with two blocks as labels.
 
-
-def _erdos_renyi(n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
-    p, blocks = np.full((n_nodes, n_nodes), degree / n_nodes), np.arange(n_nodes) % 2
-    return KnownNetwork(p, blocks).draw(seed)
-
-
-def _configuration(n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
-    graph = _known("dc-sbm", n_nodes, degree, child(seed, 0))
-    return ConfigurationModel(N_SWAPS).fit(graph).draw(child(seed, 1))
-
-
-def _planted_triangles(n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
-    graph, rng = _configuration(n_nodes, degree, child(seed, 0)), np.random.default_rng(child(seed, 1))
-    corners = np.stack([rng.choice(n_nodes, 3, replace=False) for _ in range(N_PLANTED)])
-    first, second = list_edges(graph)
-    first = np.concatenate([first, *corners.T])
-    second = np.concatenate([second, *np.roll(corners, 1, axis=1).T])
-    return replace_edges(graph, *remove_duplicates(first, second, n_nodes, False))
-
-
-def _planted_communities(n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
+    Erdős-Rényi graphs; graphs that are uniform among those with the degrees of a network with Pareto(3)
+    activities (``configuration``); block models; ``configuration`` with planted triangles; and Erdős-Rényi
+    graphs with somewhat more edges inside the blocks.
+    """
+    first, second = child(seed, 0), child(seed, 1)
+    if name == "sbm":
+        return KnownNetwork.by_name("sbm", n_nodes, degree, first).draw(second)
+    if name == "dc-sbm":
+        return factored_odds(n_nodes, degree, first).draw(second)
+    if name == "configuration":
+        start = KnownNetwork.by_name("dc-sbm", n_nodes, degree, child(first, 0)).draw(child(first, 1))
+        return ConfigurationModel(N_SWAPS).fit(start).draw(second)
+    if name == "planted-triangles":
+        graph, rng = draw_null_network("configuration", n_nodes, degree, first), np.random.default_rng(second)
+        corners = np.stack([rng.choice(n_nodes, 3, replace=False) for _ in range(N_PLANTED)])
+        sources, targets = list_edges(graph)
+        sources = np.concatenate([sources, *corners.T])
+        targets = np.concatenate([targets, *np.roll(corners, 1, axis=1).T])
+        return replace_edges(graph, *remove_duplicates(sources, targets, n_nodes, False))
     blocks = np.arange(n_nodes) % 2
+    if name == "erdos-renyi":
+        return KnownNetwork(np.full((n_nodes, n_nodes), degree / n_nodes), blocks).draw(seed)
     p = np.where(blocks[:, None] == blocks, 1.0, PLANTED_RATIO)
     return KnownNetwork(p * (degree / n_nodes / p.mean()), blocks).draw(seed)
 
@@ -353,18 +331,3 @@ def factored_odds(n_nodes: int, degree: int, seed: SeedSequence) -> KnownNetwork
     """
     odds = KnownNetwork.by_name("dc-sbm", n_nodes, degree, seed, np.inf)  # odds with a limit would not factor
     return KnownNetwork(odds.probabilities / (1 + odds.probabilities), odds.blocks)
-
-
-NULL_NETWORKS: dict[str, Callable[[int, int, SeedSequence], Graph]] = {
-    "erdos-renyi": _erdos_renyi,
-    "configuration": _configuration,
-    "sbm": lambda n_nodes, degree, seed: _known("sbm", n_nodes, degree, seed),
-    "dc-sbm": lambda n_nodes, degree, seed: factored_odds(n_nodes, degree, child(seed, 0)).draw(
-        child(seed, 1)
-    ),
-    "planted-triangles": _planted_triangles,
-    "planted-communities": _planted_communities,
-}
-"""How networks are drawn, by name; all have two blocks as labels. Erdős-Rényi; uniform among the graphs with
-the degrees of a network with Pareto(3) activities; the block models of :mod:`.known_networks`; the second
-with planted triangles; and the first with somewhat more edges inside the blocks."""

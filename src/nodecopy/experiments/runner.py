@@ -1,4 +1,8 @@
-"""Compute what the store does not hold yet, in one process or several; :mod:`.trials` has the randomness."""
+"""Compute the trials that the store does not hold yet, in this process, in several, or on a Dask cluster.
+
+joblib is no shorter here: batches grow with what the first trials took, kills are counted, and what was under
+way is computed again. Every trial is stored with its provenance: commit, versions, machine and time.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,6 @@ from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any, Self, TypeAlias
 
 from numpy.random import SeedSequence
@@ -32,86 +35,14 @@ from nodecopy._core.checks import check_integer
 from nodecopy._core.imports import import_optional
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.config import set_same_bits
-from nodecopy.experiments.spec import Cell, Experiment
+from nodecopy.experiments.spec import Cell, Experiment, set_same_bits
 from nodecopy.experiments.store import COPIED_FROM, Store, list_forms
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
 
-# Where a result comes from: commit, versions, machine, time.
-
-
-PACKAGES = ("nodecopy", "numpy", "scipy", "torch")
-
-
-def collect_provenance(device: str) -> dict[str, Any]:
-    """Return what is stored with every result; plain values, ready for JSON."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {
-        "commit": find_commit(),
-        "versions": list_versions(),
-        "machine": describe_machine(device),
-        "finished": now,
-    }
-
-
-@lru_cache(maxsize=1)
-def find_commit() -> str:
-    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it.
-
-    The environment variable ``NODECOPY_COMMIT`` replaces it, for copies without their history. For an
-    installed package it is the version.
-    """
-    if given := os.environ.get("NODECOPY_COMMIT"):
-        return given
-    here = Path(nodecopy.__file__).parent
-    # A package that is installed inside another project's checkout must not get that project's commit.
-    if _git(here, "ls-files", "--error-unmatch", "__init__.py"):
-        return _git(here, "describe", "--always", "--dirty", "--tags") or f"version {nodecopy.__version__}"
-    return f"version {nodecopy.__version__}"
-
-
-@lru_cache
-def describe_machine(device: str) -> dict[str, Any]:
-    """Return the processor, the number of cores, and the name of the GPU if one was used."""
-    try:  # Linux: platform.processor() knows only the architecture
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        processor = platform.processor() or platform.machine()
-    if device.startswith("cuda"):
-        import torch
-
-        device = f"{device}: {torch.cuda.get_device_name(device)}"
-    return {"processor": processor, "cores": os.cpu_count(), "device": device}
-
-
-@lru_cache(maxsize=1)
-def list_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on."""
-    installed = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            installed[package] = version(package)
-        except PackageNotFoundError:
-            installed[package] = "absent"
-    return installed
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    """Return what git prints; empty if it fails or is not installed."""
-    command = ["git", "-C", str(folder), *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
+LOG = logging.getLogger(__name__)
 BATCH_SECONDS = 30.0
 """How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
-
-LOG = logging.getLogger(__name__)
 MAX_KILLS = 3
 KILLED = (
     "a worker was killed, perhaps by the system for lack of memory; finished trials are kept, and those that "
@@ -121,56 +52,38 @@ KILLED_TOO_OFTEN = (
     "workers must have enough memory; {} were killed and no trial was finished in between. Finished trials "
     "are kept: start again with fewer workers."
 )
+PACKAGES = ("nodecopy", "numpy", "scipy", "torch")
+"""Packages on whose versions numbers depend."""
 
 
 @dataclass(frozen=True)
-class TrialBatch:
-    """Trials of one cell.
-
-    ``size`` of them are computed together, then the next; how many these are depends on how long the
-    first took. By default all are computed together.
-    """
+class Job:
+    """Trials of one cell. The first ``size`` of them are computed together, by default all."""
 
     cell: Cell
     trials: tuple[int, ...]
     size: int | None = None
 
-    def split(self) -> tuple[TrialBatch, tuple[int, ...]]:
-        """Return the trials that are computed together, and the rest."""
-        return TrialBatch(self.cell, self.trials[: self.size]), self.trials[self.size or len(self.trials) :]
-
 
 @dataclass(frozen=True)
-class BatchResult:
+class JobResult:
     """The outcome of trials that were computed together.
 
-    Attributes
-    ----------
-    batch
-        These trials.
-    n_computed
-        Trials that were computed.
-    seconds
-        How long they took.
-    locked_elsewhere
-        Trials that another process has under way.
-    skip_reason
-        Why nothing was computed, if the method needs a package that is not installed.
-    rest
-        What is still to be computed of the batch that they were the first of.
+    ``job`` has these trials, of which ``n_computed`` were computed; another process has
+    ``locked_elsewhere`` under way. ``skip_reason`` names the package that the method needs, if it is not
+    installed, and ``rest`` has the remaining trials of the job.
     """
 
-    batch: TrialBatch
+    job: Job
     n_computed: int
     seconds: float
     locked_elsewhere: tuple[int, ...]
     skip_reason: str = ""
-    rest: TrialBatch | None = None
+    rest: Job | None = None
 
 
-OnBatch: TypeAlias = Callable[[BatchResult], object]
-Solve: TypeAlias = Callable[[TrialBatch], BatchResult]
-SolveAll: TypeAlias = Callable[[Solve, list[TrialBatch]], Generator[BatchResult]]
+Solve: TypeAlias = Callable[[Job], JobResult]
+SolveAll: TypeAlias = Callable[[Solve, list[Job]], Generator[JobResult]]
 
 
 def run(
@@ -183,7 +96,7 @@ def run(
     workers: int = 1,
     scheduler: str | None = None,
     fresh: bool = False,
-    on_batch: OnBatch = lambda result: None,
+    on_batch: Callable[[JobResult], object] = lambda result: None,
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
 
@@ -196,22 +109,21 @@ def run(
     store
         Where results are kept; another process may be filling it too.
     seed
-        Root of all randomness, see :mod:`.trials`.
+        Root of all randomness, see :func:`.trial_seed`.
     device
         Passed to every method.
     batch_size
         Trials that are solved together: larger batches are faster, and lose more by a kill. By default, on a
-        CPU as many as take about half a minute, measured on the way; on other devices all of a cell, shared
-        evenly among the workers; and 1 in tasks that gain nothing by batches.
+        CPU as many as take about half a minute; on other devices all of a cell, shared evenly among the
+        workers; and 1 in tasks that gain nothing by batches.
     workers
         Processes. Each gets its share of the processor's threads.
     scheduler
-        Address of a Dask cluster whose workers compute instead, all at once whatever ``workers`` says. They
-        need nodecopy, the datasets, and the store's folder under the same path. What a worker that is
-        lost had under way is computed by another.
+        Address of a Dask cluster, all of whose workers compute in place of ``workers`` processes. They need
+        nodecopy, the datasets, and the store's folder under the same path. What a lost worker had under way
+        is computed by another.
     fresh
-        Whether everything is computed again: what the store holds of it is removed after these parameters
-        are checked.
+        Whether everything is computed again; stored trials are removed once the parameters are checked.
     on_batch
         Called in this process whenever some trials were computed together.
     """
@@ -225,59 +137,58 @@ def run(
 
         check_device(device)
     set_same_bits()
-    task = experiment.task
+    task, cells = experiment.task, experiment.cells(seed)
     with _open_workers(workers, scheduler) as (solve_all, workers):
         if fresh:
-            for cell in experiment.cells(seed):
+            for cell in cells:
                 store.remove(cell, range(task.trials))
         first_size = 1 if device == "cpu" and batch_size is None and task.is_batched else None
-        batches = _make_batches(experiment, store, seed, batch_size, workers, first_size)
-        for cell in {batch.cell.folders: batch.cell for batch in batches}.values():
+        jobs = _make_jobs(experiment, store, seed, batch_size, workers, first_size)
+        for cell in {job.cell.folders: job.cell for job in jobs}.values():
             task.log_decisions(cell)
-        for cell in {batch.cell.dataset: batch.cell for batch in batches}.values():
+        for cell in {job.cell.dataset: job.cell for job in jobs}.values():
             _check_data(experiment, cell, store)
-        solve = partial(_solve_batch, store=store, device=device)
+        solve = partial(_solve_job, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
         locked_elsewhere, skipped = [], {}
         # Closed at once where a caller's function is interrupted, so that no worker goes on.
-        with closing(solve_all(partial(solve, wait=False), batches)) as results:
+        with closing(solve_all(partial(solve, wait=False), jobs)) as results:
             for result in results:
                 on_batch(result)
-                cell = result.batch.cell
-                written = [trial for trial in result.batch.trials if trial not in result.locked_elsewhere]
+                cell, locked = result.job.cell, result.locked_elsewhere
                 if result.skip_reason:
                     skipped[cell.folders] = result.skip_reason
-                elif result.n_computed and store.find_missing(cell, written):
+                elif result.n_computed and store.find_missing(cell, set(result.job.trials) - set(locked)):
                     raise InputError(
                         f"the store must be a folder that all workers see; {store.folder} is not."
                     )
-                if result.locked_elsewhere:
-                    locked_elsewhere.append(TrialBatch(cell, result.locked_elsewhere, first_size))
+                if locked:
+                    locked_elsewhere.append(Job(cell, locked, first_size))
         with closing(solve_all(partial(solve, wait=True), locked_elsewhere)) as results:
             for result in results:
                 on_batch(result)
-        if skipped and len(skipped) == len(experiment.cells(seed)):
+        if skipped and len(skipped) == len(cells):
             raise MissingExtraError(next(iter(skipped.values())))
 
 
-def _make_batches(
+def _make_jobs(
     experiment: Experiment,
     store: Store,
     seed: int,
     batch_size: int | None,
     workers: int,
     first_size: int | None,
-) -> list[TrialBatch]:
+) -> list[Job]:
     """Return what is missing, by cell, or by trial if the task does not solve trials together."""
-    task, batches = experiment.task, []
+    task, jobs = experiment.task, []
     for cell in experiment.cells(seed):
         missing = store.find_missing(cell, range(task.trials))
         size = batch_size or (math.ceil(len(missing) / workers) if task.is_batched else 1)
         for start in range(0, len(missing), size or 1):
-            batches.append(TrialBatch(cell, tuple(missing[start : start + size]), first_size))
+            jobs.append(Job(cell, tuple(missing[start : start + size]), first_size))
     if not task.is_batched:
-        batches.sort(key=lambda batch: (task.datasets.index(batch.cell.dataset), batch.trials))
-    return batches
+        jobs.sort(key=lambda job: (task.datasets.index(job.cell.dataset), job.trials))
+    return jobs
 
 
 def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
@@ -289,14 +200,45 @@ def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
     if list_forms(records) - {cell.task.digest_data(cell)}:
         raise InputError(
             f"the dataset {cell.dataset} must be that of the trials in {store.folder}; it has other nodes, "
-            "edges, labels or features, or the same in another order."
-            " Use fresh=True to compute all of them again, or another store.",
+            "edges, labels or features, or the same in another order. Use fresh=True to compute all of them "
+            "again, or another store."
         )
+
+
+def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
+    """Solve the first trials of a job and write each as soon as it is finished."""
+    cell, trials, n_solved = job.cell, job.trials[: job.size], 0
+    others = job.trials[len(trials) :]
+    with store.claim(cell, trials, wait=wait) as held:
+        start = time.perf_counter()
+        missing_trials = store.find_missing(cell, held)  # another process may have been faster
+        try:
+            for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
+                if COPIED_FROM not in record.provenance:
+                    origin = collect_provenance(device) | {"data": cell.task.digest_data(cell)}
+                    record, n_solved = replace(record, provenance=origin), n_solved + 1
+                store.write(cell, record)
+        except MissingExtraError as error:
+            return JobResult(Job(cell, job.trials), 0, 0.0, (), str(error))
+    seconds, size = time.perf_counter() - start, job.size
+    if n_solved and size is not None:
+        size = _round_size(BATCH_SECONDS * n_solved / seconds)
+    locked_elsewhere = tuple(trial for trial in trials if trial not in held)
+    rest = Job(cell, others, size) if others else None
+    return JobResult(Job(cell, trials), len(missing_trials), seconds, locked_elsewhere, rest=rest)
+
+
+def _round_size(n_trials: float) -> int:
+    """Return the largest power of two up to a number of trials, at least 1.
+
+    Small differences of the time do not change what is computed together, on which rounding may depend.
+    """
+    return 1 << max(0, int(n_trials).bit_length() - 1)
 
 
 @contextmanager
 def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAll, int]]:
-    """Yield a function that solves batches, and how many of them it solves at once."""
+    """Yield a function that solves jobs, and how many of them it solves at once."""
     if scheduler is None:
         yield partial(_solve_in_processes, workers), workers
         return
@@ -304,36 +246,35 @@ def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAl
     try:
         client = distributed.Client(scheduler)
     except (OSError, ValueError) as error:
-        raise InputError(
-            "scheduler", f"must be the address of a Dask scheduler; got {scheduler!r}."
-        ) from error
+        message = f"must be the address of a Dask scheduler; got {scheduler!r}."
+        raise InputError("scheduler", message) from error
     with client:
 
         def count_threads() -> int:
             threads: dict[str, int] = client.nthreads()
             return max(1, sum(threads.values()))
 
-        def solve_all(solve: Solve, batches: list[TrialBatch]) -> Generator[BatchResult]:
+        def solve_all(solve: Solve, jobs: list[Job]) -> Generator[JobResult]:
             try:
-                yield from _solve_in_executor(client.get_executor(), count_threads, solve, deque(batches))
+                yield from _solve_in_executor(client.get_executor(), count_threads, solve, deque(jobs))
             except distributed.KilledWorker as error:
                 raise InputError(KILLED_TOO_OFTEN.format("several")) from error
 
         yield solve_all, count_threads()
 
 
-def _solve_in_processes(workers: int, solve: Solve, batches: list[TrialBatch]) -> Generator[BatchResult]:
-    """Solve batches in this process or in several."""
-    if workers == 1 or len(batches) < 2:
-        for batch in batches:
-            rest: TrialBatch | None = batch
+def _solve_in_processes(workers: int, solve: Solve, jobs: list[Job]) -> Generator[JobResult]:
+    """Solve jobs in this process or in several."""
+    if workers == 1 or len(jobs) < 2:
+        for job in jobs:
+            rest: Job | None = job
             while rest is not None:
                 result = solve(rest)
                 yield result
                 rest = result.rest
         return
     context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
-    waiting, n_kills = deque(batches), 0
+    waiting, n_kills = deque(jobs), 0
     while waiting:
         with ProcessPoolExecutor(min(workers, len(waiting)), context, _prepare_worker, (workers,)) as pool:
             try:
@@ -354,13 +295,13 @@ def _solve_in_processes(workers: int, solve: Solve, batches: list[TrialBatch]) -
 
 
 def _solve_in_executor(
-    executor: Executor, count_workers: Callable[[], int], solve: Solve, waiting: deque[TrialBatch]
-) -> Generator[BatchResult]:
-    """Solve batches in an executor, as many at once as it has workers, each to its end before others.
+    executor: Executor, count_workers: Callable[[], int], solve: Solve, waiting: deque[Job]
+) -> Generator[JobResult]:
+    """Solve jobs in an executor, as many at once as it has workers, each to its end before others.
 
-    If a worker is killed, ``waiting`` is what is not solved.
+    If a worker is killed, ``waiting`` has the jobs that are not solved.
     """
-    running: dict[Future[BatchResult], TrialBatch] = {}
+    running: dict[Future[JobResult], Job] = {}
     try:
         while waiting or running:
             while waiting and len(running) < count_workers():
@@ -383,9 +324,7 @@ def _prepare_worker(workers: int) -> None:
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
     set_same_bits()
-    logging.getLogger(__name__.rpartition(".")[0]).setLevel(
-        logging.ERROR
-    )  # the parent warns of what it reads
+    logging.getLogger("nodecopy.experiments").setLevel(logging.ERROR)  # the parent warns of what it reads
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     parent = multiprocessing.parent_process()
 
@@ -397,46 +336,71 @@ def _prepare_worker(workers: int) -> None:
     threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def _round_size(n_trials: float) -> int:
-    """Return the largest power of two up to a number of trials, at least 1.
+def collect_provenance(device: str) -> dict[str, Any]:
+    """Return what is stored with every result; plain values, ready for JSON."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    machine = _describe_machine(device)
+    return {"commit": _find_commit(), "versions": _list_versions(), "machine": machine, "finished": now}
 
-    Small differences of the time do not change what is computed together, on which rounding may depend.
+
+@lru_cache(maxsize=1)
+def _find_commit() -> str:
+    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it.
+
+    The environment variable ``NODECOPY_COMMIT`` replaces it, for copies without their history. For an
+    installed package it is the version.
     """
-    return 1 << max(0, int(n_trials).bit_length() - 1)
+    if given := os.environ.get("NODECOPY_COMMIT"):
+        return given
 
-
-def _solve_batch(batch: TrialBatch, store: Store, device: str, wait: bool) -> BatchResult:
-    """Solve the first trials of a batch and write each as soon as it is finished."""
-    cell, (part, others), n_solved = batch.cell, batch.split(), 0
-    with store.claim(cell, part.trials, wait=wait) as held:
-        start = time.perf_counter()
-        missing_trials = store.find_missing(cell, held)  # another process may have been faster
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(nodecopy.__file__).parent), *arguments]
         try:
-            for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
-                if COPIED_FROM not in record.provenance:
-                    origin = collect_provenance(device) | {"data": cell.task.digest_data(cell)}
-                    record, n_solved = replace(record, provenance=origin), n_solved + 1
-                store.write(cell, record)
-        except MissingExtraError as error:
-            return BatchResult(TrialBatch(cell, batch.trials), 0, 0.0, (), str(error))
-    seconds, size = time.perf_counter() - start, batch.size
-    if n_solved and size is not None:
-        size = _round_size(BATCH_SECONDS * n_solved / seconds)
-    locked_elsewhere = tuple(trial for trial in part.trials if trial not in held)
-    rest = TrialBatch(cell, others, size) if others else None
-    return BatchResult(part, len(missing_trials), seconds, locked_elsewhere, rest=rest)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    # A package that is installed inside another project's checkout must not get that project's commit.
+    is_tracked = git("ls-files", "--error-unmatch", "__init__.py")
+    commit = git("describe", "--always", "--dirty", "--tags") if is_tracked else ""
+    return commit or f"version {nodecopy.__version__}"
 
 
-# Fitted models of this process that methods share, so that none is trained twice in a trial.
+@lru_cache
+def _describe_machine(device: str) -> dict[str, Any]:
+    """Return the processor, the number of cores, and the name of the GPU if one was used."""
+    try:  # Linux: platform.processor() knows only the architecture
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        processor = platform.processor() or platform.machine()
+    if device.startswith("cuda"):
+        import torch
+
+        device = f"{device}: {torch.cuda.get_device_name(device)}"
+    return {"processor": processor, "cores": os.cpu_count(), "device": device}
+
+
+@lru_cache(maxsize=1)
+def _list_versions() -> dict[str, str]:
+    """Return the versions of Python and of ``PACKAGES``."""
+    installed = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            installed[package] = version(package)
+        except PackageNotFoundError:
+            installed[package] = "absent"
+    return installed
 
 
 class FitCache:
-    """The last fits that were asked for, at most ``max_fits``."""
+    """The fits that were used last, at most ``max_fits``: methods share them within a process."""
 
     def __init__(self, max_fits: int) -> None:
         self.max_fits = max_fits
-        self._entries: OrderedDict[str, tuple[Lock, list[Any]]] = OrderedDict()
-        self._lock = Lock()
+        self._entries: OrderedDict[str, tuple[threading.Lock, list[Any]]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get_or_fit(
         self,
@@ -447,15 +411,15 @@ class FitCache:
         settings: Mapping[str, Any],
         fit: Callable[[], Any],
     ) -> Any:
-        """Return the fit of a class with such settings to a trial's data; calls ``fit`` if it is not cached.
+        """Return the fit of a class with such settings to a trial's data; call ``fit`` if it is not cached.
 
-        Data are those of the cell's dataset, seed and protocol, and of the trial unless it is ``None``.
+        The data depend on the cell's dataset, seed and protocol, and on the trial unless it is ``None``.
         Threads that ask for the same fit wait for the first of them.
         """
         parts = [cell.dataset, cell.seed, cell.task.protocol(cell), trial, device, path, settings]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:
-            lock, fits = self._entries.setdefault(name, (Lock(), []))
+            lock, fits = self._entries.setdefault(name, (threading.Lock(), []))
             self._entries.move_to_end(name)
             while len(self._entries) > self.max_fits:
                 self._entries.popitem(last=False)
@@ -477,10 +441,7 @@ FIT_CACHE = FitCache(max_fits=16)
 
 
 class CachedGraphModel(GraphModel[Graph]):
-    """A fitted graph model that ignores further calls of :meth:`fit`.
-
-    ``seconds`` is how long its only fit took.
-    """
+    """A fitted graph model that ignores further calls of :meth:`fit`, which took ``seconds``."""
 
     def __init__(self, model: GraphModel[Graph], seconds: float = 0.0) -> None:
         self.model, self.seconds = model, seconds

@@ -1,59 +1,142 @@
-"""What an experiment is, whatever its task: methods, cells, columns and the numbers that the paper prints."""
+"""What an experiment is: methods, cells, columns and published numbers, read from sections of a file.
+
+A section of a TOML file becomes a dataclass whose fields say how their keys are read (:func:`key`). Errors
+name the key, its section and the nearest allowed word.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import json
+import os
+import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import numpy as np
 from numpy.random import SeedSequence
-from scipy import sparse
 
-from nodecopy import datasets
 from nodecopy._core.checks import check_integer
 from nodecopy._core.imports import EXTRA_OF, check_name, import_class, import_optional, public_name
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.experiments.data import FileDataset
-from nodecopy.experiments.sections import key, make_list_reader, read_class, read_mapping, read_text
-from nodecopy.graph import Graph
 
 if TYPE_CHECKING:
     from nodecopy.experiments.tasks.base import Task
 
+SectionClass = TypeVar("SectionClass")
+Reader: TypeAlias = Callable[[Any, str], Any]
+"""Return the value of a key, checked; the second argument is its place in the file."""
 
-# Instantiate the class of a method with its settings, among which there may be objects.
+
+def set_same_bits() -> None:
+    """Make matrix products by MKL independent of their place in memory, to the last bit.
+
+    The variable has an effect only before torch is imported. Other libraries, as on ARM, agree to rounding.
+    """
+    if "torch" not in sys.modules:
+        os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
 
 
-UseResolver: TypeAlias = Callable[[str, str, dict[str, Any]], Any]
-"""Return what a section with the key ``use`` stands for, given that key, the class and the settings."""
+def key(read: Reader, name: str = "", **options: Any) -> Any:
+    """Return a dataclass field that is a key of a section, under its own name or another.
+
+    ``options``, such as ``default``, go to :func:`dataclasses.field`.
+    """
+    return field(metadata={"read": read, "key": name}, **options)
+
+
+def read_section(cls: type[SectionClass], section: Any, where: str, **others: Any) -> SectionClass:
+    """Make a ``cls`` from a section; ``others`` are the fields that are no keys."""
+    content = read_mapping(section, where)
+    entries = [entry for entry in fields(cls) if entry.metadata]  # type: ignore[arg-type]
+    keys = {entry.metadata["key"] or entry.name: entry for entry in entries}
+    required = [name for name, entry in keys.items() if entry.default is entry.default_factory is MISSING]
+    check_keys(content, where, keys, required)
+    for name in content:
+        others[keys[name].name] = keys[name].metadata["read"](content[name], f"{name} of {where}")
+    return cls(**others)
+
+
+def check_keys(
+    section: dict[str, Any], where: str, allowed: Iterable[str], required: Iterable[str] = ()
+) -> None:
+    """Check that a section has the required keys and only allowed ones."""
+    for name in section:
+        check_name(name, allowed, f"key of {where}")
+    for name in required:
+        if name not in section:
+            raise InputError(f"{where} must have {name}; it has {', '.join(section) or 'nothing'}.")
+
+
+def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
+    """Return a reader of values; errors say what is allowed."""
+
+    def read(value: Any, where: str) -> Any:
+        if not is_allowed(value):
+            raise InputError(f"{where} must be {allowed}; got {value!r}.")
+        return value
+
+    return read
+
+
+def make_list_reader(read: Reader, *, may_be_empty: bool = False) -> Reader:
+    """Return a reader of lists whose entries are read by ``read``."""
+
+    def read_entries(value: Any, where: str) -> tuple[Any, ...]:
+        entries = [] if may_be_empty and value == [] else read_list(value, where)
+        return tuple(read(entry, where) for entry in entries)
+
+    return read_entries
+
+
+def make_choice_reader(names: Iterable[str]) -> Reader:
+    """Return a reader of names out of ``names``."""
+    return lambda value, where: check_name(value, names, where)
+
+
+NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
+CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
+read_flag = make_reader("true or false", lambda value: isinstance(value, bool))
+read_count = partial(check_integer, low=1)
+read_share = make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1)
+read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
+read_class = make_reader(
+    "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
+)
+read_name = make_reader(  # it names a folder
+    "of lower-case letters, digits and single -, _ or .",
+    lambda value: isinstance(value, str) and NAME.fullmatch(value),
+)
+read_list = make_reader(
+    "a list of different entries, at least one",
+    lambda value: isinstance(value, list) and value and len(set(map(str, value))) == len(value),
+)
+read_budget = make_reader(
+    'an integer of at least 0, a share such as 0.5 or "degree"',
+    lambda x: x == "degree" or (type(x) is int and x >= 0) or (type(x) is float and 0 <= x <= 1),
+)
 
 
 def instantiate(
-    path: str, settings: Mapping[str, Any], where: str, device: str, use: UseResolver | None = None
+    path: str,
+    settings: Mapping[str, Any],
+    where: str,
+    device: str,
+    use: Callable[[str, dict[str, Any]], Any] | None = None,
 ) -> Any:
     """Make an object of the class at ``path`` and of the classes among its settings.
 
-    Parameters
-    ----------
-    path
-        ``module.Class``.
-    settings
-        Keywords of the constructor; sections among them become objects.
-    where
-        The section that errors name, such as ``[methods.gcn]``.
-    device
-        Set on every object that has a ``device``, unless its settings name one.
-    use
-        Called for sections with the key ``use``.
+    ``where`` is the section that errors name, such as ``[methods.gcn]``. ``device`` is set on every object
+    that has one, unless its settings do. ``use`` returns the object of a section with the key ``use``, given
+    its class and its settings.
     """
 
     def resolve(value: Any) -> Any:
@@ -61,7 +144,7 @@ def instantiate(
             return value
         others = {name: entry for name, entry in value.items() if name not in ("class", "use")}
         if "use" in value and use is not None:
-            return use(value["use"], value["class"], others)
+            return use(value["class"], others)
         return instantiate(value["class"], others, where, device, use)
 
     parts = {name: resolve(value) for name, value in settings.items()}
@@ -73,20 +156,16 @@ def instantiate(
             import_optional(missing, where)
         raise
     except TypeError as error:
-        raise InputError(
-            f"settings of {where}", f"must be keywords of {path}; got {parts} ({error})."
-        ) from error
+        message = f"must be keywords of {path}; got {parts} ({error})."
+        raise InputError(f"settings of {where}", message) from error
     if hasattr(instance, "device") and "device" not in settings:
         instance.device = device
     return instance
 
 
 def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tuple[str, ...] = ()) -> None:
-    """Check that settings are parameters of the class at ``path``, and so on for the objects among them.
-
-    Classes that need an optional package that is not installed are skipped.
-    """
-    names = parameter_names(path, where)
+    """Check that settings are parameters of the class at ``path``, and so on for the objects among them."""
+    names = _parameter_names(path, where)
     for name, value in settings.items():
         if names is not None:
             check_name(name, names, f"a setting of {where} ({path})")
@@ -103,10 +182,7 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
 
 
 def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -> None:
-    """Check that the class at ``path`` has the methods of its family.
-
-    A class that needs an optional package that is not installed is skipped.
-    """
+    """Check that the class at ``path`` has the methods of its family."""
     cls = _import_available(path, where)
     missing = [name for name in methods if cls and not callable(getattr(cls, name, None))]
     if missing:
@@ -124,7 +200,7 @@ def _import_available(path: str, where: str) -> Any:
 
 
 @lru_cache
-def parameter_names(path: str, where: str) -> list[str] | None:
+def _parameter_names(path: str, where: str) -> list[str] | None:
     """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
     cls = _import_available(path, where)
     if cls is None:
@@ -140,7 +216,7 @@ def parameter_names(path: str, where: str) -> list[str] | None:
 
 
 @lru_cache
-def public_path(path: str) -> str:
+def _public_path(path: str) -> str:
     """Return the public name of the class at ``path``; the path itself if the class cannot be imported."""
     try:
         return public_name(import_class(path, path))
@@ -152,7 +228,7 @@ def use_public_names(value: Any) -> Any:
     """Return settings in which every class has its public name."""
     if isinstance(value, Mapping):
         return {
-            name: public_path(entry) if name == "class" and entry else use_public_names(entry)
+            name: _public_path(entry) if name == "class" and entry else use_public_names(entry)
             for name, entry in value.items()
         }
     return list(map(use_public_names, value)) if isinstance(value, list | tuple) else value
@@ -163,17 +239,13 @@ def merge_settings(settings: Mapping[str, Any], others: Mapping[str, Any]) -> di
     both = dict(settings)
     for name, value in others.items():
         old = both.get(name)
-        both[name] = (
-            merge_settings(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-        )
+        is_section = isinstance(old, Mapping) and isinstance(value, Mapping)
+        both[name] = merge_settings(old, value) if is_section else value  # type: ignore[arg-type]
     return both
 
 
-# Seeds and data of trials.
-
-
 SEED_SCHEME = 1
-"""Version of the rule above. Raise it with every change of draws: fingerprints of cells digest it."""
+"""Version of the rule for seeds. Raise it with every change of draws: fingerprints of cells digest it."""
 
 
 class TrialSeeds(IntEnum):
@@ -188,7 +260,7 @@ class TrialSeeds(IntEnum):
 
 
 def trial_seed(seed: int, dataset: str, trial: int, *, labels: int = 0) -> SeedSequence:
-    """Return the seed sequence of a trial; ``labels`` is 0 for tasks that have no labels per class."""
+    """Return the seed sequence of a trial; ``labels`` is 0 for tasks without labels per class."""
     return child(child(dataset_seed(seed, dataset), labels), trial)
 
 
@@ -197,44 +269,9 @@ def dataset_seed(seed: int, dataset: str) -> SeedSequence:
     return child(seed_sequence(seed), zlib.crc32(dataset.encode()))
 
 
-@lru_cache(maxsize=1)
-def load_data(dataset: str | FileDataset, largest_component: bool = False) -> Any:
-    """Load a dataset, kept in memory until another is loaded: cells come dataset by dataset."""
-    if isinstance(dataset, FileDataset):
-        return dataset.load(largest_component)
-    return datasets.load(dataset, largest_component=largest_component)
-
-
-def digest_graph(graph: Graph) -> str:
-    """Return a digest of the edges, weights, labels and ids of a graph."""
-    rows = graph.rows
-    digest = hashlib.sha256(f"{graph.n_nodes} {graph.directed}".encode())
-    for part in (rows.indptr, rows.indices, rows.weights, graph.labels):
-        digest.update(b"-" if part is None else np.ascontiguousarray(part, np.float64).tobytes())
-    digest.update("\n".join(map(str, graph.node_ids.tolist())).encode())
-    return digest.hexdigest()[:16]
-
-
-@lru_cache
-def digest_dataset(dataset: str, largest_component: bool = False) -> str:
-    """Return a digest of the nodes, edges, labels and features of a graph.
-
-    Public forms of a dataset differ in it, if only by the order of the nodes.
-    """
-    graph = load_data(dataset, largest_component)
-    digest = hashlib.sha256(digest_graph(graph).encode())
-    if graph.features is not None:
-        features = sparse.csr_array(graph.features)
-        for part in (features.indptr, features.indices, features.data):
-            digest.update(np.ascontiguousarray(part, np.float64).tobytes())
-    return digest.hexdigest()[:12]
-
-
 @dataclass(frozen=True)
 class Column:
-    """A column of a dataset's table: a score under some conditions.
-
-    Columns are equal if ``score`` and ``conditions`` are.
+    """A column of a dataset's table: a score under some conditions, which make columns equal.
 
     Attributes
     ----------
@@ -243,7 +280,7 @@ class Column:
     conditions
         Pairs of names and values that the cells of the column share, such as ``("labels", 5)``.
     heading
-        What stands above the column.
+        Heading of the column.
     scale
         Factor between the stored and the printed number.
     is_compared
@@ -251,7 +288,7 @@ class Column:
     lower_is_better
         Whether the lowest mean is the best one.
     part
-        Columns with different parts stand in different tables.
+        Columns with different parts are in different tables.
     """
 
     score: str
@@ -283,10 +320,9 @@ class Published:
 
 @dataclass(frozen=True)
 class Timing:
-    """Run times to compare with those of the method ``over``, and the paper's seconds by method.
+    """Run times in the cells of ``column`` to compare with the method ``over``, and the paper's by method.
 
-    Ours are those of the cells of ``column``, the shortest among the first ``trials``: a process that uses
-    a GPU for the first time takes seconds longer.
+    The shortest among the first ``trials`` counts: the first use of a GPU takes a process seconds longer.
     """
 
     over: str
@@ -302,21 +338,17 @@ class Method:
     Attributes
     ----------
     title
-        What the table calls it.
+        Its name in the table.
     path
         ``module.Class`` (key ``class``); empty if the row only has published numbers.
-    settings
-        Keywords of the constructor.
-    on
-        Settings that differ on some datasets.
+    settings, on
+        Keywords of the constructor, and those that differ on some datasets.
     gain_over
         Methods to compare with, trial by trial.
     search
         Settings to choose from in every trial, for tasks that have a validation score.
-    datasets
-        Where it runs; empty means everywhere.
-    conditions
-        Under which values of the task's conditions it runs; a condition that is left out has no say.
+    datasets, conditions
+        Where it runs: datasets, and values of the task's conditions. What is left out does not restrict it.
     """
 
     name: str
@@ -344,7 +376,7 @@ class Cell:
     """One entry of a table, with everything that its trials depend on.
 
     ``conditions`` are names and values that distinguish the cells of a method on a dataset, and
-    ``all_conditions`` those of all these cells.
+    ``all_conditions`` the conditions of all these cells.
     """
 
     experiment: str
@@ -370,16 +402,17 @@ class Cell:
         The device, the other methods and the number of trials are no part of it. Classes count by their
         public names, so that a module can move.
         """
-        return digest(self.fingerprint_parts())
-
-    def fingerprint_parts(self) -> dict[str, Any]:
-        """Return what the fingerprint digests."""
         parts = {"class": self.path, "settings": self.settings, "search": self.search}
         protocol = {"protocol": self.task.protocol(self), **self.task.fingerprint_extras()}
-        return {"seeds": SEED_SCHEME, **use_public_names(parts), **protocol}
+        return digest({"seeds": SEED_SCHEME, **use_public_names(parts), **protocol})
+
+    @property
+    def section(self) -> str:
+        """The section of the file with the method of the cell, for messages."""
+        return f"[methods.{self.method}]"
 
     def trial_seed(self, trial: int) -> SeedSequence:
-        """Return the seed sequence of a trial, see :mod:`.trials`."""
+        """Return the seed sequence of a trial."""
         return trial_seed(self.seed, self.dataset, trial, labels=self.conditions.get("labels", 0))
 
     def __str__(self) -> str:
@@ -442,20 +475,18 @@ class Experiment:
         return replace(self, task=task, methods=rows)
 
     def _explain_no_cells(self, method: str, task: Task) -> str:
-        """Return with which datasets and conditions a method runs, if the task has none of them."""
-        runs = _values_by_name(
-            (cell.dataset, cell.conditions) for cell in self.cells(0) if cell.method == method
-        )
-        if not runs:
+        """Return the datasets and conditions of a method that the task does not have."""
+        cells = [cell for cell in self.cells(0) if cell.method == method]
+        if not cells:
             return f"{method} does not run on {', '.join(self.task.datasets)}"
-        chosen = _values_by_name(
-            (dataset, conditions) for dataset in task.datasets for conditions in task.conditions
-        )
-        conflicts = [
-            f"{name} {' or '.join(allowed)}, got {' or '.join(chosen[name])}"
-            for name, allowed in runs.items()
-            if not set(allowed) & set(chosen[name])
-        ]
+        runs = [{"dataset": cell.dataset, **cell.conditions} for cell in cells]
+        chosen = [{"dataset": name, **entry} for name in task.datasets for entry in task.conditions]
+        conflicts = []
+        for name in runs[0]:
+            allowed = list(dict.fromkeys(str(entry[name]) for entry in runs))
+            got = list(dict.fromkeys(str(entry[name]) for entry in chosen))
+            if not set(allowed) & set(got):
+                conflicts.append(f"{name} {' or '.join(allowed)}, got {' or '.join(got)}")
         return f"{method} runs with {' and '.join(conflicts) or 'none of these combinations'}"
 
     def cells(self, seed: int) -> list[Cell]:
@@ -480,22 +511,13 @@ class Experiment:
         ]
 
 
-def _values_by_name(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[str]]:
-    """Return the datasets and the values of each condition, without repetitions, of pairs of both."""
-    values: dict[str, dict[str, None]] = {}
-    for dataset, conditions in pairs:
-        for name, value in {"dataset": dataset, **conditions}.items():
-            values.setdefault(name, {})[str(value)] = None
-    return {name: list(of_name) for name, of_name in values.items()}
-
-
 def select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tuple[Any, ...]:
     """Return the items whose name is in ``names``, in their original order."""
     allowed = [str(getattr(item, "name", item)) for item in items]
     if not names:
         raise InputError(f"{what} must be given; got none. Allowed: {', '.join(allowed)}.")
     for value in map(str, names):
-        if value not in allowed and all(map(str.isdecimal, allowed)):
+        if value not in allowed and all(map(str.isdecimal, allowed)):  # numbers keep their order
             raise InputError(f"{what} must be one of {', '.join(allowed)}; got {value}.")
         check_name(value, allowed, what)
     return tuple(item for item, name in zip(items, allowed, strict=True) if name in map(str, names))

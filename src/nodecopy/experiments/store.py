@@ -16,7 +16,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -26,40 +26,6 @@ from nodecopy._core.files import atomic_write
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import Cell
 
-# The values that scores can have, by which damaged records are recognised.
-
-
-SHARES = (
-    "accuracy others auc precision recall ndcg coverage covered warned rejected ece edge_overlap "
-    "transitivity degree_gini average_clustering claw_share cross_community_share edge_entropy"
-)
-NOT_NEGATIVE = (
-    "nll novelty ratio max_degree mean_degree n_components path_length power_law_exponent triangles seconds"
-)
-ROUNDING = 1e-6
-
-LIMITS = (
-    dict.fromkeys(SHARES.split(), (0.0, 1.0))
-    | dict.fromkeys(NOT_NEGATIVE.split(), (0.0, math.inf))
-    | {"brier": (0.0, 2.0), "assortativity": (-1.0, 1.0), "bias": (-math.inf, math.inf)}
-)
-
-
-def check_score(score: str, value: object) -> float:
-    """Return a finite number that a score can be; the last of its words that is known decides.
-
-    >>> check_score("printed recall@20", 0.25)
-    0.25
-    """
-    words = reversed(score.partition("@")[0].split())
-    low, high = next((LIMITS[word] for word in words if word in LIMITS), (-math.inf, math.inf))
-    if type(value) not in (int, float) or not isinstance(value, int | float):
-        raise ValueError(f"{score} must be a number; got {value!r}")
-    if not math.isfinite(value) or not low - ROUNDING <= value <= high + ROUNDING:
-        raise ValueError(f"{score} must be finite and between {low:g} and {high:g}; got {value}")
-    return float(value)
-
-
 if sys.platform != "win32":
     import fcntl
 
@@ -67,9 +33,25 @@ LOG = logging.getLogger(__name__)
 CHECKSUM, CHECKSUM_DIGITS = "checksum", 16
 COPIED_FROM = "copied_from"
 """Key of the provenance of a trial that was copied from another cell: the conditions that differ there."""
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading a damaged file may raise."""
 MAX_REASON = 200
 _reported: set[Path] = set()
-"""Damaged records about which a warning was given."""
+"""Damaged files about which a warning was given."""
+ROUNDING = 1e-6
+SHARES = (
+    "accuracy others auc precision recall ndcg coverage covered warned rejected ece edge_overlap "
+    "transitivity degree_gini average_clustering claw_share cross_community_share edge_entropy"
+)
+NOT_NEGATIVE = (
+    "nll novelty ratio max_degree mean_degree n_components path_length power_law_exponent triangles seconds"
+)
+LIMITS = (
+    dict.fromkeys(SHARES.split(), (0.0, 1.0))
+    | dict.fromkeys(NOT_NEGATIVE.split(), (0.0, math.inf))
+    | {"brier": (0.0, 2.0), "assortativity": (-1.0, 1.0), "bias": (-math.inf, math.inf)}
+)
+"""The values that scores can have, by which damaged records are recognised."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +67,7 @@ class Record:
     seconds
         The trial's share of the time of its batch.
     details
-        What the method reports about itself. Under ``samples`` there may be the values of a score for each of
+        Further results of the method. Under ``samples`` there may be the values of a score for each of
         several samples.
     provenance
         Commit, versions, machine and time.
@@ -114,33 +96,22 @@ class Store:
 
     def read(self, cell: Cell, trial: int) -> Record | None:
         """Return a finished trial; ``None`` if it is missing, or damaged, which is logged."""
-        path = self.path(cell, trial)
-        try:
-            return _read_record(path.read_bytes(), cell, trial)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            if path not in _reported:
-                _reported.add(path)
-                reason = str(error)[:MAX_REASON] or repr(error)
-                LOG.warning("%s is damaged and counts as missing: %s", path, reason)
-            return None
+        return read_checked(self.path(cell, trial), lambda content: _read_record(content, cell, trial))
 
     def write(self, cell: Cell, record: Record) -> None:
         """Write a finished trial."""
         content = _address(cell, record.trial) | {"settings": dict(cell.settings)} | asdict(record)
         # NumPy's numbers and arrays among the details become plain ones.
         plain = json.loads(json.dumps(content, allow_nan=False, default=lambda value: value.tolist()))
-        with atomic_write(self.path(cell, record.trial)) as temporary:
-            temporary.write_text(dump_checked(plain), encoding="utf-8")
+        write_checked(self.path(cell, record.trial), plain)
 
     def read_finished(self, cell: Cell, trials: Iterable[int]) -> list[Record]:
-        """Return those of the trials that are finished."""
+        """Return the finished trials among some."""
         records = (self.read(cell, trial) for trial in trials)
         return [record for record in records if record is not None]
 
     def find_missing(self, cell: Cell, trials: Iterable[int]) -> list[int]:
-        """Return those of the trials that are not finished."""
+        """Return the trials that are not finished."""
         return [trial for trial in trials if self.read(cell, trial) is None]
 
     def remove(self, cell: Cell, trials: Iterable[int]) -> None:
@@ -154,10 +125,8 @@ class Store:
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
         """Lock the trials that no other process has locked and yield their numbers.
 
-        With ``wait``, block until all are locked.
-
-        A lock is one byte, the trial's, in a file that all processes open; trials are taken in
-        ascending order, so that two processes never wait for each other.
+        With ``wait``, block until all are locked. A lock is one byte, the trial's, in a file that all
+        processes open; trials are taken in ascending order, so that two processes never wait for each other.
         """
         if sys.platform == "win32":  # no such locks: trials may be computed twice, to the same result
             yield sorted(trials)
@@ -181,14 +150,57 @@ class Store:
 
 
 def list_forms(records: Iterable[Record]) -> set[str]:
-    """Return the digests of the data that trials were computed on; those of older trials are not known."""
+    """Return the digests of the data of trials; older trials have none."""
     digests = (record.provenance.get("data") for record in records)
     return {digest for digest in digests if digest is not None}
 
 
-def _read_record(text: bytes, cell: Cell, trial: int) -> Record:
+def check_score(score: str, value: object) -> float:
+    """Return a finite number that a score can be; the last known word of its name decides.
+
+    >>> check_score("printed recall@20", 0.25)
+    0.25
+    """
+    words = reversed(score.partition("@")[0].split())
+    low, high = next((LIMITS[word] for word in words if word in LIMITS), (-math.inf, math.inf))
+    if type(value) not in (int, float) or not isinstance(value, int | float):
+        raise ValueError(f"{score} must be a number; got {value!r}")
+    if not math.isfinite(value) or not low - ROUNDING <= value <= high + ROUNDING:
+        raise ValueError(f"{score} must be finite and between {low:g} and {high:g}; got {value}")
+    return float(value)
+
+
+def write_checked(path: Path, content: dict[str, Any]) -> None:
+    """Write plain values as JSON with a checksum; the file is complete or not there."""
+    text = json.dumps(content | {CHECKSUM: _checksum(content)}, indent=1) + "\n"
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def read_checked(path: Path, parse: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return what ``parse`` makes of a file by :func:`write_checked`; ``None`` if it is missing or damaged.
+
+    Files that were written before there was a checksum are valid without one.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError("it must be a JSON object")
+        if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
+            raise ValueError("its content has another checksum")
+        return parse(content)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except DAMAGE as error:
+        if path not in _reported:
+            _reported.add(path)
+            reason = str(error)[:MAX_REASON] or repr(error)
+            LOG.warning("%s is damaged and counts as missing: %s", path, reason)
+        return None
+
+
+def _read_record(content: dict[str, Any], cell: Cell, trial: int) -> Record:
     """Return the record of a trial; anything that :meth:`Store.write` does not write is an error."""
-    content = load_checked(text)
     address = _address(cell, trial)
     if unknown := set(content) - {*address, "settings", *(entry.name for entry in fields(Record))}:
         raise ValueError(f"it must not have the key {min(unknown)!r}")
@@ -202,24 +214,6 @@ def _read_record(text: bytes, cell: Cell, trial: int) -> Record:
     for key, values in details.get("samples", {}).items():
         details["samples"][key] = [check_score(key, value) for value in values]
     return Record(trial, scores, check_score("seconds", content["seconds"]), details, dict(provenance))
-
-
-def dump_checked(content: dict[str, Any]) -> str:
-    """Return plain values as JSON with a checksum."""
-    return json.dumps(content | {CHECKSUM: _checksum(content)}, indent=1) + "\n"
-
-
-def load_checked(text: str | bytes) -> dict[str, Any]:
-    """Return what :func:`dump_checked` wrote, or raise a :class:`ValueError` if it was changed.
-
-    Files that were written before there was a checksum are valid without one.
-    """
-    content = json.loads(text)
-    if not isinstance(content, dict):
-        raise ValueError("it must be a JSON object")
-    if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
-        raise ValueError("its content has another checksum")
-    return content
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -79,7 +79,7 @@ def _describe_statistic(row: Row) -> str:
 def classification_headline(evaluations: Sequence[Summary]) -> str:
     """Say how often the last of some classifiers is right, beside the others, or that it did not learn.
 
-    ``evaluations`` are the summaries of :func:`~nodecopy.report.evaluations.summarise_evaluation`.
+    ``evaluations`` are the summaries of :func:`~nodecopy.report.sections.summarise_evaluation`.
     """
     if not evaluations:
         return "No label is held out, so the accuracy is unknown."

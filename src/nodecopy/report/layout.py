@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray
+from nodecopy._core.kernels import njit
 from nodecopy._core.random import Rng, generator
 from nodecopy.graph import Graph
 
@@ -40,15 +41,13 @@ def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
     n_nodes = graph.n_nodes
     if n_nodes < 2:
         return np.full((n_nodes, 2), 0.5, np.float32)
-    from nodecopy.report.layout_kernels import repulsion
-
     degrees: Float = np.diff(adjacency.indptr).astype(np.float32)[:, None]
     mass = degrees + 1
     positions = _start_positions(adjacency, degrees, generator(rng)) * np.float32(math.sqrt(n_nodes))
     step = np.zeros_like(positions)
     for number in range(N_STEPS):
         attraction = adjacency @ positions - degrees * positions
-        force = attraction + mass * (REPULSION * repulsion(positions, mass[:, 0]) - GRAVITY * positions)
+        force = attraction + mass * (REPULSION * _repel(positions, mass[:, 0]) - GRAVITY * positions)
         # Division by the mass is Newton's step for the attraction, so that hubs do not overshoot.
         step = (1 - MOMENTUM) * force / mass + MOMENTUM * step
         length = np.linalg.norm(step, axis=1, keepdims=True)
@@ -71,6 +70,28 @@ def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator
         basis = np.linalg.qr(smoothed - smoothed.mean(axis=0))[0]
         positions = (basis * math.sqrt(len(positions))).astype(np.float32)
     return (positions + rng.normal(scale=0.05, size=positions.shape)).astype(np.float32)
+
+
+def _repel(positions: NDArray[np.float32], mass: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the force of all other nodes on each: the sum of mass times direction over distance."""
+    x, y = np.ascontiguousarray(positions.T)
+    forces = np.empty_like(positions)
+    _add_forces(x, y, np.ascontiguousarray(mass), forces)
+    return forces
+
+
+# Without checks for division by zero and in any order, the inner loop becomes vector instructions.
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def _add_forces(x, y, mass, forces):
+    for i in range(len(x)):
+        own_x, own_y = x[i], y[i]
+        total_x, total_y = np.float32(0), np.float32(0)
+        for j in range(len(x)):
+            dx, dy = own_x - x[j], own_y - y[j]
+            weight = mass[j] / (dx * dx + dy * dy + np.float32(1e-4))
+            total_x += dx * weight
+            total_y += dy * weight
+        forces[i, 0], forces[i, 1] = total_x, total_y
 
 
 def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) -> IntArray:

@@ -26,9 +26,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.inference import BootstrapResult
 from nodecopy.metrics.structure import Comparison
-from nodecopy.report.attacked_node import AttackedNode
 from nodecopy.report.headlines import (
-    attack_headline,
     graphs_headline,
     round_all,
     round_number,
@@ -36,7 +34,6 @@ from nodecopy.report.headlines import (
     tables_headline,
     to_texts,
 )
-from nodecopy.report.layout import choose_nodes, compute_layout
 
 # The sections of the report page, as plain values that are written as JSON.
 
@@ -96,6 +93,8 @@ def graphs_section(
             f"must have the {observed.n_nodes} nodes of the observed graph; got "
             f"{', '.join(str(sample.graph.n_nodes) for sample in samples.values())} nodes.",
         )
+    from nodecopy.report.layout import choose_nodes, compute_layout  # here, since it imports numba
+
     nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
     part = observed.subgraph(nodes)
     positions = np.rint(MAP_SIZE * compute_layout(part, rng=rng)).astype(int)
@@ -261,98 +260,6 @@ def _statistic_data(name: str, comparisons: Mapping[str, Comparison]) -> dict[st
             if sentence
         ],
     }
-
-
-def attack_section(
-    attacked: AttackedNode,
-    ids: ArrayLike,
-    *,
-    images: NDArray[Any] | None = None,
-    noun: str = "node",
-) -> Section:
-    """Return the section of a node before an attack, after it, and with copied neighbours.
-
-    ``images`` [n_nodes, height, width], where they are given, are drawn in place of the nodes; ``noun`` says
-    what the nodes are.
-    """
-    names, codes = np.asarray(ids), attacked.codes
-    text = (
-        f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
-        f"{attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
-        f"neighbourhoods of similar {noun}s in place of its own. {_describe_choice(attacked, noun)}"
-    ).rstrip()
-    probabilities = [stage.probabilities.tolist() for stage in attacked.stages]
-    if attacked.evidence is not None:
-        probabilities.append(list(attacked.evidence.probabilities.values()))
-    neighbours = {node for stage in attacked.stages for node, _ in stage.neighbours}
-    number = {node: position for position, node in enumerate(sorted(neighbours | {attacked.node}))}
-    nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in number]
-    if images is not None:
-        scale = 255 / max(float(images.max()), 1e-9)
-        for node, entry in zip(number, nodes, strict=True):
-            entry["image"] = np.rint(scale * images[node]).astype(int).tolist()
-    return {
-        "kind": "attack",
-        "title": f"One attacked {noun}",
-        "headline": attack_headline(
-            to_texts(attacked.classes),
-            int(codes[attacked.node]),
-            probabilities,
-            attacked.n_flips,
-        ),
-        "text": text,
-        "node": number[attacked.node],
-        "nodes": nodes,
-        "classes": to_texts(attacked.classes),
-        "donors": to_texts(names[attacked.donors]),
-        "stages": [
-            {
-                "name": stage.name,
-                "neighbours": [[number[node], origin] for node, origin in stage.neighbours],
-                "probabilities": round_all(stage.probabilities, 4),
-            }
-            for stage in attacked.stages
-        ],
-        "evidence": _describe_evidence(attacked, names),
-    }
-
-
-def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section | None:
-    """Return the evidence about an attacked node by class, and its edges, the least credible first."""
-    report, (_, after, _) = attacked.evidence, attacked.stages
-    if report is None:
-        return None
-    added = {str(names[node]) for node, origin in after.neighbours if origin == "added"}
-    parts = {"features": report.features, "similar nodes": report.donors, "all": report.probabilities}
-    return {
-        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items() if part},
-        "edge_evidence": round_all(list(report.edge_evidence.values()), 2),
-        "edges": [
-            {
-                "neighbour": str(edge.neighbour),
-                "class": str(edge.predicted),
-                "credibility": round_number(edge.credibility, 3),
-                "distrusted": edge.is_distrusted,
-                "reason": edge.reason,
-                "added": str(edge.neighbour) in added,
-            }
-            for edge in report.edges
-        ],
-    }
-
-
-def _describe_choice(attacked: AttackedNode, noun: str) -> str:
-    """Say how the node was chosen, which the reader needs to judge the example."""
-    truth, (_, after, _) = attacked.codes[attacked.node], attacked.stages
-    n = attacked.n_attacked
-    if after.probabilities.argmax() == truth:
-        return "" if n == 1 else f"None of {n} attacked {noun}s changed its class; this one came closest."
-    if n == 1:
-        return f"It is the first {noun} that was attacked, drawn from those that were classified correctly."
-    return (
-        f"Of correctly classified {noun}s, attacked one at a time in random order, it is the first that "
-        f"changed its class, after {n - 1} that did not."
-    )
 
 
 SCRIPTS = (

@@ -14,8 +14,7 @@ from nodecopy.experiments import config as toml
 from nodecopy.experiments import tasks
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import run
-from nodecopy.experiments.sections import key, read_count
-from nodecopy.experiments.spec import Cell, Column, Published
+from nodecopy.experiments.spec import Cell, Column, Published, key, read_count
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.base import Task

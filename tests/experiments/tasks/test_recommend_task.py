@@ -19,7 +19,7 @@ from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering
-from nodecopy.experiments.runner import FIT_CACHE, BatchResult, run
+from nodecopy.experiments.runner import FIT_CACHE, JobResult, run
 from nodecopy.experiments.spec import Experiment, instantiate, merge_settings
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
@@ -117,14 +117,14 @@ def read_records(table: Experiment, store: Store) -> dict[str, list[Record]]:
 
 def test_scores_are_those_of_a_recommender_fitted_by_hand(store: Store) -> None:
     table = make_experiment()
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
-    assert [(str(one.batch.cell), one.n_computed) for one in reports] == 3 * [
+    assert [(str(one.job.cell), one.n_computed) for one in reports] == 3 * [
         ("library, popularity", 1),
         ("library, ease", 1),
         ("library, copy-ease", 1),
     ]
-    assert [one.batch.trials for one in reports[::3]] == [(0,), (1,), (2,)]
+    assert [one.job.trials for one in reports[::3]] == [(0,), (1,), (2,)]
     for trial in range(3):
         cell = find_cell("ease")
         split = datasets.interaction_split(
@@ -263,9 +263,9 @@ def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pyte
 
     monkeypatch.setattr(EASE, "fit", missing)
     table = make_experiment()
-    reports: list[BatchResult] = []
+    reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
-    assert {one.batch.cell.method: one.skip_reason for one in reports}["ease"].startswith(
+    assert {one.job.cell.method: one.skip_reason for one in reports}["ease"].startswith(
         "EASE needs an abacus"
     )
     assert [len(records) for records in read_records(table, store).values()] == [3, 0, 3]

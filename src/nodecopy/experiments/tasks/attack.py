@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
-from nodecopy.experiments.sections import (
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    TrialSeeds,
+    check_family,
+    check_settings,
+    digest,
+    instantiate,
     key,
     make_choice_reader,
     make_list_reader,
@@ -30,15 +37,6 @@ from nodecopy.experiments.sections import (
     read_name,
     read_section,
     read_text,
-)
-from nodecopy.experiments.spec import (
-    Cell,
-    Column,
-    TrialSeeds,
-    check_family,
-    check_settings,
-    digest,
-    instantiate,
     use_public_names,
 )
 from nodecopy.experiments.store import Record, Store
@@ -79,7 +77,7 @@ def _read_attack(name: str, section: Any) -> AttackSpec:
         check_family(attack.path, ("attack",), "an attack", where)
         check_settings(attack.path, attack.settings, where)
     elif attack.budget is not None:
-        raise InputError(f"budget of {where}", f"must be left out without a class; got {attack.budget!r}.")
+        raise InputError(f"budget of {where} must be left out without a class; got {attack.budget!r}.")
     return attack
 
 
@@ -132,11 +130,8 @@ class AttackTask(NodeTask):
     def protocol(self, cell: Cell) -> dict[str, Any]:
         attack = self.find_attack(cell)
         parts = use_public_names({"class": attack.path, "settings": attack.settings})
-        return super().protocol(cell) | {
-            "attack": parts,
-            "budget": attack.budget,
-            "n_targets": self.n_targets,
-        }
+        own = {"attack": parts, "budget": attack.budget, "n_targets": self.n_targets}
+        return super().protocol(cell) | own
 
     def fingerprint_extras(self) -> dict[str, Any]:
         return {"known_targets": self.known_targets}
@@ -196,16 +191,14 @@ class AttackTask(NodeTask):
         predictions = correct_trials(classifier, self.make_trials(cell, trials, graphs), nodes)
         seconds = (time.perf_counter() - start) / len(trials)
         labels = self.get_class_codes(cell)
-        for trial, prediction, scored_nodes, attacked in zip(
-            trials, predictions, nodes, targets, strict=True
-        ):
-            is_target = np.isin(scored_nodes, attacked)
-            trial_scores = scores(prediction.probabilities, labels[scored_nodes], np.flatnonzero(is_target))
+        for trial, prediction, scored, attacked in zip(trials, predictions, nodes, targets, strict=True):
+            is_target = np.isin(scored, attacked)
+            trial_scores = scores(prediction.probabilities, labels[scored], np.flatnonzero(is_target))
             details = dict(prediction.details)
             suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
             if not self.known_targets:
                 others = np.flatnonzero(~is_target)
-                trial_scores["others"] = accuracy(prediction.probabilities, labels[scored_nodes], others)
+                trial_scores["others"] = accuracy(prediction.probabilities, labels[scored], others)
                 if suspicion is not None:
                     trial_scores |= score_detection(suspicion, corrected, is_target)
             yield Record(trial, trial_scores, seconds, details)

@@ -1,4 +1,4 @@
-"""The contract of task types: what a file says of trials, how they are solved, what columns show."""
+"""The contract of task types: the protocol of trials, how they are solved, and the columns of the table."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ from typing import Any, ClassVar, Self
 from nodecopy import datasets
 from nodecopy._core.imports import check_name
 from nodecopy.errors import InputError
-from nodecopy.experiments.data import REQUIRED, FileDataset
-from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
-from nodecopy.experiments.spec import Cell, Column, Published, digest_dataset, load_data, rounding_error
+from nodecopy.experiments.data import FILE_KINDS, FileDataset, digest_dataset, load_data
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    Published,
+    key,
+    make_list_reader,
+    read_count,
+    read_section,
+    read_text,
+    rounding_error,
+)
 from nodecopy.experiments.store import Record, Store
 
 MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
@@ -39,12 +48,11 @@ class Task(ABC):
     largest_component: tuple[str, ...] = key(make_list_reader(read_text, may_be_empty=True), default=())
     """Datasets of which only the largest component is used."""
     own_datasets: tuple[FileDataset, ...] = ()
-    """Those of ``datasets`` that are files of the user."""
+    """Datasets in files of the user."""
     reference: str = ""
     """The row to which the others should be near; empty where higher is better."""
-
     verdict_of: str = ""
-    """The method that is compared with the published numbers of methods that are not run; empty: none."""
+    """The method that is compared with the published numbers of methods that are not run."""
 
     main_score: ClassVar[str]
     """A score that every finished trial has."""
@@ -57,9 +65,9 @@ class Task(ABC):
     sections: ClassVar[tuple[str, ...]] = ("protocol",)
     """Sections of the file that the task reads."""
     data_kind: ClassVar[str] = "graph"
-    """What datasets hold: ``"graph"`` or ``"interactions"``."""
+    """The kind of datasets: ``"graph"`` or ``"interactions"``."""
     file_kind: ClassVar[str] = ""
-    """What datasets in files hold, see :class:`.FileDataset`; empty where it is ``data_kind``."""
+    """The kind of datasets in files, see :class:`.FileDataset`; empty where it is ``data_kind``."""
     digits: ClassVar[int | None] = 1
     """Digits after the decimal point, in the paper's table and in ours; ``None``: three significant ones."""
     filters: ClassVar[tuple[str, ...]] = ("datasets",)
@@ -91,8 +99,9 @@ class Task(ABC):
         """Check what depends on more than one key."""
         allowed = [name for name in datasets.names() if datasets.describe(name).kind == self.data_kind]
         for own in self.own_datasets:
-            if own.kind != (self.file_kind or self.data_kind):
-                wanted = " and ".join(REQUIRED[self.file_kind or self.data_kind])
+            kind = self.file_kind or self.data_kind
+            if own.kind != kind:
+                wanted = " and ".join(FILE_KINDS[kind].required)
                 got = ", ".join(key for key, _ in own.files)
                 raise InputError(f"{own.name} of datasets of [protocol] must have {wanted}; it has {got}.")
         allowed += [own.name for own in self.own_datasets]
@@ -125,10 +134,7 @@ class Task(ABC):
         return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
 
     def log_decisions(self, cell: Cell) -> None:
-        """Log what is decided about the user's own data, in the process that starts a run.
-
-        Reading the files logs most of it.
-        """
+        """Log decisions about the user's own data, in the process that starts a run; reading logs most."""
         if self.find_own(cell) is not None:
             self.load(cell)
 
@@ -146,7 +152,7 @@ class Task(ABC):
         return digest_dataset(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
-        """Return what the data of a cell's trials depend on, by name."""
+        """Return everything that the data of a cell's trials depend on, by name."""
         own = {name: getattr(self, name) for name in self.protocol_fields}
         if "largest_component" in own:
             own["largest_component"] = cell.dataset in self.largest_component

@@ -19,8 +19,18 @@ from nodecopy._core.random import child, generator
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.runner import FIT_CACHE, CachedGraphModel
-from nodecopy.experiments.sections import key, make_list_reader, make_reader, read_count, read_flag
-from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, instantiate
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    TrialSeeds,
+    dataset_seed,
+    instantiate,
+    key,
+    make_list_reader,
+    make_reader,
+    read_count,
+    read_flag,
+)
 from nodecopy.experiments.store import COPIED_FROM, Record, Store, list_forms
 from nodecopy.experiments.tasks.base import BEST_NOTE, Task
 from nodecopy.features.scaling import explain_no_counts
@@ -80,7 +90,7 @@ class NodeTask(Task):
         if graph is None or graph.features is None:
             return
         try:
-            method = make_classifier(cell, "cpu", lambda *_: None)
+            method = make_classifier(cell, "cpu", lambda path, settings: None)
         except MissingExtraError:
             return
         parts = [method, *(method.get_params().values() if isinstance(method, Configurable) else ())]
@@ -100,8 +110,9 @@ class NodeTask(Task):
         try:
             return datasets.label_split(all_labels, labels, self.validation, self.test, rng=seed)
         except InputError as error:
-            message = str(error).replace("per_class must", f"labels of [protocol] on {cell.dataset} must")
-            raise InputError(message) from error
+            if error.parameter != "per_class":
+                raise
+            raise InputError(f"labels of [protocol] on {cell.dataset} {error.args[1]}") from error
 
     def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
         """Return trials as classifiers take them."""
@@ -213,18 +224,18 @@ class ClassifyTask(NodeTask):
                     copies[record.trial] = replace(record, provenance=record.provenance | origin)
         return copies
 
-    def fit_once(self, cell: Cell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
+    def fit_once(self, cell: Cell, device: str, path: str, settings: dict[str, Any]) -> Any:
         """Return a graph model that is fitted once for all trials of a process.
 
         It is fitted to the graph without its labels. Its randomness is that of the dataset, not of a trial.
         The seconds of its fit count in every trial.
         """
-        where = f"[methods.{cell.method}]"
         if self.without_test_edges:
             raise InputError(
-                f"a graph model of {where} can be fitted once only if all trials have the same edges."
+                f"a graph model of {cell.section} can be fitted once only if all trials have the same edges."
             )
-        model = check_graph_model(instantiate(path, settings, where, device), f"graph_model of {where}")
+        model = instantiate(path, settings, cell.section, device)
+        check_graph_model(model, f"graph_model of {cell.section}")
 
         def fit() -> CachedGraphModel:
             start = time.perf_counter()
@@ -248,4 +259,4 @@ def _log_row_scaling(dataset: str, method: str, reason: str) -> None:
 def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:
     """Return the classifier of a cell, not yet fitted."""
     import_optional("torch", "running an experiment")
-    return instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device, use)
+    return instantiate(cell.path, cell.settings, cell.section, device, use)

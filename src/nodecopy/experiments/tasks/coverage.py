@@ -6,7 +6,6 @@ Every trial draws some networks from a known model and bootstraps each. The trut
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,25 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from nodecopy import inference
-from nodecopy._core.files import atomic_write
 from nodecopy._core.imports import check_name
 from nodecopy._core.messages import mute_data_warnings
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
-from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS, KnownNetwork
-from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_count, read_text
-from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, digest, instantiate
-from nodecopy.experiments.store import Record, Store, dump_checked, load_checked
+from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS, KnownNetwork, draw_null_network
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    TrialSeeds,
+    dataset_seed,
+    digest,
+    instantiate,
+    key,
+    make_choice_reader,
+    make_list_reader,
+    read_count,
+    read_text,
+)
+from nodecopy.experiments.store import Record, Store, read_checked, write_checked
 from nodecopy.experiments.tasks.base import Task
 from nodecopy.graph import Graph
 from nodecopy.inference import (
@@ -38,7 +47,6 @@ from nodecopy.inference import (
 )
 from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_measure
 
-LOG = logging.getLogger(__name__)
 N_TRUE = 2_000
 """Networks from which the truth is simulated."""
 LEVEL = 0.95
@@ -231,7 +239,7 @@ class CoverageTask(Task):
                 for statistic in statistics
                 if getattr(statistic, "__name__", "") != "found_modularity"
             ]
-        model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
+        model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         if isinstance(model, KnownNetwork):
             return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
         if self.target == "edges" and cell.method not in self.known_labels:
@@ -276,15 +284,11 @@ class CoverageTask(Task):
 
     def load_truth(self, cell: Cell, store: Store) -> Truths:
         """Return the truth, which is simulated once for all methods; a damaged file counts as missing."""
-        path = store.folder / self.truth_file(cell)
-        if path.exists():
-            try:
-                return parse_truths(path.read_bytes(), self.select_scores(cell.conditions["nodes"]))
-            except (ValueError, RecursionError, OSError) as error:
-                LOG.warning("%s is damaged and is simulated again: %s", path, error)
-        truths = self.simulate_truth(cell)
-        with atomic_write(path) as temporary:
-            temporary.write_text(dump_checked(dict(truths)), encoding="utf-8")
+        path, names = store.folder / self.truth_file(cell), self.select_scores(cell.conditions["nodes"])
+        truths: Truths | None = read_checked(path, lambda content: parse_truths(content, names))
+        if truths is None:
+            truths = self.simulate_truth(cell)
+            write_checked(path, dict(truths))
         return truths
 
     def simulate_truth(self, cell: Cell) -> Truths:
@@ -307,9 +311,8 @@ class CoverageTask(Task):
         return {name: Truth(*row) for name, row in zip(names, numbers, strict=True)}
 
 
-def parse_truths(text: bytes, names: Sequence[str]) -> Truths:
-    """Return the truth of each statistic from a file; anything else in it is an error."""
-    content = load_checked(text)
+def parse_truths(content: Mapping[str, Any], names: Sequence[str]) -> Truths:
+    """Return the truth of each statistic from the content of a file; anything else in it is an error."""
     if set(content) != set(names):
         raise ValueError(f"it must have the statistics {', '.join(names)}")
     for name, numbers in content.items():
@@ -409,8 +412,8 @@ class LevelTask(Task):
 
     def test_network(self, cell: Cell, seed: SeedSequence, device: str) -> dict[str, bool]:
         """Draw a network, and return whether each test of it rejects."""
-        graph = NULL_NETWORKS[cell.dataset](self.nodes, self.degree, child(seed, TrialSeeds.SPLIT))
-        model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
+        graph = draw_null_network(cell.dataset, self.nodes, self.degree, child(seed, TrialSeeds.SPLIT))
+        model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         with mute_data_warnings():  # that node copying is no exact null model is what is measured
             tests = inference.null_test(
                 graph, list(self.scores), null=model, n=self.samples, rng=child(seed, TrialSeeds.METHOD)

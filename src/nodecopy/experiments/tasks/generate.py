@@ -20,8 +20,18 @@ from numpy.random import SeedSequence
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
 from nodecopy.experiments.runner import FIT_CACHE
-from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_count, read_text
-from nodecopy.experiments.spec import Cell, Column, Published, instantiate, rounding_error
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    Published,
+    instantiate,
+    key,
+    make_choice_reader,
+    make_list_reader,
+    read_count,
+    read_text,
+    rounding_error,
+)
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import VERDICT_NOTE, Task
 from nodecopy.graph import Graph
@@ -126,11 +136,7 @@ class GenerateTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        statistics_by_score = [(score, STATISTICS[score]) for score in self.scores]
-        return tuple(
-            Column(score, heading=statistic.heading, scale=statistic.scale, is_compared=statistic.is_compared)
-            for score, statistic in statistics_by_score
-        )
+        return tuple(Column(score, (), *STATISTICS[score]) for score in self.scores)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [UNITS.format(self.samples), NEAREST_NOTE.format(titles.get(self.reference, ""))]
@@ -172,17 +178,18 @@ class GenerateTask(Task):
 def fit_model(cell: Cell, trial: int, device: str) -> Any:
     """Return the graph model of a cell, fitted in a trial."""
     graph, seed = cell.task.load(cell), child(cell.trial_seed(trial), GenerationSeeds.FIT)
-    where = f"[methods.{cell.method}]"
 
     def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:
         if "sampler" in settings:
             settings = {**settings, "sampler": "raw"}
-        model = instantiate(path, settings, where, device)
+        model = instantiate(path, settings, cell.section, device)
         return FIT_CACHE.get_or_fit(cell, trial, device, path, settings, lambda: model.fit(graph, rng=seed))
 
     if "sampler" in cell.settings:
         return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])
-    model = instantiate(
-        cell.path, cell.settings, where, device, lambda _, path, others: fit_shared(path, others).embeddings()
-    )
+
+    def use_embeddings(path: str, settings: Mapping[str, Any]) -> Any:
+        return fit_shared(path, settings).embeddings()
+
+    model = instantiate(cell.path, cell.settings, cell.section, device, use_embeddings)
     return model.fit(graph, rng=seed)

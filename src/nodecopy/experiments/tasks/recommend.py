@@ -1,4 +1,4 @@
-"""The task ``recommend``: a recommender learns from one part of the interactions and is judged on another.
+"""The tasks ``recommend``, on random splits, and ``public-split``, on the splits by which papers compare.
 
 Of a method's ``search``, the settings with the best Recall@20 on the validation part count; ties go to the
 first. Every candidate and every part that a method is built on gets the same seed. A setting ``{ class =
@@ -19,14 +19,18 @@ from nodecopy._core.random import child
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
 from nodecopy.experiments.runner import FIT_CACHE
-from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_share, read_text
 from nodecopy.experiments.spec import (
     Cell,
     Column,
     Published,
     TrialSeeds,
     instantiate,
+    key,
+    make_choice_reader,
+    make_list_reader,
     merge_settings,
+    read_share,
+    read_text,
     rounding_error,
 )
 from nodecopy.experiments.store import Record, Store
@@ -57,6 +61,17 @@ CONVENTIONS = (
     "Recall and NDCG by the paper's formulas, with the items of training and validation left out of the "
     "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
     "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
+)
+PRINTED = re.compile(r"\d+(?:\.(\d+))?")
+SPLIT_UNITS = (
+    "In percent, on the published test part. All items but those of train are ranked. Recall@20 is the "
+    "number of hits divided by the number of test items; the ideal list of NDCG@20 has min(20, number of "
+    "test items) hits. Means are over users with test items. Settings were chosen on the validation part,"
+    " which is inside train, and were then fitted to all of train. Bold: the best method."
+)
+VERDICTS = (
+    "Verdict: level where the difference is at most the rounding of the published number, otherwise ahead"
+    " or behind by the difference. There is one split, hence no standard error."
 )
 
 
@@ -117,87 +132,6 @@ class RecommendTask(RankingTask):
             yield Record(trial, trial_scores, time.perf_counter() - start, details)
 
 
-@dataclass(frozen=True)
-class TrialFits:
-    """The recommenders that are fitted in one trial of one cell."""
-
-    cell: Cell
-    trial: int
-    device: str
-    split: Split[Interactions]
-    has_validation: bool = True
-    """Whether the validation part is given to methods, which may stop early by it."""
-    is_cached: bool = True
-    """Whether other methods may use the fits; models of many items take too much memory to keep them."""
-
-    def search(self) -> tuple[Recommender, dict[str, Any]]:
-        """Return the recommender that is best on the validation part, and the details of the search.
-
-        ``seconds_to_fit`` are those of the chosen settings alone, without parts that were fitted before.
-        """
-        cell = self.cell
-        if not cell.search:
-            best, seconds = self.fit(cell.path, cell.settings)
-            return best, describe_fit(best, seconds)
-        candidate_scores: list[dict[str, Any]] = []
-        best_recall = -1.0
-        for choice in cell.search:
-            model, time_to_fit = self.fit(cell.path, merge_settings(cell.settings, choice))
-            recall = model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
-            candidate_scores.append({"settings": dict(choice), SELECTION_SCORE: recall})
-            if recall > best_recall:  # the first of ties
-                best, seconds, best_recall, chosen = model, time_to_fit, recall, dict(choice)
-        return best, {"chosen": chosen, "search": candidate_scores, **describe_fit(best, seconds)}
-
-    def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
-        """Return a recommender that is fitted to the training part, and the seconds of its fit."""
-        before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
-
-        def fit() -> TimedFit:
-            where = f"[methods.{self.cell.method}]"
-            model = instantiate(
-                path, before, where, self.device, lambda _, part, others: self.fit(part, others)[0]
-            )
-            seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
-            start = time.perf_counter()
-            validation = self.split.validation if self.has_validation else None
-            model.fit(self.split.train, validation=validation, rng=seed)
-            return model, time.perf_counter() - start
-
-        model, seconds = (
-            FIT_CACHE.get_or_fit(self.cell, self.trial, self.device, path, before, fit)
-            if self.is_cached
-            else fit()
-        )
-        model = copy.copy(model)
-        for name in SETTINGS_AFTER_FIT:
-            if name in settings:
-                setattr(model, name, settings[name])
-        return model, seconds
-
-
-def describe_fit(model: Recommender, seconds: float) -> dict[str, Any]:
-    """Return the details of a fit that a record keeps."""
-    fitted = {name.strip("_"): getattr(model, name) for name in FITTED_DETAILS if hasattr(model, name)}
-    return {"seconds_to_fit": seconds, **fitted}
-
-
-# The task ``public-split``: recommenders on the fixed splits by which publications compare them.
-
-
-PRINTED = re.compile(r"\d+(?:\.(\d+))?")
-SPLIT_UNITS = (
-    "In percent, on the published test part. All items but those of train are ranked. Recall@20 is the "
-    "number of hits divided by the number of test items; the ideal list of NDCG@20 has min(20, number of "
-    "test items) hits. Means are over users with test items. Settings were chosen on the validation part,"
-    " which is inside train, and were then fitted to all of train. Bold: the best method."
-)
-VERDICTS = (
-    "Verdict: level where the difference is at most the rounding of the published number, otherwise ahead"
-    " or behind by the difference. There is one split, hence no standard error."
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class PublicSplitTask(RankingTask):
     """Recommendation on published splits.
@@ -254,3 +188,64 @@ class PublicSplitTask(RankingTask):
             yield Record(
                 trial, dict(scores), time.perf_counter() - start, details | describe_fit(model, seconds)
             )
+
+
+@dataclass(frozen=True)
+class TrialFits:
+    """The recommenders that are fitted in one trial of one cell."""
+
+    cell: Cell
+    trial: int
+    device: str
+    split: Split[Interactions]
+    has_validation: bool = True
+    """Whether the validation part is given to methods, which may stop early by it."""
+    is_cached: bool = True
+    """Whether other methods may use the fits; models of many items take too much memory to keep them."""
+
+    def search(self) -> tuple[Recommender, dict[str, Any]]:
+        """Return the recommender that is best on the validation part, and the details of the search.
+
+        ``seconds_to_fit`` are those of the chosen settings alone, without parts that were fitted before.
+        """
+        cell = self.cell
+        if not cell.search:
+            best, seconds = self.fit(cell.path, cell.settings)
+            return best, describe_fit(best, seconds)
+        candidate_scores: list[dict[str, Any]] = []
+        best_recall = -1.0
+        for choice in cell.search:
+            model, time_to_fit = self.fit(cell.path, merge_settings(cell.settings, choice))
+            recall = model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
+            candidate_scores.append({"settings": dict(choice), SELECTION_SCORE: recall})
+            if recall > best_recall:  # the first of ties
+                best, seconds, best_recall, chosen = model, time_to_fit, recall, dict(choice)
+        return best, {"chosen": chosen, "search": candidate_scores, **describe_fit(best, seconds)}
+
+    def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
+        """Return a recommender that is fitted to the training part, and the seconds of its fit."""
+        before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
+
+        def fit() -> TimedFit:
+            model = instantiate(
+                path, before, self.cell.section, self.device, lambda part, others: self.fit(part, others)[0]
+            )
+            seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
+            start = time.perf_counter()
+            validation = self.split.validation if self.has_validation else None
+            model.fit(self.split.train, validation=validation, rng=seed)
+            return model, time.perf_counter() - start
+
+        is_cached, place = self.is_cached, (self.cell, self.trial, self.device)
+        model, seconds = FIT_CACHE.get_or_fit(*place, path, before, fit) if is_cached else fit()
+        model = copy.copy(model)
+        for name in SETTINGS_AFTER_FIT:
+            if name in settings:
+                setattr(model, name, settings[name])
+        return model, seconds
+
+
+def describe_fit(model: Recommender, seconds: float) -> dict[str, Any]:
+    """Return the details of a fit that a record keeps."""
+    fitted = {name.strip("_"): getattr(model, name) for name in FITTED_DETAILS if hasattr(model, name)}
+    return {"seconds_to_fit": seconds, **fitted}
