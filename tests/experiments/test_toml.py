@@ -176,7 +176,7 @@ def test_an_empty_section_is_that_of_the_base() -> None:
             parse(f'base = "table2"\ntitle = "x"\n[methods]\ngcn = {nothing}')
     with pytest.raises(InputError, match=r"\[methods\] of mine.toml must have a method"):
         parse('base = "table2"\ntitle = "x"\n[methods]')
-    with pytest.raises(InputError, match=r"task must be 'classify', that of the base table2; got 'attack'"):
+    with pytest.raises(InputError, match=r"task must be 'classify', as in the base table2; got 'attack'"):
         parse('base = "table2"\ntitle = "x"\ntask = "attack"')
 
 
