@@ -7,11 +7,11 @@ import pytest
 
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.spec import (
+    _parameter_names,
+    _public_path,
     check_settings,
     instantiate,
     merge_settings,
-    _parameter_names,
-    _public_path,
     use_public_names,
 )
 

@@ -17,9 +17,9 @@ import pytest
 
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
+from nodecopy.experiments.data import digest_dataset, load_data
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import JobResult, run
-from nodecopy.experiments.data import digest_dataset, load_data
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
@@ -94,7 +94,7 @@ def test_trials_on_two_forms_of_a_dataset_do_not_mix(
     run(table.narrow(trials=2, methods=methods), store)
     other_form()
     run(table.narrow(trials=2, methods=methods), store)  # nothing is missing, and nothing is computed
-    with pytest.raises(InputError, match=r"dataset karate must be that of the trials in .*fresh=True"):
+    with pytest.raises(InputError, match=r"dataset karate must be that of the trials in .*afresh"):
         run(table, store)
     run(table, store, fresh=True)
     records = chain(*read_records(table, store).values())

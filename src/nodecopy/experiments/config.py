@@ -116,10 +116,8 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
         for part in level:
             path = part.get("class") if isinstance(part, dict) else None
             if not trust and isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
-                raise InputError(
-                    f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run. "
-                    "If you trust the file, use trust=True."
-                )
+                message = f"must be set to run classes outside {PACKAGE}; {file} names {path}."
+                raise InputError("trust", message)
         children = [child for part in level for child in (part.values() if isinstance(part, dict) else part)]
         level = [child for child in children if isinstance(child, (dict, list))]
         if not level:

@@ -200,8 +200,8 @@ def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
     if list_forms(records) - {cell.task.digest_data(cell)}:
         raise InputError(
             f"the dataset {cell.dataset} must be that of the trials in {store.folder}; it has other nodes, "
-            "edges, labels or features, or the same in another order. Use fresh=True to compute all of them "
-            "again, or another store."
+            "edges, labels or features, or the same in another order. Choose another store, or compute all "
+            "trials afresh."
         )
 
 

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -101,11 +101,18 @@ def make_choice_reader(names: Iterable[str]) -> Reader:
     return lambda value, where: check_name(value, names, where)
 
 
+def read_count(value: Any, where: str) -> int:
+    """Read an integer of at least 1; the error names no parameter, for which an option might be shown."""
+    try:
+        return check_integer(value, where, low=1)
+    except InputError as error:
+        raise InputError(str(error)) from None
+
+
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
 read_flag = make_reader("true or false", lambda value: isinstance(value, bool))
-read_count = partial(check_integer, low=1)
 read_share = make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1)
 read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
 read_class = make_reader(
