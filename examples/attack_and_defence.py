@@ -33,13 +33,13 @@ attacked = perturbation.apply(digits)
 # %%
 # The defence
 # -----------
-# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. ``predict`` returns the
-# predictions of its classifier, and ``correct`` those with the neighbourhoods of similar nodes.
+# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. ``predict`` gives the
+# targets the neighbourhoods of similar nodes, and ``undefended`` returns the classifier's own predictions.
 
-defence = CopyingDefence().fit(attacked, split.train, rng=0)
-corrected = defence.correct(targets)
+defence = CopyingDefence().fit(attacked, split.train, targets=targets, rng=0)
+corrected = defence.predict()[targets]
 print("true      ", digits.labels[targets])
-print("attacked  ", defence.predict()[targets])
+print("attacked  ", defence.undefended()[targets])
 print("corrected ", corrected)
 
 # %%
@@ -57,8 +57,8 @@ neighbours = {
 }
 probabilities = {
     "before": clean.predict_proba()[target],
-    "attacked": defence.predict_proba()[target],
-    "with copied neighbours": defence.correct_proba([target])[0],
+    "attacked": defence.undefended_proba()[target],
+    "with copied neighbours": defence.predict_proba()[target],
 }
 figure, axes = plt.subplots(2, 3, figsize=(11, 6), height_ratios=[3, 2], layout="constrained")
 names = [str(name) for name in defence.classes_]

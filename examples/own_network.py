@@ -76,7 +76,7 @@ attacks = {
 print(f"{'gradient of':24}{'before':>10}{'attacked':>10}{'corrected':>10}")
 for name, perturbation in attacks.items():
     attacked = perturbation.apply(digits)
-    defence = CopyingDefence().from_classifier(network, attacked)
-    stages = classifier.predict()[targets], defence.predict()[targets], defence.correct(targets)
-    accuracies = [(predicted == digits.named_labels()[targets]).mean() for predicted in stages]
+    defence = CopyingDefence().from_classifier(network, attacked, targets=targets)
+    predictions = classifier.predict(), defence.undefended(), defence.predict()
+    accuracies = [(p == digits.named_labels())[targets].mean() for p in predictions]
     print(f"{name:24}" + "".join(f"{accuracy:10.2f}" for accuracy in accuracies))

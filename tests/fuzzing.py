@@ -130,7 +130,7 @@ def check(result: Any) -> None:
         if not isinstance(result, LabelPropagation):  # which predicts on the graph of fit alone
             assert np.isfinite(result.predict_proba(graph=GRAPH)).all()
     if isinstance(result, Defence):
-        assert np.isfinite(result.correct_proba([0, 3], graph=GRAPH)).all()
+        assert np.isfinite(result.undefended_proba(GRAPH)).all()
     if isinstance(result, EvidenceDefence):
         for report in result.explain([0, 3], graph=GRAPH):
             assert np.isfinite([*report.probabilities.values(), *report.features.values()]).all()

@@ -38,9 +38,9 @@ def measure_cora() -> None:
     tasks: dict[str, Callable[[], object]] = {}
     for donors in ("expected", "features", "vgae"):
         for mode in MODES:
-            defence = CopyingDefence(donors=donors, mode=mode).from_classifier(gcn, graph, rng=0)
+            defence = CopyingDefence(donors=donors, mode=mode).from_classifier(gcn, graph, targets=[], rng=0)
             tasks[f"{donors}, {mode}"] = _build_correction(defence, targets)
-    evidence = EvidenceDefence(n_donors=N_DONORS).from_classifier(gcn, graph, rng=0)
+    evidence = EvidenceDefence(n_donors=N_DONORS).from_classifier(gcn, graph, targets=[], rng=0)
     tasks["all evidence"] = _build_correction(evidence, targets)
     print(f"Cora, {N_TARGETS} targets, {N_DONORS} donors each")
     for name, measurement in measure_interleaved(tasks, rounds=5).items():
@@ -60,7 +60,7 @@ def measure_scaling() -> None:
         size = _count_two_hop_entries(graph, pairs[1])
         tasks = {
             mode: _build_prediction(
-                CopyingDefence(donors=line, mode=mode).from_classifier(gcn, graph), *pairs
+                CopyingDefence(donors=line, mode=mode).from_classifier(gcn, graph, targets=[]), *pairs
             )
             for mode in MODES
         }
@@ -77,7 +77,9 @@ def measure_evidence_scaling() -> None:
         split = datasets.label_split(graph.labels, 20, rng=0)
         gcn = GCN(n_epochs=5).fit(graph, split.train, rng=0)
         defence = EvidenceDefence(n_donors=0)
-        tasks = {"prepare": lambda d=defence, g=gcn, graph=graph: d.from_classifier(g, graph, rng=0)}
+        tasks = {
+            "prepare": lambda d=defence, g=gcn, graph=graph: d.from_classifier(g, graph, targets=[], rng=0)
+        }
         preparation = measure_interleaved(tasks, rounds=1)["prepare"]
         correction = measure_interleaved(
             {"correct": _build_correction(defence, split.test[:N_TARGETS])}, rounds=3
@@ -88,12 +90,12 @@ def measure_evidence_scaling() -> None:
 
 
 def _build_correction(defence: Defence, targets: IntArray) -> Callable[[], object]:
-    return lambda: defence.correct_proba(targets)
+    return lambda: defence.correction_.predict_proba(targets)
 
 
 def _build_prediction(defence: CopyingDefence, nodes: IntArray, donors: IntArray) -> Callable[[], object]:
     correction: Any = defence.correction_
-    return lambda: correction.copier.predict_pairs(nodes, donors)
+    return lambda: correction.copier(nodes, donors)
 
 
 def _count_two_hop_entries(graph: Graph, donors: IntArray) -> int:

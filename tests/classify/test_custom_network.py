@@ -220,7 +220,7 @@ def test_a_file_names_the_factory_and_load_takes_it_again(tmp_path: Path) -> Non
 def test_other_families_take_it() -> None:
     classifier = CustomNetwork(build_sage, **FAST)
     defence = CopyingDefence(classifier, n_donors=2).fit(GRAPH, SPLIT.train, rng=0)
-    assert defence.correct_proba([3, 4]).shape == (2, 3)
+    assert defence.predict_proba()[[3, 4]].shape == (2, 3)
     labels = np.where(np.isin(np.arange(60), SPLIT.train), np.array(GRAPH.labels), -1)
     rows = GraphClassifier(classifier, n_neighbours=3, random_state=0).fit(GRAPH.features, labels)
     assert rows.predict(GRAPH.features).shape == (60,)

@@ -106,11 +106,11 @@ def test_a_defence_corrects_a_module(mode: str) -> None:
         CopyingDefence(n_donors=3, mode=mode).from_classifier(victim, graph, rng=0)
         for victim in (module, classifier)
     ]
-    corrected = [defence.correct_proba([4, 50]) for defence in defences]
+    corrected = [defence.predict_proba()[[4, 50]] for defence in defences]
     assert np.array_equal(corrected[0], corrected[1])
     assert defences[0].classes_.tolist() == ["ash", "oak", "yew"]
-    assert np.array_equal(defences[0].predict_proba(), classifier.predict_proba())
+    assert np.array_equal(defences[0].undefended_proba(), classifier.predict_proba())
     fitted = CopyingDefence(ModuleClassifier(module), n_donors=3, mode=mode).fit(graph, range(30), rng=0)
-    np.testing.assert_allclose(fitted.correct_proba([4, 50]), corrected[0], atol=1e-6)
+    np.testing.assert_allclose(fitted.predict_proba()[[4, 50]], corrected[0], atol=1e-6)
     with pytest.raises(InputError, match="retrain must be False for a module"):
-        CopyingDefence(ModuleClassifier(module), retrain=True).fit(graph, range(30), rng=0)
+        CopyingDefence(ModuleClassifier(module), retrain=True).fit(graph, range(30), targets=[4], rng=0)

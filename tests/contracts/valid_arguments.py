@@ -103,7 +103,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "fixed_split": {"train": log, "test": held_out},
         "read_split": {"train": "log.csv", "test": "test.csv"},
         "without_test_edges": {"test": [1, 2]},
-        "correct_trials": {"classifier": fitted, "trials": trials, "nodes": [[0, 3]]},
         "draw_accuracy_by_certainty": {"predictions": {"a": (shared["correct"], shared["uncertainty"])}},
         "draw_attacked_node": {
             "neighbours": {"a": [(1, "own")]}, "probabilities": {"a": np.full(3, 1 / 3)},

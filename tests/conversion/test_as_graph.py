@@ -113,8 +113,8 @@ def test_models_with_torch_take_every_holder(holder: str) -> None:
     np.testing.assert_allclose(fitted.predict_proba(data), same.predict_proba(), atol=1e-6)
     assert fitted.score(graph=data) == same.score(graph=expected)
     defence = CopyingDefence(GCN(n_epochs=20)).fit(data, [0, 33], rng=0)
-    assert defence.correct([3]).shape == defence.correct([3], graph=data).shape == (1,)
-    assert CopyingDefence().from_classifier(fitted, data, rng=0).correct([3]).shape == (1,)
+    assert defence.predict().shape == defence.predict(data).shape == (34,)
+    assert CopyingDefence().from_classifier(fitted, data, rng=0).predict().shape == (34,)
 
 
 def test_a_graph_is_returned_as_it_is() -> None:

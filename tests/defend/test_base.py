@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,21 @@ import pytest
 
 from nodecopy import Graph, load
 from nodecopy.classify import APPNP, GCN, Classifier, Trial
+from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.defend import (
     AttackedState,
     CopyingDefence,
     Correction,
     Defence,
     DonorAverage,
+    EvidenceDefence,
     GCNJaccard,
     SuspectCorrection,
     WithoutEdges,
-    correct_trials,
 )
-from nodecopy.defend.base import remove_edges_of
-from nodecopy.defend.copying import WholeGraphCopier
+from nodecopy.defend.base import DefenceSeeds
+from nodecopy.defend.copying import predict_copies
+from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
@@ -29,6 +32,7 @@ from tests.contracts.defences import DefenceContract
 TRAIN, SOME, ATTACKED = np.arange(9), np.array([40, 3, 7, 59]), np.array([40, 3, 20, 59])
 QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 CLEAN = planted_graph()
+RETRAINED: Any = {"n_donors": 3, "retrain": True}
 
 
 class NeighbourMean(Defence):
@@ -51,7 +55,7 @@ class TestOwnDefence(DefenceContract):
 
 @pytest.fixture(scope="module")
 def gcn() -> GCN:
-    return GCN(**QUICK).fit(planted_graph(), TRAIN, rng=0)
+    return GCN(**QUICK).fit(CLEAN, TRAIN, rng=0)
 
 
 class ExternalClassifier:
@@ -64,27 +68,21 @@ class ExternalClassifier:
 
 
 def test_corrections_from_a_trained_classifier_equal_those_of_fit() -> None:
-    graph = planted_graph()
     for inner in (GCN(**QUICK), APPNP(n_steps=3, **QUICK), GCNJaccard(0.2, classifier=GCN(**QUICK))):
-        fitted = CopyingDefence(inner, n_donors=2).fit(graph, TRAIN, rng=0)
-        trained = inner.fit(graph, TRAIN, rng=0)
-        from_trained = CopyingDefence(n_donors=2).from_classifier(trained, graph, rng=0)
-        np.testing.assert_allclose(from_trained.correct_proba(SOME), fitted.correct_proba(SOME), atol=1e-6)
+        fitted = CopyingDefence(inner, n_donors=2).fit(CLEAN, TRAIN, targets=SOME, rng=0)
+        trained = inner.fit(CLEAN, TRAIN, rng=0)
+        again = CopyingDefence(n_donors=2).from_classifier(trained, CLEAN, targets=SOME, rng=0)
+        np.testing.assert_allclose(again.predict_proba(), fitted.predict_proba(), atol=1e-6)
 
 
 def test_external_classifier(tmp_path: Any) -> None:
-    graph = planted_graph()
-    defence = CopyingDefence(n_donors=2, mode="copy-row").from_classifier(ExternalClassifier(), graph)
-    whole = WholeGraphCopier(ExternalClassifier().predict_proba, graph, "copy-row")
-    expected = (
-        whole.predict_pairs(np.repeat(SOME, 2), defence.nearest_donors(SOME).ravel())
-        .reshape(4, 2, 3)
-        .mean(axis=1)
-    )
-    np.testing.assert_allclose(defence.correct_proba(SOME), expected, atol=1e-6)
-    np.testing.assert_allclose(defence.correct_proba(SOME, graph=graph), expected, atol=1e-6)
+    defence = CopyingDefence(n_donors=2, mode="copy-row")
+    defence.from_classifier(ExternalClassifier(), CLEAN, targets=SOME)
+    pairs = np.repeat(SOME, 2), defence.nearest_donors(SOME).ravel()
+    expected = predict_copies(defence.state_, "copy-row", *pairs).reshape(4, 2, 3).mean(axis=1)
+    np.testing.assert_allclose(defence.predict_proba()[SOME], expected, atol=1e-6)
+    np.testing.assert_allclose(defence.predict_proba(CLEAN)[SOME], expected, atol=1e-6)
     assert set(defence.predict().tolist()) <= {0, 1, 2}
-    np.testing.assert_allclose(defence.predict_proba(graph), defence.predict_proba(), atol=1e-6)
     with pytest.raises(InputError, match="must be one of nodecopy's own to be saved"):
         defence.save(tmp_path / "model.npz")
 
@@ -92,43 +90,23 @@ def test_external_classifier(tmp_path: Any) -> None:
         def predict_proba(self, graph: Graph) -> Any:
             return super().predict_proba(graph)[1:]
 
-    with pytest.raises(InputError, match="predict_proba of the classifier must have 60 rows"):
-        CopyingDefence(n_donors=2).from_classifier(Short(), graph)
-
-
-def test_fit_replaces_an_external_classifier() -> None:
-    graph = planted_graph()
+    for wrong, message in (
+        (Short(), "classifier must have 60 rows"),
+        (3, r"must have predict_proba\(graph\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            CopyingDefence(n_donors=2).from_classifier(wrong, CLEAN)
     with pytest.raises(NotFittedError, match=r"this GCN is not fitted yet: call fit\(graph, train\) first"):
-        CopyingDefence(n_donors=2).from_classifier(GCN(), graph)
-    fresh = CopyingDefence(GCN(**QUICK), n_donors=2).fit(graph, TRAIN, rng=0)
-    again = (
-        CopyingDefence(GCN(**QUICK), n_donors=2)
-        .from_classifier(ExternalClassifier(), graph)
-        .fit(graph, TRAIN, rng=0)
-    )
-    assert np.array_equal(again.correct_proba(SOME, graph=graph), fresh.correct_proba(SOME, graph=graph))
+        CopyingDefence(n_donors=2).from_classifier(GCN(), CLEAN)
 
 
-def test_loaded_defence_needs_a_graph(gcn: GCN, tmp_path: Any) -> None:
-    CopyingDefence(n_donors=2).from_classifier(gcn, planted_graph()).save(tmp_path / "model.npz")
-    loaded: Any = load(tmp_path / "model.npz")
-    with pytest.raises(InputError, match="graph must be given to a defence that was loaded"):
-        loaded.correct_proba(SOME)
-
-
-def test_second_classifier_replaces_the_first(gcn: GCN) -> None:
-    graph = planted_graph()
-
-    class Constant:
-        def predict_proba(self, graph: Graph) -> Any:
-            return [[1.0, 0.0, 0.0]] * graph.n_nodes
-
-    defence = WithoutEdges().from_classifier(Constant(), graph)
-    assert defence.correct_proba([3]).tolist() == [[1, 0, 0]]
-    defence.from_classifier(gcn, graph)
-    np.testing.assert_allclose(defence.predict_proba(graph), gcn.predict_proba(graph))
-    with pytest.raises(InputError, match=r"classifier must have predict_proba\(graph\); got int"):
-        defence.from_classifier(3, graph)
+def test_a_second_classifier_replaces_the_first(gcn: GCN) -> None:
+    defence = WithoutEdges(GCN(**QUICK)).from_classifier(ExternalClassifier(), CLEAN)
+    defence.from_classifier(gcn, CLEAN)
+    assert np.array_equal(defence.undefended_proba(), gcn.predict_proba(CLEAN))
+    fresh = WithoutEdges(GCN(**QUICK)).fit(CLEAN, TRAIN, rng=0)
+    again = defence.from_classifier(ExternalClassifier(), CLEAN).fit(CLEAN, TRAIN, rng=0)
+    assert np.array_equal(again.predict_proba(CLEAN), fresh.predict_proba(CLEAN))
 
 
 def attacked_graph() -> Graph:
@@ -141,94 +119,82 @@ def attacked_graph() -> Graph:
     return CLEAN.replace(adjacency=adjacency)
 
 
-def defences(**parameters: Any) -> list[Defence]:
-    inner = GCN(**QUICK)
-    donors: Any = {"n_donors": 3, **parameters}
-    return [CopyingDefence(inner, **donors), DonorAverage(inner, **donors), WithoutEdges(inner, retrain=True)]
-
-
-@pytest.mark.parametrize("defence", defences(retrain=True), ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize(
+    "defence",
+    [
+        CopyingDefence(GCN(**QUICK), **RETRAINED),
+        DonorAverage(GCN(**QUICK), **RETRAINED),
+        WithoutEdges(GCN(**QUICK), retrain=True),
+    ],
+    ids=lambda defence: type(defence).__name__,
+)
 def test_retraining_makes_attacks_at_known_targets_ineffective(defence: Defence) -> None:
     """Neither training nor donors use the edges of these nodes."""
-    corrected = [defence.fit(g, TRAIN, rng=0).correct_proba(ATTACKED) for g in (CLEAN, attacked_graph())]
-    np.testing.assert_allclose(corrected[0], corrected[1], atol=1e-7)
-    trials = [Trial(g, TRAIN, rng=0) for g in (CLEAN, attacked_graph())]
-    for prediction in defence.correct_trials(trials, [ATTACKED, ATTACKED]):
-        np.testing.assert_allclose(prediction.probabilities, corrected[0], atol=1e-5)
-    again = defence.fit(CLEAN, TRAIN, rng=0).correct_proba(ATTACKED, graph=attacked_graph())
-    np.testing.assert_allclose(again, corrected[0], atol=1e-7)
+    fit = partial(defence.fit, train=TRAIN, targets=ATTACKED, rng=0)
+    expected = fit(CLEAN).predict_proba()[ATTACKED]
+    for again in (fit(CLEAN).predict_proba(attacked_graph()), fit(attacked_graph()).predict_proba()):
+        np.testing.assert_allclose(again[ATTACKED], expected, atol=1e-7)
+    trials = [Trial(graph, TRAIN, rng=0) for graph in (CLEAN, attacked_graph())]
+    for prediction in defence.fit_trials(trials, targets=[ATTACKED, ATTACKED]):
+        np.testing.assert_allclose(prediction.probabilities[ATTACKED], expected, atol=1e-5)
 
 
 def test_retraining_is_training_without_the_edges() -> None:
     graph = attacked_graph()
-    pruned = remove_edges_of(graph, ATTACKED)
-    retrained = CopyingDefence(GCN(**QUICK), n_donors=3, retrain=True).fit(graph, TRAIN, rng=0)
-    plain = CopyingDefence(GCN(**QUICK), n_donors=3).fit(pruned, TRAIN, rng=0)
-    np.testing.assert_allclose(retrained.correct_proba(ATTACKED), plain.correct_proba(ATTACKED), atol=1e-7)
+    retrained = CopyingDefence(GCN(**QUICK), **RETRAINED).fit(graph, TRAIN, targets=ATTACKED, rng=0)
+    plain = CopyingDefence(GCN(**QUICK), n_donors=3)
+    plain.fit(remove_edges_of(graph, ATTACKED), TRAIN, targets=ATTACKED, rng=0)
+    np.testing.assert_allclose(retrained.predict_proba(), plain.predict_proba(), atol=1e-7)
     whole = GCN(**QUICK).fit(graph, TRAIN, rng=0)
-    assert np.array_equal(retrained.predict_proba(), whole.predict_proba())
+    assert np.array_equal(retrained.undefended_proba(), whole.predict_proba())
 
 
-def test_retraining_needs_fit(tmp_path: Any) -> None:
-    graph = CLEAN
-    defence = CopyingDefence(GCN(**QUICK), n_donors=3, retrain=True)
+def test_retraining_needs_fit_and_targets(tmp_path: Any, gcn: GCN) -> None:
+    defence = CopyingDefence(GCN(**QUICK), **RETRAINED)
     with pytest.raises(InputError, match="retrain must be False for a classifier that was trained elsewhere"):
-        defence.from_classifier(GCN(**QUICK).fit(graph, TRAIN, rng=0), graph)
-    defence.fit(graph, TRAIN, rng=0).save(tmp_path / "model.npz")
-    loaded: Any = load(tmp_path / "model.npz")
-    assert np.array_equal(loaded.predict_proba(), defence.predict_proba())
-    with pytest.raises(InputError, match="retrain must be False for a defence that was not fitted here"):
-        loaded.correct_proba(ATTACKED, graph=graph)
+        defence.from_classifier(gcn, CLEAN)
+    with pytest.raises(InputError, match="targets must be given to CopyingDefence"):
+        defence.fit(CLEAN, TRAIN)
+    renamed = CLEAN.replace(node_ids=[f"n{number}" for number in range(60)])
+    for kind in (CopyingDefence, SuspectCorrection):
+        defence = kind(GCN(**QUICK), **RETRAINED).fit(CLEAN, TRAIN, targets=ATTACKED, rng=0)
+        with pytest.raises(InputError, match="graph must have the nodes of the one given to fit"):
+            defence.predict(renamed)
+        defence.save(tmp_path / "model.npz")
+        loaded: Any = load(tmp_path / "model.npz")
+        assert np.array_equal(loaded.predict_proba(), defence.predict_proba())
+        with pytest.raises(InputError, match="retrain must be False for a defence that was not fitted here"):
+            loaded.predict(CLEAN)
     loaded.retrain = False
-    plain = CopyingDefence(GCN(**QUICK), n_donors=3).fit(graph, TRAIN, rng=0)
-    np.testing.assert_allclose(
-        loaded.correct_proba(ATTACKED, graph=graph), plain.correct_proba(ATTACKED), atol=1e-6
-    )
-    suspects = SuspectCorrection(GCN(**QUICK), n_donors=3, retrain=True).fit(graph, TRAIN, rng=0)
-    suspects.save(tmp_path / "suspects.npz")
-    with pytest.raises(InputError, match="retrain must be False for a defence that was not fitted here"):
-        load(tmp_path / "suspects.npz").correct_proba(ATTACKED, graph=graph)
+    plain = SuspectCorrection(GCN(**QUICK), n_donors=3).fit(CLEAN, TRAIN, targets=ATTACKED, rng=0)
+    np.testing.assert_allclose(loaded.predict_proba(CLEAN), plain.predict_proba(), atol=1e-6)
+    with pytest.raises(InputError, match="graph must be given to a defence that was loaded"):
+        loaded.nearest_donors([1])
 
 
 def test_labels_of_another_graph_are_not_used() -> None:
     """Labels of the graph that is corrected may be wrong or missing; those of ``fit`` are used."""
     other = CLEAN.replace(labels=np.roll(np.asarray(CLEAN.labels), 7))
     for defence in (
-        CopyingDefence(GCN(**QUICK), n_donors=3, retrain=True),
-        SuspectCorrection(GCN(**QUICK), n_donors=3, retrain=True),
+        CopyingDefence(GCN(**QUICK), **RETRAINED),
+        SuspectCorrection(GCN(**QUICK), **RETRAINED),
         SuspectCorrection(GCN(**QUICK), n_donors=3),
     ):
-        defence.fit(CLEAN, TRAIN, validation=np.arange(9, 30), rng=0)
-        expected = defence.correct_proba(ATTACKED, graph=attacked_graph())
+        defence.fit(CLEAN, TRAIN, validation=np.arange(9, 30), targets=ATTACKED, rng=0)
+        expected = defence.predict_proba(attacked_graph())
         for changed in (other, CLEAN.replace(labels=None)):
             graph = changed.replace(adjacency=attacked_graph().adjacency)
-            assert np.array_equal(defence.correct_proba(ATTACKED, graph=graph), expected)
-
-
-def test_retraining_needs_the_nodes_of_fit() -> None:
-    renamed = CLEAN.replace(node_ids=[f"n{number}" for number in range(60)])
-    for kind in (CopyingDefence, SuspectCorrection):
-        defence = kind(GCN(**QUICK), n_donors=3, retrain=True).fit(CLEAN, TRAIN, rng=0)
-        with pytest.raises(InputError, match="graph must have the nodes of the one given to fit"):
-            defence.correct_proba(ATTACKED, graph=renamed)
+            assert np.array_equal(defence.predict_proba(graph), expected)
 
 
 def test_parameters_do_not_change_through_use(gcn: GCN) -> None:
-    """Neither ``fit`` nor a trained classifier nor a correction changes what ``get_params`` returns."""
     defence = CopyingDefence(n_donors=2)
     before = repr(defence.get_params())
-    defence.from_classifier(gcn, CLEAN).correct([3])
-    assert defence.classifier_ is gcn
+    assert defence.from_classifier(gcn, CLEAN).classifier_ is gcn
+    defence.fit(CLEAN, TRAIN, targets=[3], rng=0).predict(CLEAN)
     assert repr(defence.get_params()) == before
-    defence.fit(CLEAN, TRAIN, rng=0).correct([3], graph=CLEAN)
-    assert repr(defence.get_params()) == before
-
-
-def test_predictions_of_a_plain_classifier_in_trials() -> None:
-    trials = [Trial(CLEAN, TRAIN, rng=0)]
-    (prediction,) = correct_trials(GCN(**QUICK), trials, [SOME])
-    (whole,) = GCN(**QUICK).fit_trials(trials)
-    assert np.array_equal(prediction.probabilities, whole.probabilities[SOME])
+    parameters = CopyingDefence(gcn).training_parameters()
+    assert parameters == gcn.training_parameters() | {"owner": "its classifier"}
 
 
 class Propagation(Classifier):
@@ -252,27 +218,40 @@ class GraphPropagation(Propagation):
 
 def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
     classifier = GraphPropagation()
-    fitted = CopyingDefence(classifier).fit(CLEAN, TRAIN, rng=0)
-    same = CopyingDefence().from_classifier(GraphPropagation().fit(CLEAN, TRAIN, rng=0), CLEAN, rng=0)
-    np.testing.assert_allclose(fitted.correct_proba(SOME), same.correct_proba(SOME), rtol=1e-5)
-    assert fitted.correct(SOME, graph=CLEAN).tolist() == fitted.correct(SOME).tolist()
+    fitted = CopyingDefence(classifier).fit(CLEAN, TRAIN, targets=SOME, rng=0)
+    own = GraphPropagation().fit(CLEAN, TRAIN, rng=0)
+    same = CopyingDefence().from_classifier(own, CLEAN, targets=SOME, rng=0)
+    (trial,) = CopyingDefence(classifier).fit_trials([Trial(CLEAN, TRAIN, rng=0)], targets=[SOME])
+    for p in (same.predict_proba(), fitted.predict_proba(CLEAN), trial.probabilities):
+        np.testing.assert_allclose(p, fitted.predict_proba(), rtol=1e-5)
     assert not hasattr(classifier, "prediction_")
-    (trials,) = CopyingDefence(classifier).correct_trials([Trial(CLEAN, TRAIN, rng=0)], [SOME])
-    np.testing.assert_allclose(trials.probabilities, fitted.correct_proba(SOME), rtol=1e-5)
     with pytest.raises(InputError, match=r"Define predict_graph\(graph\) in Propagation"):
-        CopyingDefence(Propagation()).fit(CLEAN, TRAIN, rng=0).correct([1])
+        CopyingDefence(Propagation()).fit(CLEAN, TRAIN, rng=0)
 
 
-@pytest.mark.parametrize("wrong", [None, "GCN", [1]])
-def test_a_state_whose_classifier_is_something_else_is_refused(gcn: GCN, wrong: Any) -> None:
-    state = CopyingDefence(n_donors=2).from_classifier(gcn, planted_graph()).get_state()
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"classifier_": None}, "classifier_ must be a classifier"),
+        ({"classifier_": "GCN"}, "classifier_ must be a classifier"),
+        ({"undefended_": [1]}, "undefended_ must be a prediction"),
+        ({"targets_": np.array([60])}, "targets_ must lie between 0 and 59"),
+    ],
+)
+def test_a_damaged_state_is_refused(gcn: GCN, wrong: Any, message: str) -> None:
+    state = CopyingDefence(n_donors=2).from_classifier(gcn, CLEAN, targets=[3]).get_state()
     CopyingDefence().set_state(state)
-    with pytest.raises(InputError, match="classifier_ must be a classifier"):
-        CopyingDefence().set_state(state | {"classifier_": wrong})
+    with pytest.raises(InputError, match=message):
+        CopyingDefence().set_state(state | wrong)
 
 
-def test_parameters_of_training_are_those_of_the_classifier() -> None:
-    """Errors named a parameter of the defence that it does not have."""
-    classifier = GCN(n_epochs=5)
-    parameters = CopyingDefence(classifier).training_parameters()
-    assert parameters == classifier.training_parameters() | {"owner": "its classifier"}
+def test_the_seeds_of_stored_results_stay_and_no_classifier_uses_them() -> None:
+    numbers = {seed.name: seed.value for seed in DefenceSeeds}
+    assert numbers == {"DONOR_EMBEDDING": 10**7, "DONOR_DRAWS": 10**7 + 1}
+    assert min(DefenceSeeds) >= max(ClassifierSeeds) + MAX_ROUNDS
+
+
+def test_explanations_need_targets_after_retraining() -> None:
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=0, retrain=True).fit(CLEAN, TRAIN, targets=SOME, rng=0)
+    with pytest.raises(InputError, match="nodes must be targets given to fit"):
+        fitted.explain([5])

@@ -410,9 +410,13 @@ class Classifier(Saveable):
             Seed or generator; fresh entropy by default.
         """
         trial = Trial(graph, train, validation, rng)
-        graph = trial.graph
-        (self.prediction_,) = self.fit_trials([trial], keep_networks=True)
-        names = graph.label_names
+        (prediction,) = self.fit_trials([trial], keep_networks=True)
+        return self.set_prediction(trial, prediction)
+
+    def set_prediction(self, trial: Trial, prediction: Prediction) -> Self:
+        """Store the prediction of a trial, warn if nothing was learned, and log what was decided."""
+        graph, names = trial.graph, trial.graph.label_names
+        self.prediction_ = prediction
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0

@@ -145,7 +145,8 @@ def defend(
     defence = _create_defence(method, detects, suspects, settings)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
     with show_status("detecting attacked nodes" if detects else "training the classifier"):
-        defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
+        targets, method_seed = None if detects else attacked, child(root, TrialSeeds.METHOD)
+        defence.fit(graph, train, validation=validation, targets=targets, rng=method_seed)
         corrected = _find_suspects(defence.correction_) if detects else attacked
         columns, reports = _correct(defence, graph, corrected)
     suspicion = None
@@ -295,13 +296,13 @@ def _correct(
     """
     from nodecopy.defend import EvidenceDefence
 
-    classes, before = defence.classes_, defence.predict_proba()[nodes]
+    classes, before = defence.classes_, defence.undefended_proba()[nodes]
     if isinstance(defence, EvidenceDefence):
         reports = defence.explain(nodes)
         rows = [list(report.probabilities.values()) for report in reports]
         after = np.array(rows, np.float64).reshape(len(nodes), len(classes))
     else:
-        reports, after = [], defence.correct_proba(nodes).astype(np.float64)
+        reports, after = [], defence.predict_proba()[nodes].astype(np.float64)
     columns = {
         "id": graph.node_ids[nodes],
         "before": classes[before.argmax(axis=1)],

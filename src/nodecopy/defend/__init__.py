@@ -5,7 +5,6 @@ from nodecopy.defend.adaptive import AdaptiveNetworkAttack as AdaptiveNetworkAtt
 from nodecopy.defend.base import AttackedState as AttackedState
 from nodecopy.defend.base import Correction as Correction
 from nodecopy.defend.base import Defence as Defence
-from nodecopy.defend.base import correct_trials as correct_trials
 from nodecopy.defend.controls import GCNSVD as GCNSVD
 from nodecopy.defend.controls import DistilledFeatures as DistilledFeatures
 from nodecopy.defend.controls import DonorAverage as DonorAverage

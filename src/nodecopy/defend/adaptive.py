@@ -74,10 +74,10 @@ class TargetEvidence:
 
     def __init__(self, correction: EvidenceCorrection, node: int, others: IntArray) -> None:
         nodes, no_edges = np.full(len(others), node), np.zeros(len(others), bool)
-        log_odds = correction.credibility.log_odds(nodes, others, is_edge=no_edges)
-        self.factors = weigh_edges(log_odds, correction.predictions[others], correction.compatibility)[1]
+        log_odds = correction.log_odds(nodes, others, no_edges)
+        self.factors = weigh_edges(log_odds, correction.predictions[others], correction.class_edges)[1]
         self.log_prior = correction.without_edges(np.array([node]))
-        self.weights = weigh_hypotheses(self.log_prior.shape[1], correction.attacked_share)
+        self.weights = weigh_hypotheses(self.log_prior.shape[1])
         self.counts = correction.is_uncertain(self.log_prior)
 
     def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
@@ -146,7 +146,7 @@ class AdaptiveEvidenceAttack(TargetedAttack):
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
         defence = type(defence)(**(defence.get_params(deep=False) | {"retrain": True}))
         trial = Trial(graph, labels.train, rng=seed)
-        ((_, correction),) = defence.train_corrections([trial], [targets])
+        ((_, _, correction),) = defence.train_corrections([trial], [targets])
         assert isinstance(correction, EvidenceCorrection)
         return lambda: EvidenceEdits(graph, trial.codes, correction)
 
@@ -316,7 +316,7 @@ class AdaptiveNetworkAttack(TargetedAttack):
         check_type(defence, RobustNetworkDefence, f"defence of {name}", "a GNNGuard or SoftMedianGCN")
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
         trial = Trial(graph, labels.train, rng=seed)
-        (prediction,) = defence.fit_trials([trial], keep_networks=True)
+        (prediction,) = defence.train_classifiers([trial])
         ensemble = prediction.networks
         assert isinstance(ensemble, ModuleEnsemble)
         network = ensemble.build_modules(check_device(defence.device))[0].network

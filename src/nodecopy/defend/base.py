@@ -1,4 +1,8 @@
-"""The contract of defences: classifiers that can also correct predictions at attacked nodes."""
+"""The contract of defences: classifiers whose predictions at attacked nodes are corrected.
+
+A :class:`Defence` trains a classifier on the attacked graph, which gives an :class:`AttackedState`, and
+prepares a :class:`Correction` of its nodes from it.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,31 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_sequence, check_type, check_unique, show, type_name
+from nodecopy._core.checks import check_indices, check_sequence, check_type, check_unique, show, type_name
 from nodecopy._core.files import PathLike
 from nodecopy._core.messages import log_decisions_once, mute_decisions
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
 from nodecopy.classify.base import check_trials
 from nodecopy.classify.ensemble import TrainedNetworks, entropy
+from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.graph import Graph
 from nodecopy.io import convert_graph
 
-# The input and the result of corrections: an attacked graph with its predictions, and corrected ones.
+
+class DefenceSeeds(IntEnum):
+    """Which child of a trial's seed serves which purpose of a defence.
+
+    A defence trains its classifier with its own seed, so these numbers differ from those of
+    :class:`~nodecopy.classify.base.ClassifierSeeds`. Stored results depend on them, so they never change.
+    """
+
+    DONOR_EMBEDDING = 10**7
+    """The embedding by which a defence finds donors."""
+    DONOR_DRAWS = 10**7 + 1
+    """The donors that a defence draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +63,10 @@ class AttackedState:
     seed
         Seed of whatever the correction draws.
     complete_graph
-        The graph with all edges; it differs from ``graph`` where the classifier was trained again without
-        the edges of the nodes that are corrected.
+        The graph with all edges; it differs from ``graph`` if the classifier was trained without the edges of
+        the targets.
     trial
-        The problem on which the classifier was trained; ``None`` where that is not known.
+        The problem on which the classifier was trained; ``None`` if it is unknown.
 
     Examples
     --------
@@ -81,7 +97,7 @@ class AttackedState:
 
 
 class Correction:
-    """Corrected predictions of the nodes of one graph; a defence prepares one for each graph.
+    """Corrected predictions of the nodes of one graph.
 
     A subclass that computes the predictions of some nodes on demand overrides :meth:`predict_proba`.
 
@@ -106,62 +122,18 @@ class Correction:
         rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
         return rows
 
-    def details(self, nodes: IntArray) -> dict[str, Any]:
-        """Return further results for some nodes by name; none by default."""
+    def details(self) -> dict[str, Any]:
+        """Return further results for all nodes by name; none by default."""
         return {}
 
 
-def predicts_graphs(classifier: Classifier) -> bool:
-    """Return whether a classifier without networks defines ``predict_graph``."""
-    return type(classifier).predict_graph is not Classifier.predict_graph
-
-
-def evaluate(classifier: Any, networks: TrainedNetworks | None, graph: Graph) -> Prediction:
-    """Return the prediction of trained networks, or of a classifier without any, on a graph."""
-    if networks is not None:
-        return networks.predict(graph, classifier.network_device())
-    if isinstance(classifier, Classifier):
-        if not predicts_graphs(classifier):
-            raise InputError(
-                "classifier",
-                f"must predict on other graphs than that of fit to be corrected; got "
-                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}.",
-            )
-        return classifier.prediction_on(graph)
-    if not hasattr(classifier, "predict_proba"):
-        raise InputError("classifier", f"must have predict_proba(graph); got {type_name(classifier)}.")
-    return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
-
-
-# Graphs with some of their edges removed.
-
-
-def remove_edges_of(graph: Graph, nodes: IntArray) -> Graph:
-    """Return the graph without the edges of some nodes."""
-    stays = np.ones(graph.n_nodes, bool)
-    stays[nodes] = False
-    return keep_edges(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
-
-
-def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
-    """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
-    return graph.with_rows(graph.rows.keep_entries(mask))
-
-
-def find_entries(graph: Graph, first: IntArray, second: IntArray) -> IntArray:
-    """Return the numbers of stored entries of the adjacency, -1 for pairs that are no edges."""
-    rows, n = graph.rows, np.int64(graph.n_nodes)
-    entries, pairs = rows.row_numbers * n + rows.indices, first * n + second
-    position = np.searchsorted(entries, pairs)
-    is_edge = np.append(entries, -1)[position] == pairs
-    return np.where(is_edge, position, -1)
-
-
 class Defence(Classifier):
-    """A classifier that can also correct its predictions at nodes that may have been attacked.
+    """A classifier whose predictions at nodes that may have been attacked are corrected.
 
-    It trains a classifier on the attacked graph. ``predict`` and ``predict_proba`` return that classifier's
-    own predictions; :meth:`correct` and :meth:`correct_proba` return corrected ones.
+    ``fit(graph, train, targets=...)`` trains a classifier on the attacked graph. ``predict`` and all other
+    methods of a classifier return corrected predictions at the targets, and the classifier's own predictions
+    at all other nodes; without ``targets``, every node is corrected. :meth:`undefended` returns the
+    predictions without the defence.
 
     A subclass writes :meth:`prepare_correction`, and where it needs them :meth:`check_parameters`,
     :meth:`build_classifier` and :meth:`preprocess`. Its constructor stores ``classifier``, ``retrain`` and
@@ -169,9 +141,15 @@ class Defence(Classifier):
 
     Attributes
     ----------
+    prediction_, undefended_
+        The predictions for the observed graph, with and without the defence.
+    targets_
+        Positions of the targets, or ``None``.
     classifier_
         The classifier behind the predictions: the one that ``fit`` has trained, or the one given to
         :meth:`from_classifier`.
+    state_, correction_
+        The attacked graph with the classifier's predictions, and the correction; they are not saved.
 
     Examples
     --------
@@ -179,9 +157,9 @@ class Defence(Classifier):
     >>> from nodecopy.defend import CopyingDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> defence = CopyingDefence().fit(digits, split.train, rng=0)
-    >>> defence.correct([7, 3]).tolist(), defence.correct_proba([7, 3]).shape
-    ([7, 3], (2, 10))
+    >>> defence = CopyingDefence().fit(digits, split.train, targets=[7, 3], rng=0)
+    >>> defence.predict()[[7, 3]].tolist(), defence.undefended()[[7, 3]].tolist()
+    ([7, 3], [7, 3])
 
     A defence of your own, which corrects a node by the mean prediction of its neighbours:
 
@@ -190,16 +168,18 @@ class Defence(Classifier):
     ...     def prepare_correction(self, state):
     ...         total = state.graph.adjacency @ state.probabilities + state.probabilities
     ...         return Correction(total / total.sum(axis=1, keepdims=True))
-    >>> NeighbourMean().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> NeighbourMean().fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
     classifier: Classifier | None = None
     retrain: bool = False
     device: str = "cpu"
-    expects_targets: ClassVar[bool] = True
-    """Whether the nodes given to :meth:`correct` are the ones that may have been attacked."""
+    detects: ClassVar[bool] = False
+    """Whether the defence finds the attacked nodes itself, so that ``retrain`` needs no targets."""
 
+    undefended_: Prediction
+    targets_: NDArray[np.int64] | None
     classifier_: Any
     state_: AttackedState
     correction_: Correction
@@ -225,22 +205,9 @@ class Defence(Classifier):
             "from_classifier(classifier, graph) for one that was trained elsewhere.",
         )
 
-    def training_parameters(self) -> dict[str, Any]:
-        return self.build_classifier().training_parameters() | {"owner": "its classifier"}
-
     def preprocess(self, graph: Graph) -> Graph:
         """Return the graph on which the classifier is trained and predicts; by default the graph itself."""
         return graph
-
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        if trials := check_trials(trials):
-            self.check_parameters(trials[0].graph)
-        graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
-        graphs = {key: self.preprocess(graph) for key, graph in graphs.items()}
-        changed = [trial.with_graph(graphs[id(trial.graph)]) for trial in trials]
-        return self.build_classifier().fit_trials(changed, keep_networks=keep_networks)
-
-    fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
     def fit(
         self,
@@ -248,19 +215,40 @@ class Defence(Classifier):
         train: ArrayLike | None = None,
         *,
         validation: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
         rng: Rng = None,
     ) -> Self:
+        """Train on the labels of some nodes of an attacked graph, and correct the predictions.
+
+        Parameters
+        ----------
+        graph, train, validation, rng
+            As in :meth:`.Classifier.fit`.
+        targets
+            Nodes that may have been attacked: positions, a boolean mask or node ids, each once. Only they are
+            corrected; by default all nodes are. Except with ``retrain`` or ``trust_edges``, the correction of
+            a node does not depend on the other targets.
+        """
         with log_decisions_once():
-            super().fit(graph, train, validation=validation, rng=rng)
-            graph = self.trial_.graph
-            self.classifier_ = self._fitted_classifier(self.trial_, self.prediction_)
-            self.state_ = self.build_attacked_state(self.classifier_, graph, self.prediction_, self.trial_)
-            self.correction_ = self.prepare_correction(self.state_)
+            trial = Trial(graph, train, validation, rng)
+            self.targets_ = None if targets is None else check_nodes(trial.graph, targets, "targets")
+            self._check_retrainable(self.targets_)
+            (prediction,) = self.train_classifiers([trial])
+            self.set_prediction(trial, prediction)
+            self.undefended_ = prediction
+            self.classifier_ = self._fitted_classifier(trial, prediction)
+            if self.retrain and not self.detects:
+                prediction, *prepared = next(self.train_corrections([trial], [self.targets_]))
+            else:
+                state = self.build_state(self.classifier_, trial.graph, prediction, trial)
+                prepared = [state, self.prepare_correction(state)]
+            self.state_, self.correction_ = prepared
+            self.prediction_ = correct_prediction(prediction, self.correction_, self.targets_)
         return self
 
-    fit.__doc__ = Classifier.fit.__doc__
-
-    def from_classifier(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
+    def from_classifier(
+        self, classifier: Any, graph: Graph, *, targets: ArrayLike | None = None, rng: Rng = None
+    ) -> Self:
         """Correct the predictions of a classifier that is already trained, instead of calling ``fit``.
 
         Parameters
@@ -269,7 +257,9 @@ class Defence(Classifier):
             A fitted classifier; a trained ``torch.nn.Module``, as :class:`.ModuleClassifier` takes it; or any
             object whose ``predict_proba(graph)`` returns one row per node.
         graph
-            The graph whose nodes are corrected.
+            The attacked graph.
+        targets
+            As in :meth:`fit`.
         rng
             Seed or generator of whatever the correction draws; fresh entropy by default.
         """
@@ -283,109 +273,156 @@ class Defence(Classifier):
             classifier = ModuleClassifier(classifier).fit(graph)
         if isinstance(classifier, Classifier):
             trained = classifier.check_fitted()
-            prediction = replace(
-                classifier.prediction_on(graph), networks=trained.networks, details=trained.details
-            )
+            trained = classifier.undefended_ if isinstance(classifier, Defence) else trained
+            prediction = _evaluate_fitted(classifier, graph)
+            prediction = replace(prediction, networks=trained.networks, details=trained.details)
             classes = classifier.classes_
         else:
             prediction = evaluate(classifier, None, graph)
             classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
         vars(self).pop("trial_", None)
-        self.classifier_, self.prediction_, self.temperature_ = classifier, prediction, 1.0
+        self.targets_ = None if targets is None else check_nodes(graph, targets, "targets")
+        self.classifier_, self.undefended_, self.temperature_ = classifier, prediction, 1.0
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
-        self.state_ = self.build_attacked_state(classifier, graph, prediction, seed=seed_sequence(rng))
+        self.state_ = self.build_state(classifier, graph, prediction, seed=seed_sequence(rng))
         self.correction_ = self.prepare_correction(self.state_)
+        self.prediction_ = correct_prediction(prediction, self.correction_, self.targets_)
         return self
 
-    def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[Any]:
-        """Return the corrected classes of some nodes; parameters as in :meth:`correct_proba`."""
-        codes = self.correct_proba(nodes, graph=graph).argmax(axis=1)
-        classes: NDArray[Any] = self.classes_[codes]
-        return classes
-
-    def correct_proba(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
-        """Return the corrected probabilities of each class for some nodes, ``[len(nodes), n_classes]``.
-
-        Parameters
-        ----------
-        nodes
-            Nodes that may have been attacked: positions, a boolean mask or string ids, each once. The
-            correction of a node does not depend on the others, except with ``retrain`` or
-            ``trust_edges``.
-        graph
-            The attacked graph; by default the one given to ``fit``.
-        """
-        self.check_fitted()
-        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
-        if self.retrain and self.expects_targets:
-            trial = self.check_retrainable(self._trial_on(graph))
-            with mute_decisions():  # they are those of fit
-                return self.correct_trials([trial], [nodes])[0].probabilities
-        state, correction = self.get_state_and_correction(graph)
-        return correction.predict_proba(check_nodes(state.graph, nodes)).astype(np.float32)
-
-    def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
-        """Return the corrected predictions of some nodes in each of many trials, trained all at once.
+    def fit_trials(
+        self,
+        trials: Sequence[Trial],
+        *,
+        targets: Sequence[ArrayLike] | None = None,
+        keep_networks: bool = False,
+    ) -> list[Prediction]:
+        """Return the corrected prediction of each trial; all classifiers are trained at once.
 
         Parameters
         ----------
         trials
             The problems; their graphs are the attacked ones.
-        nodes
-            The nodes to correct in each trial, as in :meth:`correct_proba`.
+        targets
+            The targets of each trial, as in :meth:`fit`.
+        keep_networks
+            Has no effect: predictions of a defence hold no networks, which would predict without it.
         """
-        trials, nodes = check_trials(trials), _check_parts(trials, nodes)
-        positions = [check_nodes(t.graph, part) for t, part in zip(trials, nodes, strict=True)]
-        corrected = []
-        pairs = zip(self.train_corrections(trials, positions), positions, strict=True)
-        for (trained_details, correction), part in pairs:
-            probabilities = correction.predict_proba(part).astype(np.float32)
-            details = trained_details | correction.details(part)
-            corrected.append(Prediction(probabilities, entropy(probabilities), details))
-        return corrected
+        trials = check_trials(trials)
+        parts: list[Any] = [None] * len(trials)
+        if targets is not None:
+            parts = check_sequence(targets, "targets", "a list of nodes for each trial")
+            if len(parts) != len(trials):
+                message = f"must hold one list per trial, {len(trials)} in all; got {len(parts)}."
+                raise InputError("targets", message)
+            pairs = zip(trials, parts, strict=True)
+            parts = [check_nodes(trial.graph, part, "targets") for trial, part in pairs]
+        predictions = []
+        corrections = self.train_corrections(trials, parts)
+        for (prediction, _, correction), part in zip(corrections, parts, strict=True):
+            corrected = correct_prediction(prediction, correction, part)
+            predictions.append(replace(corrected, details=prediction.details | correction.details()))
+        return predictions
+
+    def train_classifiers(self, trials: Sequence[Trial]) -> list[Prediction]:
+        """Return the predictions of the classifier in each trial, with networks and without correction."""
+        if trials:
+            self.check_parameters(trials[0].graph)
+        graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
+        graphs = {key: self.preprocess(graph) for key, graph in graphs.items()}
+        changed = [trial.with_graph(graphs[id(trial.graph)]) for trial in trials]
+        classifier = self.build_classifier()
+        if isinstance(classifier, Defence):
+            return classifier.train_classifiers(changed)
+        return classifier.fit_trials(changed, keep_networks=True)
 
     def train_corrections(
-        self, trials: Sequence[Trial], positions: Sequence[NDArray[np.int64]]
-    ) -> Iterator[tuple[dict[str, Any], Correction]]:
-        """Train the classifiers of trials at once; yield the details of each and what corrects its nodes.
+        self, trials: Sequence[Trial], targets: Sequence[NDArray[np.int64] | None]
+    ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
+        """Train the classifiers of trials at once; yield the prediction, state and correction of each.
 
-        Parameters
-        ----------
-        trials
-            The problems.
-        positions
-            The nodes that are corrected in each trial; with ``retrain``, training does without their edges.
+        With ``retrain``, training does without the edges of the targets.
         """
-        trained = trials
-        if self.retrain and self.expects_targets:
-            pairs = zip(trials, positions, strict=True)
-            trained = [t.with_graph(remove_edges_of(t.graph, part)) for t, part in pairs]
-        predictions = self.fit_trials(trained, keep_networks=True)
+        trained = list(trials)
+        if self.retrain and not self.detects:
+            for number, (trial, part) in enumerate(zip(trials, targets, strict=True)):
+                self._check_retrainable(part)
+                assert part is not None
+                trained[number] = trial.with_graph(remove_edges_of(trial.graph, part))
+        predictions = self.train_classifiers(trained)
         for trial, used, prediction in zip(trials, trained, predictions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
-            state = self.build_attacked_state(classifier, used.graph, prediction, trial)
-            yield prediction.details, self.prepare_correction(state)
+            state = self.build_state(classifier, used.graph, prediction, trial)
+            yield prediction, state, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:
-        networks = self.check_fitted().networks
-        return evaluate(self.classifier_, networks, _preprocess(self, self.classifier_, graph))
+        """Return the corrected prediction on another graph.
 
-    predict_graph.__doc__ = Classifier.predict_graph.__doc__
+        The targets are those of ``fit`` if the graph has the same nodes; otherwise all nodes are corrected.
+        """
+        prediction, _, correction = self.prepare_graph(graph)
+        return correct_prediction(prediction, correction, self._targets_on(graph))
+
+    def prepare_graph(self, graph: Graph | None) -> tuple[Prediction, AttackedState, Correction]:
+        """Return the prediction, the state and the correction of the observed or another graph."""
+        self.check_fitted()
+        if graph is None:
+            state = self._check_state()
+            return self.undefended_, state, self.correction_
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        self.check_parameters(graph)
+        if self.retrain and not self.detects:
+            trial, targets = self.check_trial(self._trial_on(graph)), self._targets_on(graph)
+            self._check_retrainable(targets)
+            with mute_decisions():  # they are those of fit
+                return next(self.train_corrections([trial], [targets]))
+        prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
+        state = self._build_state_on(graph, prediction)
+        return prediction, state, self.prepare_correction(state)
+
+    def attacked_state(self, graph: Graph | None = None) -> AttackedState:
+        """Return the state of the classifier that was trained with all edges."""
+        self.check_fitted()
+        if graph is None:
+            state = self._check_state()
+            if self.detects or not self.retrain:
+                return state
+            graph, prediction = self.trial_.graph, self.undefended_
+        else:
+            graph = convert_graph(graph, f"graph of {type(self).__name__}")
+            prediction = self._undefended_on(graph)
+        self.check_parameters(graph)
+        return self._build_state_on(graph, replace(prediction, networks=self.undefended_.networks))
+
+    def undefended(self, graph: Graph | None = None) -> NDArray[Any]:
+        """Return the class of each node that the classifier predicts without the defence."""
+        codes = self.undefended_proba(graph).argmax(axis=1)
+        classes: NDArray[Any] = self.classes_[codes]
+        return classes
+
+    def undefended_proba(self, graph: Graph | None = None) -> NDArray[np.float32]:
+        """Return the class probabilities of each node without the defence; see :meth:`predict_proba`."""
+        self.check_fitted()
+        if graph is None:
+            return self.undefended_.probabilities
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        self._check_encoding(graph)
+        return self._undefended_on(graph).probabilities
 
     def save(self, path: PathLike) -> None:
         """Write parameters, trained networks and predictions to an ``.npz`` file, without the graph.
 
-        :func:`nodecopy.load` reads the file. A loaded defence needs ``correct(nodes, graph=...)``. The file
-        does not hold the training nodes and their labels, so that a defence with ``retrain`` corrects
-        only after another ``fit``, or with ``retrain`` set to False.
+        :func:`nodecopy.load` reads the file. It does not hold the training nodes and their labels, so that a
+        loaded defence with ``retrain`` predicts on other graphs only after another ``fit``, or with
+        ``retrain`` set to False.
         """
-        if self.check_fitted().networks is None:
+        self.check_fitted()
+        if self.undefended_.networks is None:
             raise InputError("classifier", "must be one of nodecopy's own to be saved with its defence.")
         super().save(path)
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was fitted by name: the prediction with its networks, without any graph."""
-        names = ("prediction_", "classes_", "node_ids_", "temperature_")
+        """Return what was fitted by name: the predictions with the networks, without any graph."""
+        names = ("prediction_", "undefended_", "classes_", "node_ids_", "temperature_", "targets_")
         state = {name: value for name, value in super().get_state().items() if name in names}
         if not hasattr(self, "classifier_"):
             return state
@@ -396,10 +433,18 @@ class Defence(Classifier):
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
         super().set_state(state)
-        if state:
-            check_type(state.get("classifier_"), Classifier, "classifier_", "a classifier")
+        if not state:
+            return
+        check_type(state.get("classifier_"), Classifier, "classifier_", "a classifier")
+        plain = check_type(state.get("undefended_"), Prediction, "undefended_", "a prediction")
+        plain.check(len(self.node_ids_), len(self.classes_))
+        if (targets := state.get("targets_")) is not None:
+            check_unique(check_indices(targets, "targets_", size=len(self.node_ids_)), "targets_")
 
-    def build_attacked_state(
+    def training_parameters(self) -> dict[str, Any]:
+        return self.build_classifier().training_parameters() | {"owner": "its classifier"}
+
+    def build_state(
         self,
         classifier: Any,
         graph: Graph,
@@ -418,45 +463,15 @@ class Defence(Classifier):
         probabilities, networks = prediction.probabilities, prediction.networks
         return AttackedState(seen, probabilities, classifier, networks, seed, complete, trial)
 
-    def get_state_and_correction(self, graph: Graph | None = None) -> tuple[AttackedState, Correction]:
-        """Return the state and the correction of the graph given to ``fit``, or of another graph."""
-        networks = self.check_fitted().networks
-        if graph is None:
-            if not hasattr(self, "state_"):
-                raise InputError("graph", "must be given to a defence that was loaded: its file holds none.")
-            self.check_parameters(self.state_.graph)
-            return self.state_, self.correction_
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        self.check_parameters(graph)
-        prediction = replace(self.predict_graph(graph), networks=networks)
-        seed = self.state_.seed if hasattr(self, "state_") else None
-        state = self.build_attacked_state(
-            self.classifier_, graph, prediction, self._trial_on(graph), seed=seed
-        )
-        return state, self.prepare_correction(state)
+    def retrain_without(self, state: AttackedState, nodes: IntArray) -> AttackedState:
+        """Return the state after training without the edges of some nodes, which a defence has detected."""
+        trial = self.check_trial(state.trial)
+        pruned = trial.with_graph(remove_edges_of(trial.graph, nodes))
+        (prediction,) = self.train_classifiers([pruned])
+        classifier = self._fitted_classifier(pruned, prediction)
+        return self.build_state(classifier, pruned.graph, prediction, trial)
 
-    def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:
-        """Return the classifier of a prediction; one without networks is fitted to predict other graphs."""
-        classifier = self.build_classifier()
-        if prediction.networks is not None or not predicts_graphs(classifier):
-            return classifier
-        graph = self.preprocess(trial.graph)
-        return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
-
-    def _trial_on(self, graph: Graph | None) -> Trial | None:
-        """Return the trial of ``fit`` with the edges and features of another graph of the same nodes.
-
-        The labels are those of ``fit``. ``None`` without a trial, or for a graph of other nodes.
-        """
-        trial: Trial | None = getattr(self, "trial_", None)
-        if trial is None or graph is None:
-            return trial
-        if not np.array_equal(graph.node_ids, trial.graph.node_ids):
-            return None
-        changes = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
-        return trial.with_graph(trial.graph.replace(**changes))
-
-    def check_retrainable(self, trial: Trial | None) -> Trial:
+    def check_trial(self, trial: Trial | None) -> Trial:
         """Return the trial to train again on, or raise an error that says why there is none."""
         if trial is not None:
             return trial
@@ -470,48 +485,98 @@ class Defence(Classifier):
             "nodes nor their labels. Call fit, or set retrain to False.",
         )
 
+    def _check_retrainable(self, targets: NDArray[np.int64] | None) -> None:
+        if self.retrain and not self.detects and targets is None:
+            raise InputError(
+                "targets",
+                f"must be given to {type(self).__name__}(retrain=True), which trains without their edges. Use "
+                "WholeGraphDefence if they are unknown.",
+            )
 
-def correct_trials(
-    classifier: Classifier, trials: Sequence[Trial], nodes: Sequence[ArrayLike]
-) -> list[Prediction]:
-    """Return predictions of some nodes in many trials: corrected for a defence, else the classifier's own.
+    def _check_state(self) -> AttackedState:
+        if not hasattr(self, "state_"):
+            raise InputError("graph", "must be given to a defence that was loaded: its file holds none.")
+        self.check_parameters(self.state_.graph)
+        return self.state_
 
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import Trial
-    >>> from nodecopy.defend import CopyingDefence, correct_trials
-    >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> (prediction,) = correct_trials(CopyingDefence(), [Trial(digits, split.train, rng=0)], [[7, 3]])
-    >>> prediction.probabilities.shape
-    (2, 10)
-    """
-    if isinstance(classifier, type) or not callable(getattr(classifier, "fit_trials", None)):
-        check_type(classifier, Classifier, "classifier", "a classifier such as GCN()")
-    if isinstance(classifier, Defence):
-        return classifier.correct_trials(trials, nodes)
-    chosen, nodes = [], _check_parts(trials, nodes)
-    for trial, prediction, part in zip(trials, classifier.fit_trials(trials), nodes, strict=True):
-        rows = check_nodes(trial.graph, part)
-        arrays = prediction.probabilities[rows], prediction.mean_entropy[rows]
-        chosen.append(Prediction(*arrays, prediction.details))
-    return chosen
+    def _build_state_on(self, graph: Graph, prediction: Prediction) -> AttackedState:
+        seed = self.state_.seed if hasattr(self, "state_") else None
+        return self.build_state(self.classifier_, graph, prediction, self._trial_on(graph), seed=seed)
+
+    def _undefended_on(self, graph: Graph) -> Prediction:
+        """Return the classifier's prediction on another graph."""
+        seen = _preprocess(self, self.classifier_, graph)
+        return evaluate(self.classifier_, self.undefended_.networks, seen)
+
+    def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:
+        """Return the classifier of a prediction; one without networks is fitted to predict other graphs."""
+        classifier = self.build_classifier()
+        if prediction.networks is not None or not _predicts_graphs(classifier):
+            return classifier
+        graph = self.preprocess(trial.graph)
+        return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
+
+    def _targets_on(self, graph: Graph) -> NDArray[np.int64] | None:
+        return self.targets_ if np.array_equal(graph.node_ids, self.node_ids_) else None
+
+    def _trial_on(self, graph: Graph) -> Trial | None:
+        """Return the trial of ``fit`` with the edges and features of another graph of the same nodes.
+
+        The labels are those of ``fit``. ``None`` without a trial, or for a graph of other nodes.
+        """
+        trial: Trial | None = getattr(self, "trial_", None)
+        if trial is None or not np.array_equal(graph.node_ids, trial.graph.node_ids):
+            return None
+        changes = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
+        return trial.with_graph(trial.graph.replace(**changes))
 
 
-def _check_parts(trials: Sequence[Trial], nodes: Any) -> list[ArrayLike]:
-    """Return the nodes of each trial."""
-    parts = check_sequence(nodes, "nodes", "a list of nodes for each trial")
-    if len(parts) != len(check_trials(trials)):
-        raise InputError("nodes", f"must hold one list per trial, {len(trials)} in all; got {len(parts)}.")
-    return parts
+def correct_prediction(
+    prediction: Prediction, correction: Correction, targets: NDArray[np.int64] | None
+) -> Prediction:
+    """Return a prediction that is corrected at the targets, or at all nodes."""
+    nodes = np.arange(len(prediction.probabilities)) if targets is None else targets
+    probabilities = prediction.probabilities.copy()
+    probabilities[nodes] = correction.predict_proba(nodes).astype(np.float32)
+    is_changed = (probabilities != prediction.probabilities).any(axis=1)
+    entropies = np.where(is_changed, entropy(probabilities), prediction.mean_entropy)
+    return Prediction(probabilities, entropies, prediction.details)
 
 
-def check_nodes(graph: Graph, nodes: ArrayLike) -> NDArray[np.int64]:
+def evaluate(classifier: Any, networks: TrainedNetworks | None, graph: Graph) -> Prediction:
+    """Return the prediction of trained networks, or of a classifier without any, on a graph."""
+    if networks is not None:
+        return networks.predict(graph, classifier.network_device())
+    if isinstance(classifier, Classifier):
+        if not _predicts_graphs(classifier):
+            raise InputError(
+                "classifier",
+                f"must predict on other graphs than that of fit to be corrected; got "
+                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}.",
+            )
+        return _evaluate_fitted(classifier, graph)
+    if not hasattr(classifier, "predict_proba"):
+        raise InputError("classifier", f"must have predict_proba(graph); got {type_name(classifier)}.")
+    return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
+
+
+def check_nodes(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
     """Return the positions of nodes, each of which may be given once."""
-    positions = graph.positions(nodes)
-    check_unique(positions, "nodes")
+    positions = graph.positions(nodes, name)
+    check_unique(positions, name)
     return positions
+
+
+def _evaluate_fitted(classifier: Classifier, graph: Graph) -> Prediction:
+    """Return the prediction of a fitted classifier on a graph; that of a defence without its correction."""
+    if isinstance(classifier, Defence):
+        return classifier._undefended_on(graph)
+    return classifier.prediction_on(graph)
+
+
+def _predicts_graphs(classifier: Classifier) -> bool:
+    """Return whether a classifier without networks defines ``predict_graph``."""
+    return type(classifier).predict_graph is not Classifier.predict_graph
 
 
 def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
@@ -520,20 +585,3 @@ def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
     if not isinstance(classifier, Defence):
         return graph
     return _preprocess(classifier, getattr(classifier, "classifier_", classifier.classifier), graph)
-
-
-# The children of a trial's seed: one number for each purpose of the defences.
-
-
-class DefenceSeeds(IntEnum):
-    """Which child of a trial's seed serves which purpose of a defence.
-
-    A defence trains its classifier with its own seed, so these numbers differ from those of
-    :class:`~nodecopy.classify.base.ClassifierSeeds`. The stored results of the experiments depend on them,
-    so they never change.
-    """
-
-    DONOR_EMBEDDING = 10**7
-    """The embedding by which a defence finds donors."""
-    DONOR_DRAWS = 10**7 + 1
-    """The donors that a defence draws."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
@@ -16,8 +17,9 @@ from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy._core.random import Rng
 from nodecopy.classify import GCN, MLP, Classifier, Trial
-from nodecopy.defend.base import AttackedState, Correction, Defence, keep_edges
-from nodecopy.defend.copying import DonorDefence, PredictionsWithoutCopying
+from nodecopy.defend.base import AttackedState, Correction, Defence
+from nodecopy.defend.copying import Copier, DonorDefence, predict_donors
+from nodecopy.defend.edges import keep_edges
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
@@ -40,15 +42,14 @@ class DonorAverage(DonorDefence):
     >>> from nodecopy.defend import DonorAverage
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> DonorAverage().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> DonorAverage().fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
     trust_edges: bool = False
 
-    def prepare_correction(self, state: AttackedState) -> Correction:
-        copier = PredictionsWithoutCopying(state.probabilities, at_donors=True)
-        return self.build_correction(state, copier, trust_edges=self.trust_edges)
+    def build_copier(self, state: AttackedState) -> Copier:
+        return partial(predict_donors, state)
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +69,7 @@ class WithoutEdges(Defence):
     >>> from nodecopy.defend import WithoutEdges
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> WithoutEdges().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> WithoutEdges().fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
@@ -129,7 +130,7 @@ class DistilledFeatures(Defence):
     >>> from nodecopy.defend import DistilledFeatures
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> DistilledFeatures().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> DistilledFeatures().fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
@@ -299,7 +300,7 @@ class GCNJaccard(Defence):
     >>> from nodecopy.defend import GCNJaccard
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> GCNJaccard(0.1).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> GCNJaccard(0.1).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
@@ -362,7 +363,7 @@ class GCNSVD(Defence):
     >>> from nodecopy.defend import GCNSVD
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> GCNSVD(20).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> GCNSVD(20).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
@@ -381,6 +382,8 @@ class GCNSVD(Defence):
             raise InputError("classifier of GCNSVD", f"must be a GCN; got {base!r}.")
         return GCN(**(base.get_params(deep=False) | {"rank": self.rank}))
 
-    def from_classifier(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
+    def from_classifier(
+        self, classifier: Any, graph: Graph, *, targets: ArrayLike | None = None, rng: Rng = None
+    ) -> Self:
         """Raise an error: a trained classifier does not use a low-rank approximation."""
         raise InputError("GCNSVD must be trained by fit; it cannot correct a trained classifier.")

@@ -1,11 +1,17 @@
-"""Error correction by node copying (the paper's Algorithm 2)."""
+"""Error correction by node copying (the paper's Algorithm 2).
+
+A node that may have been attacked is predicted with the neighbourhoods of its donors, similar nodes, in place
+of its own. :class:`TwoHopCopier` evaluates GCNs for many pairs of a node and a donor at once;
+:func:`choose_copier` picks the cheapest exact way for a classifier.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -27,25 +33,18 @@ from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
 
-# Copiers: the classifier's predictions at nodes with copied neighbourhoods.
-
-
+Copier: TypeAlias = Callable[[IntArray, IntArray], NDArray[np.floating[Any]]]
+"""Returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets."""
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """Row number, node and weight of every entry of some rows."""
-MODES = ("swap-features", "copy-row")
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+MODES = ("swap-features", "copy-row")
+DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
 MAX_SECONDS = 60.0
-"""Estimated seconds from which on a warning is issued."""
+"""Estimated duration beyond which a warning is issued."""
 MAX_ENTRIES = 2**22
 """About the largest number of entries in the matrices of the pairs that are evaluated together."""
-
-
-class Copier(Protocol):
-    """Predict nodes as if they had the neighbourhoods of their donors."""
-
-    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
 
 
 class TwoHopCopier:
@@ -179,49 +178,39 @@ class TwoHopCopier:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class WholeGraphCopier:
-    """Evaluate any classifier on a whole graph for each pair.
+def predict_copies(
+    state: AttackedState, mode: str, nodes: IntArray, donors: IntArray
+) -> NDArray[np.floating[Any]]:
+    """Evaluate any classifier on a whole graph for each pair of a node and its donor."""
+    swaps = mode == "swap-features"
+    change = replace_features if swaps else copy_row
 
-    Parameters
-    ----------
-    predict
-        The trained classifier, as a function from graphs to the probabilities of all nodes.
-    graph, mode
-        As in :class:`TwoHopCopier`.
-    """
+    def predict_pair(pair: tuple[int, int]) -> NDArray[Any]:
+        row: NDArray[Any] = state.predict(change(state.graph, *pair))[pair[swaps]]
+        return row
 
-    predict: Callable[[Graph], NDArray[Any]]
-    graph: Graph
-    mode: str
-
-    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
-        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
-        swaps = self.mode == "swap-features"
-        change = replace_features if swaps else copy_row
-
-        def predict_pair(pair: tuple[int, int]) -> NDArray[Any]:
-            row: NDArray[Any] = self.predict(change(self.graph, *pair))[pair[swaps]]
-            return row
-
-        pairs = list(zip(nodes.tolist(), donors.tolist(), strict=True))
-        return np.array(evaluate_all(predict_pair, pairs))
+    return np.array(evaluate_all(predict_pair, list(zip(nodes.tolist(), donors.tolist(), strict=True))))
 
 
-@dataclass(frozen=True, eq=False)
-class PredictionsWithoutCopying:
-    """Predict without copying: as the donors are predicted (a control), or as the nodes themselves are.
+def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+    """Return the predictions of the nodes, which is exact for classifiers that do not use edges."""
+    return state.probabilities[nodes]
 
-    The latter is exact for classifiers that do not use edges.
-    """
 
-    probabilities: NDArray[np.floating[Any]]
-    at_donors: bool = False
+def predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+    """Return the predictions of the donors, without copying."""
+    return state.probabilities[donors]
 
-    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-        """Return the prediction of the donor, or of the node, of each pair."""
-        rows: NDArray[np.floating[Any]] = self.probabilities[donors if self.at_donors else nodes]
-        return rows
+
+def choose_copier(state: AttackedState, mode: str) -> Copier:
+    """Return the cheapest exact copier for a classifier."""
+    if isinstance(state.networks, Ensemble):
+        recipe = state.networks.recipe
+        if recipe.propagation == "none":
+            return partial(predict_nodes, state)
+        if recipe.propagation == "convolution" and recipe.rank is None:
+            return TwoHopCopier(state.networks, state.graph, mode).predict_pairs
+    return partial(predict_copies, state, mode)
 
 
 def evaluate_all(evaluate: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
@@ -233,7 +222,8 @@ def evaluate_all(evaluate: Callable[[Job], Result], jobs: Sequence[Job]) -> list
         if number == 0 and seconds > MAX_SECONDS:
             warn_about_data(
                 f"corrections by this classifier evaluate {len(jobs):,} graphs, which will take about "
-                f"{seconds / 60:.0f} minutes; correct fewer nodes, or use fewer donors."
+                f"{seconds / 60:.0f} minutes. Give the nodes that may be attacked as targets, or use fewer "
+                "donors."
             )
     return results
 
@@ -269,40 +259,20 @@ def _select(entries: Entries, mask: NDArray[np.bool_]) -> Entries:
     return entries[0][mask], entries[1][mask], entries[2][mask]
 
 
-# Donors: the nodes whose neighbourhoods are copied, the nearest neighbours in an embedding.
+def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> NDArray[np.int64]:
+    """Return the donors of some nodes, ``[len(nodes), n_donors]``: the nearest other nodes, nearest first."""
+    _, donors = search.nearest(n_donors, of=nodes, include_self=False)
+    return donors.reshape(len(nodes), n_donors).astype(np.int64)
 
 
-DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
+def draw_positions(nodes: IntArray, n_draws: int, n_donors: int, seed: SeedSequence) -> NDArray[np.int64]:
+    """Draw numbers of donors uniformly with replacement, ``[len(nodes), n_draws]``.
 
-
-@dataclass(frozen=True, eq=False)
-class DonorFinder:
-    """Find the donors of nodes: their nearest neighbours among all other nodes.
-
-    Parameters
-    ----------
-    search
-        A search for nearest neighbours in an embedding; see :func:`build_donor_search`.
-    n_donors
-        Number of donors of each node.
+    The draws of a node depend on the seed and its position only, not on the other nodes.
     """
-
-    search: NeighbourSearch
-    n_donors: int
-
-    def find(self, nodes: IntArray) -> NDArray[np.int64]:
-        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
-        _, donors = self.search.nearest(self.n_donors, of=nodes, include_self=False)
-        return donors.reshape(len(nodes), self.n_donors).astype(np.int64)
-
-    def draw(self, nodes: IntArray, n_draws: int, seed: SeedSequence) -> NDArray[np.int64]:
-        """Draw donors uniformly with replacement, ``[len(nodes), n_draws]``.
-
-        The draws of a node depend on the seed and its position only, not on the other nodes.
-        """
-        position, draw = np.broadcast_arrays(nodes[:, None], np.arange(n_draws))
-        uniforms = unit_interval(*threefry(sample_key(seed, 0), position, draw))
-        return np.take_along_axis(self.find(nodes), (uniforms * self.n_donors).astype(np.int64), axis=1)
+    position, draw = np.broadcast_arrays(nodes[:, None], np.arange(n_draws))
+    uniforms = unit_interval(*threefry(sample_key(seed, 0), position, draw))
+    return (uniforms * n_donors).astype(np.int64)
 
 
 def build_donor_search(
@@ -310,16 +280,7 @@ def build_donor_search(
 ) -> NeighbourSearch:
     """Return the search for donors that the parameter ``donors`` of a defence describes.
 
-    Parameters
-    ----------
-    donors
-        One of ``DONOR_NAMES``, an array with one row per node, or a function that returns one for a graph.
-    embeddings
-        Embeddings of the attacked graph.
-    seed, device
-        For the training of autoencoders.
-    caller
-        Name of the defence in error messages.
+    ``seed`` and ``device`` are for autoencoders; errors name the ``caller``.
     """
     graph = embeddings.graph
     if isinstance(donors, str):
@@ -346,14 +307,14 @@ def build_donor_search(
 
 @dataclass(frozen=True, eq=False)
 class CopyingCorrection(Correction):
-    """Predictions averaged over donors: a donor finder and a copier on one graph.
+    """Predictions averaged over donors.
 
     Parameters
     ----------
     state
         The attacked graph and the classifier's predictions.
-    finder
-        Finds the donors.
+    search, n_donors
+        Where donors are searched, and how many each node has.
     copier
         Predicts a node with a donor's neighbourhood.
     n_graphs
@@ -363,10 +324,15 @@ class CopyingCorrection(Correction):
     """
 
     state: AttackedState
-    finder: DonorFinder
+    search: NeighbourSearch
+    n_donors: int
     copier: Copier
     n_graphs: int | None = None
     trust_edges: bool = False
+
+    def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
+        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
+        return find_donors(self.search, self.n_donors, nodes)
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         copied = self.average_copies(nodes)
@@ -381,24 +347,19 @@ class CopyingCorrection(Correction):
         """Return the mean prediction of each node over its donors."""
         if not len(nodes):
             return self.state.probabilities[:0]
-        if self.n_graphs is None:
-            donors = self.finder.find(nodes)
-        else:
+        donors = self.find_donors(nodes)
+        if self.n_graphs is not None:
             seed = child(self.state.seed, DefenceSeeds.DONOR_DRAWS)
-            donors = self.finder.draw(nodes, self.n_graphs, seed)
-        copies = self.copier.predict_pairs(np.repeat(nodes, donors.shape[1]), donors.ravel())
+            draws = draw_positions(nodes, self.n_graphs, self.n_donors, seed)
+            donors = np.take_along_axis(donors, draws, axis=1)
+        copies = self.copier(np.repeat(nodes, donors.shape[1]), donors.ravel())
         mean: NDArray[np.floating[Any]] = copies.reshape(*donors.shape, copies.shape[-1]).mean(axis=1)
         return mean
-
-    @property
-    def suspicion(self) -> NDArray[np.float64]:
-        """Return the suspicion of every node."""
-        return self.score_nodes()[0]
 
     def with_similar_donors(self) -> CopyingCorrection:
         """Return the correction by donors whose neighbourhoods are similar to the node's own."""
         search = self.state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
-        return replace(self, finder=DonorFinder(search, self.finder.n_donors))
+        return replace(self, search=search)
 
     def score_nodes(self) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
         """Return the suspicion of every node, and its mean prediction by its donors and by similar donors."""
@@ -407,17 +368,6 @@ class CopyingCorrection(Correction):
         features, expected = state.embeddings.features, state.embeddings.expected
         scores = score_suspicion(state.graph, features, expected, state.probabilities, copied, similar)
         return scores, copied, similar
-
-
-def choose_copier(state: AttackedState, mode: str) -> Copier:
-    """Return the cheapest exact copier for a classifier."""
-    if isinstance(state.networks, Ensemble):
-        recipe = state.networks.recipe
-        if recipe.propagation == "none":
-            return PredictionsWithoutCopying(state.probabilities)
-        if recipe.propagation == "convolution" and recipe.rank is None:
-            return TwoHopCopier(state.networks, state.graph, mode)
-    return WholeGraphCopier(state.predict, state.graph, mode)
 
 
 @dataclass(eq=False, repr=False)
@@ -432,16 +382,22 @@ class DonorDefence(Defence):
     retrain: bool = False
     device: str = "cpu"
 
+    mode = "swap-features"
+    trust_edges = False
+
     def check_parameters(self, graph: Graph) -> None:
         caller, n_others = type(self).__name__, graph.n_nodes - 1
         check_integer(self.n_donors, f"n_donors of {caller}", low=1, high=n_others, high_name="n_nodes - 1")
         if self.n_graphs is not None:
             check_integer(self.n_graphs, f"n_graphs of {caller}", low=1)
+        check_choice(self.mode, f"mode of {caller}", MODES)
 
-    def build_correction(
-        self, state: AttackedState, copier: Copier, *, trust_edges: bool = False
-    ) -> CopyingCorrection:
-        """Return the correction with the donors of the parameters and a copier."""
+    def build_copier(self, state: AttackedState) -> Copier:
+        """Return how a node is predicted with a donor's neighbourhood."""
+        return choose_copier(state, self.mode)
+
+    def prepare_copying(self, state: AttackedState) -> CopyingCorrection:
+        """Return the correction by the donors of the parameters."""
         search = build_donor_search(
             self.donors,
             state.embeddings,
@@ -449,24 +405,30 @@ class DonorDefence(Defence):
             device=self.device,
             caller=type(self).__name__,
         )
-        finder = DonorFinder(search, self.n_donors)
-        return CopyingCorrection(state, finder, copier, self.n_graphs, trust_edges)
+        copier = self.build_copier(state)
+        return CopyingCorrection(state, search, self.n_donors, copier, self.n_graphs, self.trust_edges)
+
+    def prepare_correction(self, state: AttackedState) -> Correction:
+        return self.prepare_copying(state)
 
     def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
         See :func:`.score_suspicion`. All nodes are copied, and the time to find donors grows with the square
-        of their number.
+        of their number. The classifier is the one that was trained with all edges.
+
+        Parameters
+        ----------
+        graph
+            The attacked graph; by default the one given to ``fit``.
         """
-        correction: Any = self.get_state_and_correction(graph)[1]
-        scores: NDArray[np.float64] = correction.suspicion
-        return scores
+        return self.prepare_copying(self.attacked_state(graph)).score_nodes()[0]
 
     def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
         correction: Any
-        state, correction = self.get_state_and_correction(graph)
-        donors: NDArray[np.int64] = correction.finder.find(check_nodes(state.graph, nodes))
+        _, state, correction = self.prepare_graph(graph)
+        donors: NDArray[np.int64] = correction.find_donors(check_nodes(state.graph, nodes))
         return donors
 
 
@@ -476,7 +438,6 @@ class CopyingDefence(DonorDefence):
 
     The classifier is trained on the attacked graph. At a node that may have been attacked, its prediction is
     replaced by the mean of its predictions with each donor's neighbourhood in place of the node's own.
-    ``predict`` and ``predict_proba`` still return the classifier's own predictions.
 
     Parameters
     ----------
@@ -495,9 +456,9 @@ class CopyingDefence(DonorDefence):
         Number of copied graphs that are averaged (the paper's N_G), each with a donor drawn uniformly;
         ``None`` takes every donor once.
     retrain
-        Whether :meth:`correct` trains the classifier again on the graph without the edges of the nodes that
-        it corrects, so that an attack affects neither training nor donors through these edges. The
-        correction of a node then depends on the others. It needs :meth:`fit`.
+        Whether the classifier is trained without the edges of the targets, so that an attack affects neither
+        training nor donors through these edges. The correction of a target then depends on the others. It
+        needs :meth:`fit` with targets.
     trust_edges
         Whether to mix the correction with the prediction from those of the node's own edges that are
         plausible (see :func:`.estimate_trust`), so that a node that was not attacked loses little. An
@@ -513,8 +474,8 @@ class CopyingDefence(DonorDefence):
     Notes
     -----
     - *Cost*: with GCNs, those of a Bayesian GCN included, only the two-hop neighbourhoods of the donors are
-      evaluated; ``retrain`` and ``trust_edges`` use the whole graph in every call. Other classifiers predict
-      on a whole graph for every donor of every node.
+      evaluated. Other classifiers predict on a whole graph for every donor of every target, so that it takes
+      long to correct all nodes.
     - *Edges of donors* may have been attacked too; the defence does not correct these.
     - *Dropout samples* of a Bayesian GCN are not drawn in corrections.
 
@@ -524,16 +485,9 @@ class CopyingDefence(DonorDefence):
     >>> from nodecopy.defend import CopyingDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> CopyingDefence().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> CopyingDefence().fit(digits, split.train, targets=[7, 3], rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
     trust_edges: bool = False
     mode: str = "swap-features"
-
-    def check_parameters(self, graph: Graph) -> None:
-        super().check_parameters(graph)
-        check_choice(self.mode, "mode of CopyingDefence", MODES)
-
-    def prepare_correction(self, state: AttackedState) -> CopyingCorrection:
-        return self.build_correction(state, choose_copier(state, self.mode), trust_edges=self.trust_edges)

@@ -1,8 +1,14 @@
-"""The rule for how far a node's own edges can be trusted."""
+"""How plausible the edges of an attacked graph are, and graphs without some of their edges.
+
+One logistic regression (:class:`EdgeModel`) tells edges from random pairs of nodes. :func:`estimate_trust`
+fits it to two cosines, and :func:`build_credibility` to everything known about a pair. The latter also enters
+:func:`score_suspicion`, which ranks nodes by how implausible their edges are.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +18,6 @@ from scipy.special import expit, rel_entr
 
 from nodecopy._core.arrays import IntArray, unit_rows
 from nodecopy._core.linalg import fit_penalised_logistic
-from nodecopy.defend.base import keep_edges, remove_edges_of
 from nodecopy.features.embeddings import (
     Matrix,
     NodeEmbeddings,
@@ -22,21 +27,100 @@ from nodecopy.features.embeddings import (
 )
 from nodecopy.graph import Graph
 
-N_TRUST_STEPS = 20
-TRUST_PENALTY = 1e-3
-RANDOM_PAIRS_SEED = 0
-"""Seed of the random pairs of nodes with which neighbours are compared."""
+MAX_PAIRS = 50_000
+"""Largest number of edges, and of random pairs, to which a regression is fitted, and size of a block."""
+TRUST = {"penalty": 1e-3, "max_steps": 20}
+CREDIBILITY = {"penalty": 1.0, "max_steps": 15}
+"""Settings of both regressions, on which the stored results depend."""
 MIN_TRUST = 0.5
 """Edges with a probability above this one are trusted."""
+N_BLAME_ROUNDS = 2
+DEGREE_EXPONENT = 0.4
+"""Exponent of the degree: many implausible edges are stronger evidence than one, but not independent."""
+OUTLIER_WEIGHT = 4.0
+"""Weight of the divergence between a node's prediction and those of its neighbours."""
+
+
+def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
+    """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
+    return graph.with_rows(graph.rows.keep_entries(mask))
+
+
+def remove_edges_of(graph: Graph, nodes: IntArray) -> Graph:
+    """Return the graph without the edges of some nodes."""
+    stays = np.ones(graph.n_nodes, bool)
+    stays[nodes] = False
+    return keep_edges(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
+
+
+def find_entries(graph: Graph, first: IntArray, second: IntArray) -> IntArray:
+    """Return the numbers of stored entries of the adjacency, -1 for pairs that are no edges."""
+    rows, n = graph.rows, np.int64(graph.n_nodes)
+    entries, pairs = rows.row_numbers * n + rows.indices, first * n + second
+    position = np.searchsorted(entries, pairs)
+    is_edge = np.append(entries, -1)[position] == pairs
+    return np.where(is_edge, position, -1)
+
+
+class EdgeModel:
+    """The log-odds that a pair of nodes is an edge of a graph rather than a random pair.
+
+    A logistic regression is fitted to edges of the graph, most of which are genuine, and to as many random
+    pairs, which stand for false edges.
+
+    Parameters
+    ----------
+    graph
+        The graph whose edges the regression is fitted to.
+    describe
+        Returns the inputs of pairs, ``[n_pairs, n_inputs]``, from their first and second nodes and a mask of
+        those that are edges of the graph.
+    penalty, max_steps
+        As in :func:`.fit_penalised_logistic`.
+    """
+
+    def __init__(
+        self, graph: Graph, describe: Callable[..., Matrix], *, penalty: float, max_steps: int
+    ) -> None:
+        self.graph, self.describe = graph, describe
+        self.penalty, self.max_steps = penalty, max_steps
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Return the weights of the regression; zero if the graph has no edges."""
+        # The seed is not the trial's: thousands of pairs determine the weights, and with fixed pairs they
+        # depend on the graph only. Stored results depend on it.
+        draws = np.random.default_rng(0)
+        first, second = self.graph.rows.row_numbers, self.graph.rows.indices
+        if len(first) > MAX_PAIRS:
+            chosen = draws.choice(len(first), MAX_PAIRS, replace=False)
+            first, second = first[chosen], second[chosen]
+        pairs = draws.integers(self.graph.n_nodes, size=(2, len(first)))
+        is_edge = np.repeat([True, False], len(first))
+        both = np.concatenate([first, pairs[0]]), np.concatenate([second, pairs[1]])
+        return fit_penalised_logistic(
+            self.describe(*both, is_edge),
+            is_edge.astype(np.float64),
+            penalty=self.penalty,
+            max_steps=self.max_steps,
+        )
+
+    def log_odds(
+        self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the log-odds of pairs of nodes; ``is_edge`` marks edges of the graph, by default all."""
+        is_edge = np.ones(len(first), bool) if is_edge is None else is_edge
+        blocks = [slice(start, start + MAX_PAIRS) for start in range(0, len(first), MAX_PAIRS)]
+        parts = [self.describe(first[part], second[part], is_edge[part]) @ self.weights for part in blocks]
+        return np.concatenate([np.zeros(0), *parts])
 
 
 def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
     """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
 
-    Trust is the probability that two nodes are neighbours rather than a random pair, by logistic regression
-    on the cosines of their features and of their expected neighbourhoods. The regression is learned from the
-    graph without the edges of ``nodes``. The trusted graph has lost the edges of ``nodes`` whose probability
-    is at most one half.
+    Trust is the probability of an edge by the cosines of the features of its ends and of the neighbourhoods
+    expected from them, learned from the graph without the edges of ``nodes``. The trusted graph has lost the
+    edges of ``nodes`` whose probability is at most one half.
 
     Parameters
     ----------
@@ -49,145 +133,66 @@ def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDA
     """
     others = remove_edges_of(graph, nodes)
     expected = expected_neighbourhoods(others, features, embed_neighbourhoods(others, features))
-    edges = others.rows.row_numbers, others.rows.indices
-    # The seed is not the trial's: thousands of pairs determine three weights, and with fixed pairs the
-    # trust in an edge depends on the graph and the nodes only. Stored results of table 5 depend on it.
-    draws = np.random.default_rng(RANDOM_PAIRS_SEED)
-    pairs = draws.integers(graph.n_nodes, size=(2, len(edges[0])))
-    inputs = np.vstack([_inputs(features, expected, *ends) for ends in (edges, pairs)])
-    outcomes = np.repeat([1.0, 0.0], len(edges[0]))
-    weights = fit_penalised_logistic(inputs, outcomes, penalty=TRUST_PENALTY, max_steps=N_TRUST_STEPS)
-
+    model = EdgeModel(others, partial(_compare, features, expected), **TRUST)
     first, second = graph.rows.row_numbers, graph.rows.indices
     may_be_attacked = np.zeros(graph.n_nodes, bool)
     may_be_attacked[nodes] = True
     is_incident = may_be_attacked[first] | may_be_attacked[second]
     trust = np.ones(len(first))
-    trust[is_incident] = expit(_inputs(features, expected, first[is_incident], second[is_incident]) @ weights)
+    trust[is_incident] = expit(model.log_odds(first[is_incident], second[is_incident]))
     mean = np.bincount(first, trust, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
     return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
 
 
-def _inputs(features: Matrix, expected: Matrix, first: Any, second: Any) -> Matrix:
-    """Return a constant and the two cosines of each pair, ``[n_pairs, 3]``."""
+def _compare(features: Matrix, expected: Matrix, first: Any, second: Any, is_edge: Any) -> Matrix:
+    """Return a constant and the two cosines of each pair."""
     return np.stack([np.ones(len(first)), *cosines(features, expected, first, second)], axis=1)
 
 
-# How credible edges are: the odds of an edge of the graph against a random pair, by logistic regression.
+def build_credibility(embeddings: NodeEmbeddings) -> EdgeModel:
+    """Return the model of an edge's credibility, seen from its first node, which may have been attacked.
 
-
-MAX_PAIRS = 50_000
-"""Largest number of edges, and of random pairs, that the regression is fitted to."""
-BLOCK = 50_000
-"""Number of pairs whose inputs are computed at once."""
-MAX_LOG_ODDS = 10.0
-PENALTY = 1.0
-N_NEWTON_STEPS = 15
-"""Seed of the random pairs, as in :mod:`.trust`: with fixed pairs the odds depend on the graph only."""
-
-
-class EdgeCredibility:
-    """The log-odds that a pair of nodes is an edge of the graph rather than a random pair.
-
-    A logistic regression is fitted to edges of the graph, most of which are genuine, and to as many random
-    pairs, which stand for false edges. Its inputs are the similarity of both nodes' features, the product of
-    their embeddings dimension by dimension, the similarity of the neighbourhoods expected from their
-    features, and the similarity of the first node's features and expected neighbourhood to the other
-    neighbours of the second node. The first node's own edges are not used.
-
-    Parameters
-    ----------
-    embeddings
-        Embeddings of the graph whose edges the regression is fitted to.
+    Its inputs are the similarity of both nodes' features, the product of their embeddings dimension by
+    dimension, the similarity of the neighbourhoods expected from their features, and the similarity of the
+    first node's features and expected neighbourhood to the other neighbours of the second node. The first
+    node's own edges are not used.
     """
-
-    def __init__(self, embeddings: NodeEmbeddings) -> None:
-        self.embeddings = embeddings
-
-    @cached_property
-    def neighbour_sums(self) -> Matrix:
-        """Return the embedded features summed over the neighbours of each node."""
-        return np.asarray(self._pattern @ self.embeddings.features)
-
-    @cached_property
-    def weights(self) -> NDArray[np.float64]:
-        """Return the weights of the regression; zero where the graph has no edges."""
-        graph, draws = self.embeddings.graph, np.random.default_rng(RANDOM_PAIRS_SEED)
-        first, second = graph.rows.row_numbers, graph.rows.indices
-        if not len(first):
-            return np.zeros(self.embeddings.features.shape[1] + 6)
-        if len(first) > MAX_PAIRS:
-            chosen = draws.choice(len(first), MAX_PAIRS, replace=False)
-            first, second = first[chosen], second[chosen]
-        pairs = draws.integers(graph.n_nodes, size=(2, len(first)))
-        is_edge = np.repeat([True, False], len(first))
-        both = np.concatenate([first, pairs[0]]), np.concatenate([second, pairs[1]])
-        inputs = self._inputs(*both, is_edge)
-        outcomes = is_edge.astype(np.float64)
-        return fit_penalised_logistic(inputs, outcomes, penalty=PENALTY, max_steps=N_NEWTON_STEPS)
-
-    def log_odds(
-        self, first: IntArray, second: IntArray, *, is_edge: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return the log-odds of pairs of nodes, limited to 10 on both sides.
-
-        Parameters
-        ----------
-        first, second
-            The nodes that are corrected, and their neighbours.
-        is_edge
-            Whether each pair is an edge of that graph. The first node is then left out of the neighbours of
-            the second.
-        """
-        blocks = [slice(i, i + BLOCK) for i in range(0, len(first), BLOCK)]
-        parts = [self._inputs(first[part], second[part], is_edge[part]) @ self.weights for part in blocks]
-        log_odds = np.concatenate([np.zeros(0), *parts])
-        limited: NDArray[np.float64] = np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        return limited
-
-    def _inputs(self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_]) -> Matrix:
-        """Return the inputs of the regression, ``[n_pairs, rank + 6]``."""
-        embedding, expected = self.embeddings.features, self.embeddings.expected
-        rows: Any = self.embeddings.weighted_features
-        cosine = np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel()
-        others = self.neighbour_sums[second] - is_edge[:, None] * embedding[first]
-        n_others = self._n_neighbours[second] - is_edge
-        others = np.asarray(unit_rows(others * (n_others > 0)[:, None]))
-        return np.column_stack(
-            [
-                np.ones(len(first)),
-                np.sqrt(np.maximum(cosine, 0.0)),
-                embedding[first] * embedding[second],
-                np.einsum("ed,ed->e", expected[first], expected[second]),
-                np.einsum("ed,ed->e", embedding[first], others),
-                np.einsum("ed,ed->e", expected[first], others),
-                n_others == 0,
-            ]
-        )
-
-    @cached_property
-    def _pattern(self) -> sparse.csr_array:
-        """Return which nodes are neighbours of each other in either direction, as zeros and ones."""
-        graph = self.embeddings.graph
-        rows = graph.rows
-        ones = np.ones(len(rows.indices))
-        pattern = sparse.csr_array((ones, rows.indices, rows.indptr), shape=graph.adjacency.shape)
-        return sparse.csr_array(pattern.maximum(pattern.T)) if graph.directed else pattern
-
-    @cached_property
-    def _n_neighbours(self) -> NDArray[np.int64]:
-        return np.diff(self._pattern.indptr)
+    graph, features = embeddings.graph, embeddings.features
+    rows = graph.rows
+    ones = np.ones(len(rows.indices))
+    pattern = sparse.csr_array((ones, rows.indices, rows.indptr), shape=graph.adjacency.shape)
+    if graph.directed:  # neighbours in either direction
+        pattern = sparse.csr_array(pattern.maximum(pattern.T))
+    sums, counts = np.asarray(pattern @ features), np.diff(pattern.indptr)
+    return EdgeModel(graph, partial(_compare_neighbourhoods, embeddings, sums, counts), **CREDIBILITY)
 
 
-# The suspicion score: how far predictions differ from those expected from a node's features.
-
-
-N_BLAME_ROUNDS = 2
-"""How often blame is distributed: by the first scores, then by the scores that result."""
-DEGREE_EXPONENT = 0.4
-"""Exponent of the degree: many implausible edges are stronger evidence than one, but not independent."""
-OUTLIER_WEIGHT = 4.0
-"""Weight of the divergence between a node's prediction and those of its neighbours."""
+def _compare_neighbourhoods(
+    embeddings: NodeEmbeddings,
+    neighbour_sums: Matrix,
+    n_neighbours: IntArray,
+    first: IntArray,
+    second: IntArray,
+    is_edge: NDArray[np.bool_],
+) -> Matrix:
+    """Return the inputs of the credibility, ``[n_pairs, rank + 6]``."""
+    embedding, expected = embeddings.features, embeddings.expected
+    rows: Any = embeddings.weighted_features
+    cosine = np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel()
+    others = neighbour_sums[second] - is_edge[:, None] * embedding[first]
+    n_others = n_neighbours[second] - is_edge
+    others = np.asarray(unit_rows(others * (n_others > 0)[:, None]))
+    return np.column_stack(
+        [
+            np.ones(len(first)),
+            np.sqrt(np.maximum(cosine, 0.0)),
+            embedding[first] * embedding[second],
+            np.einsum("ed,ed->e", expected[first], expected[second]),
+            np.einsum("ed,ed->e", embedding[first], others),
+            np.einsum("ed,ed->e", expected[first], others),
+            n_others == 0,
+        ]
+    )
 
 
 def score_suspicion(

@@ -1,4 +1,8 @@
-"""A defence that combines what features, similar nodes and credible edges say of a node's class."""
+"""A defence that combines features, similar nodes and credible edges to predict a node's class.
+
+:class:`EvidenceCorrection` computes the three kinds of evidence for one graph. The functions before it are
+the model of edges: how likely the edges of a node are for each class, whether it was attacked or not.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +18,25 @@ from scipy.special import log_softmax, logsumexp
 
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_integer, check_real
-from nodecopy._core.messages import log_decision, mute_decisions
+from nodecopy._core.messages import log_decision
 from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining
-from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes, find_entries
+from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
 from nodecopy.defend.controls import assign_folds, distil, distil_mlp, sharpen
-from nodecopy.defend.copying import DonorFinder
-from nodecopy.defend.edges import EdgeCredibility
+from nodecopy.defend.copying import find_donors
+from nodecopy.defend.edges import EdgeModel, build_credibility, find_entries
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io import convert_graph
-
-# The posterior of a node's class and of what happened to its edges.
-
 
 Array = NDArray[np.float64]
+ATTACKED_SHARE = 1 / 2
+"""Prior probability that a node was attacked, given that it is to be corrected."""
 GRID = (np.arange(8) + 0.5) / 8
 """Shares of genuine edges of an attacked node; the prior is proportional to the share."""
 GENUINE_SHARE = 0.95
 """Share of genuine edges of a node that was not attacked."""
 CLASS_WEIGHT, CLEAN_CLASS_WEIGHT = 0.4, 0.6
-"""Exponents of what a genuine edge says of the class, under an attack and without: edges of a node repeat
-each other."""
+"""Exponents of the class evidence of a genuine edge, under an attack and without: edges of a node repeat each
+other."""
 CLEAN_ODDS_WEIGHT = 0.5
 """Exponent of the odds that an edge is genuine, without an attack."""
 REMAINING_SHARE = 1 / 3
@@ -42,66 +45,26 @@ MIN_OTHER = 0.1
 """Smallest ratio by which a false edge to a class speaks against that class."""
 MAX_TERMS = 2**23
 """About the largest number of values that are computed at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Compatibility:
-    """How often classes are connected, relative to chance.
-
-    Parameters
-    ----------
-    counts
-        ``[n_classes, n_classes]``: the edges between classes.
-    """
-
-    counts: Array
-
-    @classmethod
-    def from_graph(cls, graph: Graph, probabilities: Array) -> Compatibility:
-        """Count the edges of a graph whose nodes have class probabilities, and one edge of each kind more."""
-        return cls(probabilities.T @ (graph.adjacency @ probabilities) + 1.0)
-
-    @property
-    def class_shares(self) -> Array:
-        """Return the share of each class among the ends of edges."""
-        shares: Array = self.counts.sum(axis=0) / self.counts.sum()
-        return shares
-
-    def ratios(self, remaining_share: float = 1.0) -> Array:
-        """Return the probability of a neighbour's class given the node's, over its share.
-
-        ``remaining_share`` is the share of the edges within a class that is left.
-        """
-        counts = self.counts * (1 - (1 - remaining_share) * np.eye(len(self.counts)))
-        ratios: Array = counts / counts.sum(axis=1, keepdims=True) / self.class_shares
-        return ratios
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """What is known of some nodes and their edges.
-
-    Parameters
-    ----------
-    log_evidence
-        ``[n, n_classes]``: the log-likelihood of the edges for each class, up to a constant.
-    credibility
-        Probability that each edge is genuine.
-    """
-
-    log_evidence: Array
-    credibility: Array
+MAX_LOG_ODDS = 10.0
+MIN_CREDIBILITY = 0.5
+"""Edges with a lower probability of being genuine are distrusted."""
+FEATURE_WEIGHT, DONOR_WEIGHT = 0.6, 0.15
+"""Exponents of the distilled probabilities and of the donors' mean prediction, which repeat each other."""
+N_FOLDS = 10
+MIN_PROBABILITY = 1e-3
+"""Least probability of a class in a prediction, so that no single prediction excludes a class."""
+MAX_NODES_WITH_MLP = 50_000
+"""Largest number of nodes for which MLPs are trained, too; beyond, their ten folds take minutes."""
+MAX_RANKED_NODES = 2_000
+"""Number of nodes, evenly spaced, that decide how uncertain the uncertain ones are."""
 
 
 def combine_evidence(
-    log_prior: Array,
-    owner: IntArray,
-    log_odds: Array,
-    neighbours: Array,
-    compatibility: Compatibility,
-    attacked_share: float,
-) -> Posterior:
-    """Return the posterior of some nodes.
+    log_prior: Array, owner: IntArray, log_odds: Array, neighbours: Array, class_edges: Array
+) -> tuple[Array, Array]:
+    """Return the log-likelihood of the edges of some nodes, and the probability that each edge is genuine.
+
+    The log-likelihood is ``[n, n_classes]``, up to a constant.
 
     Parameters
     ----------
@@ -113,77 +76,67 @@ def combine_evidence(
         The log-odds that each edge is genuine, by its credibility.
     neighbours
         ``[n_edges, n_classes]``: class probabilities of the neighbour of each edge.
-    compatibility
-        How often classes are connected.
-    attacked_share
-        Prior probability that a node was attacked.
+    class_edges
+        ``[n_classes, n_classes]``: how many edges connect two classes.
     """
     n, n_classes = log_prior.shape
     per_node = np.bincount(owner, minlength=n)
     terms = np.cumsum((per_node + 1) * n_classes * len(GRID) * (n_classes + 2))
     blocks = np.split(np.arange(n), np.flatnonzero(np.diff(terms // MAX_TERMS)) + 1)
     starts = np.concatenate([[0], np.cumsum(per_node)])
-    parts = []
+    likelihoods, credibilities = [], []
     for block in blocks:
-        edges = slice(starts[block[0]], starts[block[-1] + 1]) if len(block) else slice(0, 0)
-        rows = owner[edges] - (block[0] if len(block) else 0)
-        parts.append(
-            _combine_block(
-                log_prior[block], rows, log_odds[edges], neighbours[edges], compatibility, attacked_share
-            )
-        )
-    return Posterior(
-        np.concatenate([part.log_evidence for part in parts]),
-        np.concatenate([part.credibility for part in parts]),
-    )
+        first = block[0] if len(block) else 0
+        edges = slice(starts[first], starts[first + len(block)])
+        parts = log_prior[block], owner[edges] - first, log_odds[edges], neighbours[edges]
+        log_evidence, credibility = _combine_block(*parts, class_edges)
+        likelihoods.append(log_evidence)
+        credibilities.append(credibility)
+    return np.concatenate(likelihoods), np.concatenate(credibilities)
 
 
 def _combine_block(
-    log_prior: Array,
-    owner: IntArray,
-    log_odds: Array,
-    neighbours: Array,
-    compatibility: Compatibility,
-    attacked_share: float,
-) -> Posterior:
+    log_prior: Array, owner: IntArray, log_odds: Array, neighbours: Array, class_edges: Array
+) -> tuple[Array, Array]:
     (n, n_classes), n_edges = log_prior.shape, len(owner)
     to_nodes = sparse.csr_array((np.ones(n_edges), (owner, np.arange(n_edges))), shape=(n, n_edges))
-    genuine, total = weigh_edges(log_odds, neighbours, compatibility)
-    weights = weigh_hypotheses(n_classes, attacked_share)
+    genuine, total = weigh_edges(log_odds, neighbours, class_edges)
+    weights = weigh_hypotheses(n_classes)
     summed = to_nodes @ np.log(total).reshape(n_edges, weights.size)
     joint = log_prior[:, :, None] + weights + summed.reshape(n, *weights.shape)
     log_classes = logsumexp(joint, axis=2)
     posterior = np.exp(joint - logsumexp(log_classes, axis=1)[:, None, None])
     credibility: Array = (posterior[owner] * genuine / total).sum(axis=(1, 2))
-    return Posterior(log_classes - log_prior, credibility)
+    return log_classes - log_prior, credibility
 
 
-def weigh_hypotheses(n_classes: int, attacked_share: float) -> Array:
+def weigh_hypotheses(n_classes: int) -> Array:
     """Return the prior log-probabilities of the hypotheses about a node of each class.
 
     They are ``[n_classes, n_hypotheses]``: no attack; an attack that connects the node to other classes, for
     each share of genuine edges; and attacks that connect it to each class, which is not its own.
     """
-    grid = np.log(GRID / GRID.sum() * attacked_share / 2)
-    weights = np.tile([np.log1p(-attacked_share), *grid, *np.tile(grid, n_classes)], (n_classes, 1))
+    grid = np.log(GRID / GRID.sum() * ATTACKED_SHARE / 2)
+    weights = np.tile([np.log1p(-ATTACKED_SHARE), *grid, *np.tile(grid, n_classes)], (n_classes, 1))
     with np.errstate(divide="ignore"):  # the logarithm of zero is meant
         is_other = np.log((1 - np.eye(n_classes)) / max(n_classes - 1, 1))
     weights[:, 1 + len(GRID) :] += np.repeat(is_other, len(GRID), axis=1)
     return weights
 
 
-def weigh_edges(log_odds: Array, neighbours: Array, compatibility: Compatibility) -> tuple[Array, Array]:
+def weigh_edges(log_odds: Array, neighbours: Array, class_edges: Array) -> tuple[Array, Array]:
     """Return the likelihood of edges if they are genuine, and in all, for classes and hypotheses.
 
     Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`. The edges of a node are
-    independent, so that its likelihood is the product over them. Parameters are those of
+    independent, so that its likelihood is the product over them. Parameters are as in
     :func:`combine_evidence`.
     """
     n_edges, n_classes = neighbours.shape
     shares = np.concatenate([[GENUINE_SHARE], np.tile(GRID, n_classes + 1)])
-    usual = neighbours @ compatibility.ratios().T
-    remaining = neighbours @ compatibility.ratios(REMAINING_SHARE).T
-    other = MIN_OTHER + (1 - MIN_OTHER) * (1 - neighbours) / (1 - compatibility.class_shares)
+    class_shares = class_edges.sum(axis=0) / class_edges.sum()
+    usual = neighbours @ compare_classes(class_edges).T
+    remaining = neighbours @ compare_classes(class_edges, REMAINING_SHARE).T
+    other = MIN_OTHER + (1 - MIN_OTHER) * (1 - neighbours) / (1 - class_shares)
     genuine = np.empty((n_edges, n_classes, len(shares)))
     genuine[:, :, 0] = np.exp(CLEAN_ODDS_WEIGHT * log_odds)[:, None] * usual**CLEAN_CLASS_WEIGHT
     genuine[:, :, 1:] = (np.exp(log_odds)[:, None] * remaining**CLASS_WEIGHT)[:, :, None]
@@ -194,27 +147,20 @@ def weigh_edges(log_odds: Array, neighbours: Array, compatibility: Compatibility
     return genuine, genuine + false * (1 - shares)
 
 
-def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_]) -> Array:
-    """Return the log-probabilities of classes with the evidence of the nodes for which it counts.
+def compare_classes(class_edges: Array, remaining_share: float = 1.0) -> Array:
+    """Return the probability of a neighbour's class given the node's, over its share of all ends of edges.
 
-    Parameters
-    ----------
-    log_prior
-        ``[n, n_classes]``: log-probabilities of the classes without the edges.
-    log_evidence
-        ``[n, n_classes]``: the log-likelihood of the edges for each class.
-    counts
-        Whether the evidence of each node counts.
+    ``remaining_share`` is the share of the edges within a class that an attacker leaves.
     """
+    left = class_edges * (1 - (1 - remaining_share) * np.eye(len(class_edges)))
+    ratios: Array = left / left.sum(axis=1, keepdims=True) / (class_edges.sum(axis=0) / class_edges.sum())
+    return ratios
+
+
+def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_]) -> Array:
+    """Return log-probabilities of classes with the evidence of edges of those nodes for which it counts."""
     posterior: Array = log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1)
     return posterior
-
-
-# What is known of a corrected node and its edges, for people.
-
-
-MIN_CREDIBILITY = 0.5
-"""Edges with a lower probability of being genuine are distrusted."""
 
 
 @dataclass(frozen=True)
@@ -310,49 +256,34 @@ class NodeReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, with whether and why each edge is distrusted."""
-        edges = [
-            asdict(edge) | {"distrusted": edge.is_distrusted, "reason": edge.reason} for edge in self.edges
-        ]
+        reasons = [{"distrusted": edge.is_distrusted, "reason": edge.reason} for edge in self.edges]
+        edges = [asdict(edge) | reason for edge, reason in zip(self.edges, reasons, strict=True)]
         return asdict(self) | {"edges": edges}
-
-
-# Corrections by a node's features, similar nodes and credible edges.
-
-
-FEATURE_WEIGHT, DONOR_WEIGHT = 0.6, 0.15
-"""Exponents of the distilled probabilities and of the donors' mean prediction, which repeat each other."""
-N_FOLDS = 10
-MIN_PROBABILITY = 1e-3
-"""Least probability of a class in a prediction, so that no single prediction excludes a class."""
-MAX_NODES_WITH_MLP = 50_000
-"""Largest number of nodes for which MLPs are trained, too; beyond, their ten folds take minutes."""
-MAX_RANKED_NODES = 2_000
-"""Number of nodes, evenly spaced, by which it is decided how uncertain the uncertain ones are."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceCorrection(Correction):
-    """Corrections by all evidence on one graph: features, a donor finder, and the credibility of edges.
+    """Corrections by all evidence on one graph, each kind of which is computed once and on use.
 
     Parameters
     ----------
     state
         The attacked graph and the classifier's predictions.
-    finder
-        Finds similar nodes; ``None`` to do without.
+    n_donors
+        Number of similar nodes; 0 does without.
     uncertain_share
         Share of the nodes whose edges count.
-    attacked_share
-        Prior probability that a node was attacked.
     device
         Where MLPs are trained.
+    owner
+        Name of the defence in errors.
     """
 
     state: AttackedState
-    finder: DonorFinder | None
+    n_donors: int
     uncertain_share: float
-    attacked_share: float
     device: str = "cpu"
+    owner: str = "EvidenceDefence"
 
     @cached_property
     def predictions(self) -> Array:
@@ -378,39 +309,25 @@ class EvidenceCorrection(Correction):
         return both
 
     @cached_property
-    def credibility(self) -> EdgeCredibility:
+    def credibility(self) -> EdgeModel:
         """Return how credible edges are."""
-        return EdgeCredibility(self.state.embeddings)
+        return build_credibility(self.state.embeddings)
 
     @cached_property
-    def compatibility(self) -> Compatibility:
-        """Return how often classes are connected."""
-        return Compatibility.from_graph(self.state.graph, self.predictions)
+    def class_edges(self) -> Array:
+        """Return how many edges connect two classes, and one edge of each kind more."""
+        p = self.predictions
+        edges: Array = p.T @ (self.state.graph.adjacency @ p) + 1.0
+        return edges
 
-    def prepare(self) -> EvidenceCorrection:
-        """Compute everything that all nodes share."""
-        _ = self.from_features, self.credibility.weights, self.compatibility, self.max_probability
-        return self
-
-    def from_donors(self, nodes: IntArray) -> Array | None:
-        """Return the mean prediction of the donors of each node."""
-        if self.finder is None or not len(nodes):
-            return None
-        mean: Array = self.predictions[self.finder.find(nodes)].mean(axis=1)
-        return mean
-
-    def without_edges(self, nodes: IntArray) -> Array:
-        """Return the log-probabilities of the classes of some nodes without their edges."""
-        log_p = FEATURE_WEIGHT * self.from_features[nodes]
-        donors = self.from_donors(nodes)
-        combined: Array = log_softmax(
-            log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors), axis=1
-        )
-        return combined
+    @cached_property
+    def search(self) -> Any:
+        """Return the search for similar nodes."""
+        return self.state.embeddings.search("expected", parameter="donors", owner=self.owner)
 
     @cached_property
     def max_probability(self) -> float:
-        """Return the probability of the likeliest class from which on a node's edges do not count.
+        """Return the probability of the likeliest class above which a node's edges do not count.
 
         Without its edges, an ``uncertain_share`` of the nodes have a lower one.
         """
@@ -420,6 +337,26 @@ class EvidenceCorrection(Correction):
         nodes = np.arange(0, n_nodes, math.ceil(n_nodes / MAX_RANKED_NODES))
         highest = self.without_edges(nodes).max(axis=1)
         return float(np.exp(np.quantile(highest, self.uncertain_share)))
+
+    def prepare(self) -> EvidenceCorrection:
+        """Compute everything that all nodes share."""
+        _ = self.n_donors and self.search, self.from_features, self.credibility.weights
+        _ = self.class_edges, self.max_probability
+        return self
+
+    def from_donors(self, nodes: IntArray) -> Array | None:
+        """Return the mean prediction of the donors of each node."""
+        if not self.n_donors or not len(nodes):
+            return None
+        mean: Array = self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1)
+        return mean
+
+    def without_edges(self, nodes: IntArray) -> Array:
+        """Return the log-probabilities of the classes of some nodes without their edges."""
+        log_p, donors = FEATURE_WEIGHT * self.from_features[nodes], self.from_donors(nodes)
+        log_p = log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors)
+        combined: Array = log_softmax(log_p, axis=1)
+        return combined
 
     def is_uncertain(self, log_prior: Array) -> NDArray[np.bool_]:
         """Return whether the edges of nodes count, by the log-probabilities without these edges."""
@@ -434,26 +371,25 @@ class EvidenceCorrection(Correction):
         first = np.repeat(rows.indptr[nodes] - np.cumsum(degrees) + degrees, degrees)
         return owner, rows.indices[first + np.arange(len(owner))]
 
-    def log_odds(self, nodes: IntArray, owner: IntArray, neighbours: IntArray) -> Array:
-        """Return the log-odds of edges of some nodes."""
-        first = nodes[owner]
-        is_edge = np.ones(len(first), bool)
+    def log_odds(self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None) -> Array:
+        """Return the log-odds that pairs are edges, between -10 and 10; see :meth:`.EdgeModel.log_odds`."""
+        log_odds = self.credibility.log_odds(first, second, is_edge)
+        limited: Array = np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        return limited
+
+    def weigh(self, nodes: IntArray) -> tuple[Array, Array, Array, Array]:
+        """Return the log-probabilities of some nodes without their edges, and what their edges add.
+
+        The others are the log-likelihood of the edges, and the log-odds and the credibility of each.
+        """
+        log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
+        first, is_edge = nodes[owner], None
         if self.state.graph is not self.state.complete_graph:
             is_edge = find_entries(self.state.graph, first, neighbours) >= 0
-        return self.credibility.log_odds(first, neighbours, is_edge=is_edge)
-
-    def weigh(self, nodes: IntArray) -> tuple[Array, Posterior]:
-        """Return the log-probabilities of some nodes without their edges, and the posterior with them."""
-        log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
-        posterior = combine_evidence(
-            log_prior,
-            owner,
-            self.log_odds(nodes, owner, neighbours),
-            self.predictions[neighbours],
-            self.compatibility,
-            self.attacked_share,
-        )
-        return log_prior, posterior
+        log_odds = self.log_odds(first, neighbours, is_edge)
+        classes = self.predictions[neighbours]
+        log_evidence, credibility = combine_evidence(log_prior, owner, log_odds, classes, self.class_edges)
+        return log_prior, log_evidence, log_odds, credibility
 
     def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return whether no change of a node's own edges can change its corrected class."""
@@ -466,29 +402,18 @@ class EvidenceCorrection(Correction):
 
     def predict_log_proba(self, nodes: IntArray) -> Array:
         """Return the corrected log-probabilities of some nodes."""
-        log_prior, posterior = self.weigh(nodes)
-        return add_evidence(log_prior, posterior.log_evidence, self.is_uncertain(log_prior))
+        log_prior, log_evidence, _, _ = self.weigh(nodes)
+        return add_evidence(log_prior, log_evidence, self.is_uncertain(log_prior))
 
     def explain(
         self, nodes: IntArray, classes: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
     ) -> list[NodeReport]:
-        """Return the evidence of some nodes.
-
-        Parameters
-        ----------
-        nodes
-            Positions of the nodes.
-        classes
-            Names of the classes.
-        before, after
-            Class probabilities of these nodes before and after the correction.
-        """
-        log_prior, posterior = self.weigh(nodes)
+        """Return the evidence of some nodes; their class probabilities are those before and after."""
+        log_prior, log_evidence, log_odds, credibility = self.weigh(nodes)
         owner, neighbours = self.edges_of(nodes)
-        log_odds = self.log_odds(nodes, owner, neighbours)
         features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
-        below_best = posterior.log_evidence - posterior.log_evidence.max(axis=1, keepdims=True)
         uses_edges = self.is_uncertain(log_prior)
+        below_best = log_evidence - log_evidence.max(axis=1, keepdims=True)
         edge_evidence = np.where(uses_edges[:, None], below_best, 0.0)
         names, ids = classes.tolist(), self.state.graph.node_ids.tolist()
         predicted = self.state.probabilities.argmax(axis=1)
@@ -496,32 +421,26 @@ class EvidenceCorrection(Correction):
         def by_class(values: Any) -> dict[Any, float]:
             return dict(zip(names, np.asarray(values, float).tolist(), strict=True))
 
-        def describe_edge(edge: int) -> EdgeReport:
-            other = neighbours[edge]
-            numbers = float(log_odds[edge]), float(posterior.credibility[edge])
-            return EdgeReport(ids[other], names[predicted[other]], *numbers)
-
-        reports = []
-        for row, node in enumerate(nodes.tolist()):
-            edges = [describe_edge(edge) for edge in np.flatnonzero(owner == row).tolist()]
-            reports.append(
-                NodeReport(
-                    ids[node],
-                    names[int(before[row].argmax())],
-                    names[int(after[row].argmax())],
-                    by_class(after[row]),
-                    by_class(features[row]),
-                    {} if donors is None else by_class(donors[row]),
-                    by_class(edge_evidence[row]),
-                    tuple(sorted(edges, key=lambda edge: edge.credibility)),
-                    bool(uses_edges[row]),
-                )
+        edges: list[list[EdgeReport]] = [[] for _ in nodes]
+        numbers = zip(
+            owner.tolist(), neighbours.tolist(), log_odds.tolist(), credibility.tolist(), strict=True
+        )
+        for row, other, odds, probability in numbers:
+            edges[row].append(EdgeReport(ids[other], names[predicted[other]], odds, probability))
+        return [
+            NodeReport(
+                ids[node],
+                names[int(before[row].argmax())],
+                names[int(after[row].argmax())],
+                by_class(after[row]),
+                by_class(features[row]),
+                {} if donors is None else by_class(donors[row]),
+                by_class(edge_evidence[row]),
+                tuple(sorted(edges[row], key=lambda edge: edge.credibility)),
+                bool(uses_edges[row]),
             )
-        return reports
-
-
-ATTACKED_SHARE = 1 / 2
-"""Prior probability that a node was attacked, given that it is to be corrected."""
+            for row, node in enumerate(nodes.tolist())
+        ]
 
 
 @dataclass(eq=False, repr=False)
@@ -549,9 +468,9 @@ class EvidenceDefence(Defence):
         edges, if ``retrain`` is set. Larger values gain accuracy under attacks that do not know the
         defence, and lose it under those that do.
     retrain
-        Whether :meth:`correct` trains the classifier again on the graph without the edges of the nodes that
-        it corrects, so that flips of these edges change neither the predictions for other nodes nor what is
-        learned from them. It needs :meth:`fit`. Recommended where the targets are known.
+        Whether the classifier is trained without the edges of the targets, so that flips of these edges
+        change neither the predictions for other nodes nor what is learned from them. It needs :meth:`fit`
+        with targets. Recommended where the targets are known.
     device
         ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
 
@@ -566,7 +485,7 @@ class EvidenceDefence(Defence):
     >>> from nodecopy.defend import EvidenceDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> EvidenceDefence(GCN()).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> EvidenceDefence(GCN()).fit(digits, split.train, targets=[7, 3], rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
@@ -587,16 +506,13 @@ class EvidenceDefence(Defence):
             return SelfTraining(APPNP(device=self.device))
         return super().build_classifier()
 
-    def prepare_correction(self, state: AttackedState) -> EvidenceCorrection:
-        return self.build_correction(state, ATTACKED_SHARE).prepare()
+    def prepare_correction(self, state: AttackedState) -> Correction:
+        return self.collect_evidence(state).prepare()
 
-    def build_correction(self, state: AttackedState, attacked_share: float) -> EvidenceCorrection:
-        """Return the correction with the parameters of the defence."""
-        finder = None
-        if self.n_donors:
-            search = state.embeddings.search("expected", parameter="donors", owner=type(self).__name__)
-            finder = DonorFinder(search, self.n_donors)
-        return EvidenceCorrection(state, finder, float(self.uncertain_share), attacked_share, self.device)
+    def collect_evidence(self, state: AttackedState) -> EvidenceCorrection:
+        """Return the evidence with the parameters of the defence."""
+        share = float(self.uncertain_share)
+        return EvidenceCorrection(state, self.n_donors, share, self.device, type(self).__name__)
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
         """Return for which nodes no change of their own edges can change the corrected class.
@@ -607,12 +523,13 @@ class EvidenceDefence(Defence):
 
         Parameters
         ----------
-        nodes, graph
-            As in :meth:`correct_proba`.
+        nodes
+            Positions, a boolean mask or node ids, each once; with ``retrain``, targets given to ``fit``.
+        graph
+            The attacked graph; by default the one given to ``fit``.
         """
-        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         correction, positions = self._correction_of(nodes, graph)
-        return find_evidence(correction).certify(positions)
+        return correction.certify(positions)
 
     def explain(self, nodes: ArrayLike, *, graph: Graph | None = None) -> list[NodeReport]:
         """Return the evidence behind the correction of some nodes, and how credible their edges are.
@@ -620,32 +537,20 @@ class EvidenceDefence(Defence):
         Parameters
         ----------
         nodes, graph
-            As in :meth:`correct_proba`.
+            As in :meth:`certify`.
         """
-        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         correction, positions = self._correction_of(nodes, graph)
-        before = self.check_fitted() if graph is None else self.predict_graph(graph)
-        after = correction.predict_proba(positions)
-        reports = find_evidence(correction).explain(
-            positions, self.classes_, before.probabilities[positions], after
-        )
+        before, after = self.undefended_proba(graph)[positions], correction.predict_proba(positions)
+        reports: list[NodeReport] = correction.explain(positions, self.classes_, before, after)
         return reports
 
-    def _correction_of(self, nodes: ArrayLike, graph: Graph | None) -> tuple[Correction, IntArray]:
-        """Return the correction of some nodes, trained without their edges if ``retrain``, and the nodes."""
-        self.check_fitted()
-        if self.retrain and self.expects_targets:
-            trial = self.check_retrainable(self._trial_on(graph))
-            positions = check_nodes(trial.graph, nodes)
-            with mute_decisions():  # they are those of fit
-                ((_, correction),) = self.train_corrections([trial], [positions])
-            return correction, positions
-        state, correction = self.get_state_and_correction(graph)
-        return correction, check_nodes(state.graph, nodes)
-
-
-def find_evidence(correction: Correction) -> EvidenceCorrection:
-    """Return the evidence behind a correction."""
-    evidence: Any = getattr(correction, "evidence", correction)
-    assert isinstance(evidence, EvidenceCorrection)
-    return evidence
+    def _correction_of(self, nodes: ArrayLike, graph: Graph | None) -> tuple[Any, IntArray]:
+        """Return the correction of a graph, and the positions of some of its nodes."""
+        _, state, correction = self.prepare_graph(graph)
+        positions = check_nodes(state.graph, nodes)
+        if self.retrain and not self.detects and not np.isin(positions, self.targets_).all():
+            raise InputError(
+                "nodes",
+                "must be targets given to fit: with retrain, only their edges are left out of training.",
+            )
+        return correction, positions

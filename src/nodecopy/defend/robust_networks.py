@@ -305,7 +305,6 @@ class RobustNetworkDefence(Defence):
     """
 
     network: ClassVar[str]
-    expects_targets: ClassVar[bool] = False
 
     _: KW_ONLY
     n_epochs: int = 200
@@ -336,7 +335,7 @@ class GNNGuard(RobustNetworkDefence):
     >>> from nodecopy.defend import GNNGuard
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> GNNGuard(n_epochs=50).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> GNNGuard(n_epochs=50).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
@@ -357,7 +356,7 @@ class SoftMedianGCN(RobustNetworkDefence):
     >>> from nodecopy.defend import SoftMedianGCN
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> SoftMedianGCN(n_epochs=50).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> SoftMedianGCN(n_epochs=50).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 

@@ -1,4 +1,9 @@
-"""The evidence of all nodes where the targets are unknown."""
+"""Defences for unknown targets: detect suspicious nodes, and judge every node accordingly.
+
+:class:`SuspectCorrection` corrects suspicious nodes by copying, :class:`WholeGraphDefence` by all evidence.
+Both score all nodes, may train again without the edges of the most suspicious ones, and give suspicious nodes
+another prediction than the others.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +11,30 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_choice, check_real
+from nodecopy._core.checks import check_real
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify import Classifier
-from nodecopy.defend.base import AttackedState, Correction, check_nodes, remove_edges_of
-from nodecopy.defend.copying import MODES, CopyingCorrection, DonorDefence, DonorFinder, choose_copier
+from nodecopy.defend.base import AttackedState, Correction
+from nodecopy.defend.copying import CopyingCorrection, DonorDefence, choose_copier, find_donors
 from nodecopy.defend.edges import score_suspicion
-from nodecopy.defend.evidence import (
-    ATTACKED_SHARE,
-    MIN_PROBABILITY,
-    Array,
-    EvidenceCorrection,
-    EvidenceDefence,
-)
+from nodecopy.defend.evidence import MIN_PROBABILITY, Array, EvidenceCorrection, EvidenceDefence
 from nodecopy.graph import Graph
 
-# Corrections where the targets are unknown: detect suspicious nodes and correct those.
-
-
 DEFAULT_SHARE = 0.07
-"""Share of nodes that are corrected where there are no validation nodes."""
+"""Share of nodes that SuspectCorrection corrects without validation nodes, and whose edges are removed before
+training again."""
 MIN_SUSPICION = 1e-3
 """No node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora and Citeseer."""
 MAX_ACCURACY_LOSS = 0.005
 """Largest loss of accuracy at the validation nodes that corrections may cause."""
+MAX_NODES_WITH_DONORS = 50_000
+"""Largest graph in which the donors of all nodes are found; the time grows with the square."""
+CLASSIFIER_WEIGHT = 0.5
+"""Exponent of the classifier's prediction for nodes that are not suspicious, which repeats the evidence."""
 
 
 @dataclass(eq=False)
@@ -47,35 +48,36 @@ class DetectedCorrection(Correction):
     suspicion
         The score of every node.
     is_corrected
-        Whether each node is among the corrected ones.
+        Whether each node is among the suspicious ones.
+    source
+        The correction of suspicious nodes: it has the donors, or the evidence, of all nodes.
     """
 
     probabilities: NDArray[np.floating[Any]]
     suspicion: NDArray[np.float64]
     is_corrected: NDArray[np.bool_]
+    source: Any
 
-    def details(self, nodes: IntArray) -> dict[str, Any]:
-        return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
+    def details(self) -> dict[str, Any]:
+        return {"suspicion": self.suspicion, "corrected": self.is_corrected}
 
+    def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
+        """Return the donors of some nodes."""
+        donors: NDArray[np.int64] = self.source.find_donors(nodes)
+        return donors
 
-@dataclass(eq=False)
-class DetectedCopying(DetectedCorrection):
-    """Predictions of all nodes, of which the most suspicious are corrected by copying.
+    def explain(self, *arguments: Any) -> Any:
+        """Return the evidence of some nodes, as in :meth:`.EvidenceCorrection.explain`."""
+        return self.source.explain(*arguments)
 
-    Parameters
-    ----------
-    probabilities, suspicion, is_corrected
-        As in :class:`DetectedCorrection`.
-    finder
-        Finds the donors of the corrected nodes.
-    """
-
-    finder: DonorFinder
+    def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """Return that no node is certified, since its edges decide whether it is corrected at all."""
+        return np.zeros(len(nodes), bool)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SuspectCorrection(DonorDefence):
-    """Detect attacked nodes and correct them by copying; :meth:`correct` may be called for all nodes.
+    """Detect attacked nodes, and correct them by copying.
 
     The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
     others are predicted with copied neighbourhoods too, but of donors whose neighbourhoods are similar to
@@ -100,56 +102,55 @@ class SuspectCorrection(DonorDefence):
     >>> from nodecopy.defend import SuspectCorrection
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> SuspectCorrection(share=0.05).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> SuspectCorrection(share=0.05).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
-    expects_targets = False
+    detects = True
 
     share: float | None = None
     mode: str = "swap-features"
 
     def check_parameters(self, graph: Graph) -> None:
         super().check_parameters(graph)
-        check_choice(self.mode, "mode of SuspectCorrection", MODES)
         if self.share is not None:
             check_real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
 
-    def prepare_correction(self, state: AttackedState) -> DetectedCopying:
-        copying = self.build_correction(state, choose_copier(state, self.mode))
+    def prepare_correction(self, state: AttackedState) -> Correction:
+        copying = self.prepare_copying(state)
         scores, copied, similar = copying.score_nodes()
         if scores.max() < MIN_SUSPICION:
             warn_about_data(
                 f"the highest suspicion score is {scores.max():.2g}: no node looks attacked, or the "
                 "classifier has learned too little to tell. The share of nodes is corrected anyway."
             )
-        order = np.argsort(-scores, kind="stable")
         if self.retrain:
             share = DEFAULT_SHARE if self.share is None else self.share
-            copied, similar = self._retrained_copies(copying, order[: round(share * len(order))])
-        n_corrected = choose_n_corrected(self.share, state, order, copied, similar)
+            copied, similar = self._copy_retrained(copying, select_highest(scores, share))
+        order = np.argsort(-scores, kind="stable")
         is_corrected = np.zeros(len(order), bool)
-        is_corrected[order[:n_corrected]] = True
+        is_corrected[order[: choose_n_corrected(self.share, state, order, copied, similar)]] = True
         probabilities = np.where(is_corrected[:, None], copied, similar)
-        return DetectedCopying(probabilities, scores, is_corrected, copying.finder)
+        return DetectedCorrection(probabilities, scores, is_corrected, copying)
 
-    def _retrained_copies(
+    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+        correction: Any = self.prepare_graph(graph)[2]
+        scores: NDArray[np.float64] = correction.suspicion
+        return scores
+
+    score_suspicion.__doc__ = DonorDefence.score_suspicion.__doc__
+
+    def _copy_retrained(
         self, copying: CopyingCorrection, suspects: IntArray
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return both copied predictions of a classifier that is trained without the suspects' edges."""
-        state = copying.state
-        trial = self.check_retrainable(state.trial)
-        pruned = trial.with_graph(remove_edges_of(trial.graph, suspects))
-        (prediction,) = self.fit_trials([pruned], keep_networks=True)
-        retrained = self.build_attacked_state(self.build_classifier(), pruned.graph, prediction, trial)
-        corrected = self.build_correction(retrained, choose_copier(retrained, self.mode))
+        retrained = self.retrain_without(copying.state, suspects)
         # Similar donors are chosen, and copied, in the graph with all edges.
-        complete = replace(state, classifier=retrained.classifier, networks=retrained.networks)
-        similar = replace(
-            copying.with_similar_donors(), state=complete, copier=choose_copier(complete, self.mode)
-        )
-        nodes = np.arange(state.graph.n_nodes)
-        return corrected.average_copies(nodes), similar.average_copies(nodes)
+        complete = replace(copying.state, classifier=retrained.classifier, networks=retrained.networks)
+        copier = choose_copier(complete, self.mode)
+        similar = replace(copying.with_similar_donors(), state=complete, copier=copier)
+        nodes = np.arange(complete.graph.n_nodes)
+        return self.prepare_copying(retrained).average_copies(nodes), similar.average_copies(nodes)
 
 
 def choose_n_corrected(
@@ -159,18 +160,10 @@ def choose_n_corrected(
     corrected: NDArray[Any],
     uncorrected: NDArray[Any],
 ) -> int:
-    """Return how many nodes are corrected, the most suspicious first.
+    """Return how many nodes are corrected, the most suspicious (first in ``order``) before the others.
 
-    Parameters
-    ----------
-    share
-        The share of nodes; ``None`` leaves the choice to the validation nodes of the trial.
-    state
-        The classifier's own predictions, and the trial.
-    order
-        All nodes, the most suspicious first.
-    corrected, uncorrected
-        Predictions of all nodes if they are corrected, and if they are not.
+    Without a ``share``, the validation nodes of the trial decide by the predictions of all nodes if they are
+    corrected, and if they are not.
     """
     validation = None if state.trial is None else state.trial.validation
     if share is not None or state.trial is None or validation is None or not len(validation):
@@ -190,32 +183,9 @@ def choose_n_corrected(
     return int(np.flatnonzero(order == validation_nodes[n_validation_corrected])[0])
 
 
-MAX_NODES_WITH_DONORS = 50_000
-"""Largest graph in which the donors of all nodes are found; the time grows with the square."""
-PRUNED_SHARE = 0.07
-"""Share of the nodes, the most suspicious ones, whose edges are removed before training again."""
-CLASSIFIER_WEIGHT = 0.5
-"""Exponent of the classifier's prediction for nodes that are not suspicious, which repeats the evidence."""
-
-
-@dataclass(eq=False)
-class WholeGraphCorrection(DetectedCorrection):
-    """Predictions of all nodes by the classifier and all evidence; of the most suspicious, by the evidence.
-
-    Parameters
-    ----------
-    probabilities, suspicion, is_corrected
-        As in :class:`.DetectedCorrection`; the suspicious nodes count as corrected.
-    evidence
-        What all evidence says of each node.
-    """
-
-    evidence: EvidenceCorrection
-
-
 @dataclass(eq=False, repr=False)
 class WholeGraphDefence(EvidenceDefence):
-    """Correct predictions without knowing which nodes were attacked; :meth:`correct` takes all nodes.
+    """Correct predictions without knowing which nodes were attacked.
 
     Every node gets a suspicion score (:func:`.score_suspicion`), in which doubtful edges count most. The
     most suspicious nodes are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the
@@ -242,11 +212,11 @@ class WholeGraphDefence(EvidenceDefence):
     >>> from nodecopy.defend import WholeGraphDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> WholeGraphDefence(GCN()).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    >>> WholeGraphDefence(GCN()).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
     [7, 3]
     """
 
-    expects_targets = False
+    detects = True
 
     classifier: Classifier | None = None
     _: KW_ONLY
@@ -260,42 +230,29 @@ class WholeGraphDefence(EvidenceDefence):
         super().check_parameters(graph)
         check_real(self.share, "share of WholeGraphDefence", low=0.0, high=1.0)
 
-    def prepare_correction(self, state: AttackedState) -> Any:
+    def prepare_correction(self, state: AttackedState) -> Correction:
         nodes = np.arange(state.graph.n_nodes)
-        defence = self._without_donors_if_large(state.graph)
-        evidence = defence.build_correction(state, ATTACKED_SHARE)
+        evidence = self.collect_evidence(state)
         suspicion, without_doubt = score_all(evidence)
         if self.retrain:
             # Many doubtful edges of a clean graph are genuine ones between classes, which training needs.
-            evidence = defence._retrain(state, select_highest(without_doubt, PRUNED_SHARE))
+            suspects = select_highest(without_doubt, DEFAULT_SHARE)
+            evidence = self.collect_evidence(self.retrain_without(state, suspects))
         is_suspicious = np.zeros(len(nodes), bool)
         is_suspicious[select_highest(suspicion, self.share)] = True
         own = np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
         log_p = evidence.predict_log_proba(nodes) + CLASSIFIER_WEIGHT * ~is_suspicious[:, None] * own
-        return WholeGraphCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
+        return DetectedCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
 
-    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
-        """Return that no node is certified, since its edges decide whether it is corrected at all."""
-        state, _ = self.get_state_and_correction(graph)
-        return np.zeros(len(check_nodes(state.graph, nodes)), bool)
-
-    def _retrain(self, state: AttackedState, suspects: IntArray) -> EvidenceCorrection:
-        """Return the evidence of a classifier that is trained without the suspects' edges."""
-        trial = self.check_retrainable(state.trial)
-        pruned = trial.with_graph(remove_edges_of(trial.graph, suspects))
-        (prediction,) = self.fit_trials([pruned], keep_networks=True)
-        classifier = self._fitted_classifier(pruned, prediction)
-        retrained = self.build_attacked_state(classifier, pruned.graph, prediction, trial)
-        return self.build_correction(retrained, ATTACKED_SHARE)
-
-    def _without_donors_if_large(self, graph: Graph) -> WholeGraphDefence:
-        if not self.n_donors or graph.n_nodes <= MAX_NODES_WITH_DONORS:
-            return self
+    def collect_evidence(self, state: AttackedState) -> EvidenceCorrection:
+        evidence = super().collect_evidence(state)
+        if not self.n_donors or state.graph.n_nodes <= MAX_NODES_WITH_DONORS:
+            return evidence
         log_decision(
-            f"donors: none are used, since the graph has {graph.n_nodes:,} nodes; the time to find those of "
-            "all nodes grows with the square of their number."
+            f"donors: none are used, since the graph has {state.graph.n_nodes:,} nodes; the time to find "
+            "those of all nodes grows with the square of their number."
         )
-        return replace(self, n_donors=0)
+        return replace(evidence, n_donors=0)
 
 
 def select_highest(scores: NDArray[np.float64], share: float) -> IntArray:
@@ -308,14 +265,12 @@ def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
     state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
     expected = np.exp(evidence.without_edges(nodes))
     similar: Array = expected
-    if evidence.finder is not None:
+    if evidence.n_donors:
         search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
-        finder = DonorFinder(search, evidence.finder.n_donors)
-        similar = evidence.predictions[finder.find(nodes)].mean(axis=1)
+        similar = evidence.predictions[find_donors(search, evidence.n_donors, nodes)].mean(axis=1)
     embeddings = state.embeddings.features, state.embeddings.expected
     inputs = state.graph, *embeddings, evidence.predictions, expected, similar
     rows = state.graph.rows
-    is_edge = np.ones(len(rows.indices), bool)
     # As seen from the first node: the probability of a random pair, if pairs and edges were equally frequent.
-    doubt = expit(-evidence.credibility.log_odds(rows.row_numbers, rows.indices, is_edge=is_edge))
+    doubt = expit(-evidence.log_odds(rows.row_numbers, rows.indices))
     return score_suspicion(*inputs, doubt), score_suspicion(*inputs)

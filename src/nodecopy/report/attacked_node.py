@@ -79,7 +79,7 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
     for node in nodes:
         n_attacked += 1
         attacked, defence = _attack(graph, node, train, rng)
-        probabilities = defence.predict_proba()[node]
+        probabilities = defence.undefended_proba()[node]
         change = probabilities[codes[node]] - clean[node, codes[node]]
         is_misled = probabilities.argmax() != codes[node]
         if is_misled or change < chosen[0]:
@@ -114,7 +114,8 @@ def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph,
     from nodecopy.defend import CopyingDefence
 
     attacked = FGA().attack(graph, [node], budget="degree", train=train, rng=rng).apply(graph)
-    return attacked, CopyingDefence(n_donors=min(N_DONORS, graph.n_nodes - 1)).fit(attacked, train, rng=rng)
+    defence = CopyingDefence(n_donors=min(N_DONORS, graph.n_nodes - 1))
+    return attacked, defence.fit(attacked, train, targets=[node], rng=rng)
 
 
 def _weigh_evidence(attacked: Graph, node: int, train: ArrayLike, rng: Rng) -> NodeReport:
@@ -123,7 +124,7 @@ def _weigh_evidence(attacked: Graph, node: int, train: ArrayLike, rng: Rng) -> N
     from nodecopy.defend import EvidenceDefence
 
     defence = EvidenceDefence(GCN(), n_donors=min(N_DONORS, attacked.n_nodes - 1), retrain=True)
-    return defence.fit(attacked, train, rng=rng).explain([node])[0]
+    return defence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
 
 
 def _stages(
@@ -136,8 +137,8 @@ def _stages(
     edges = _edges(added=np.setdiff1d(rewired, own), own=np.intersect1d(rewired, own))
     stages = (
         Stage("before", _edges(own=np.sort(own)), clean[node]),
-        Stage("attacked", edges, defence.predict_proba()[node]),
-        Stage("with copied neighbours", _edges(copied=copied), defence.correct_proba([node])[0]),
+        Stage("attacked", edges, defence.undefended_proba()[node]),
+        Stage("with copied neighbours", _edges(copied=copied), defence.predict_proba()[node]),
     )
     return stages, donors
 

@@ -182,25 +182,30 @@ class AttackTask(NodeTask):
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores at the targets; if these are unknown, also those at the other test nodes."""
         classifier = make_classifier(cell, device)
-        from nodecopy.defend import correct_trials
+        from nodecopy.defend import Defence
 
         targets = [self.draw_targets(cell, trial) for trial in trials]
         graphs = [self.attack_graph(cell, trial, store, device) for trial in trials]
         nodes = targets if self.known_targets else [self.split(cell, trial).test for trial in trials]
         start = time.perf_counter()
-        predictions = correct_trials(classifier, self.make_trials(cell, trials, graphs), nodes)
+        problems = self.make_trials(cell, trials, graphs)
+        if isinstance(classifier, Defence):
+            predictions = classifier.fit_trials(problems, targets=nodes)
+        else:
+            predictions = classifier.fit_trials(problems)
         seconds = (time.perf_counter() - start) / len(trials)
         labels = self.get_class_codes(cell)
         for trial, prediction, scored, attacked in zip(trials, predictions, nodes, targets, strict=True):
             is_target = np.isin(scored, attacked)
-            trial_scores = scores(prediction.probabilities, labels[scored], np.flatnonzero(is_target))
+            probabilities = prediction.probabilities[scored]
+            trial_scores = scores(probabilities, labels[scored], np.flatnonzero(is_target))
             details = dict(prediction.details)
             suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
             if not self.known_targets:
                 others = np.flatnonzero(~is_target)
-                trial_scores["others"] = accuracy(prediction.probabilities, labels[scored], others)
+                trial_scores["others"] = accuracy(probabilities, labels[scored], others)
                 if suspicion is not None:
-                    trial_scores |= score_detection(suspicion, corrected, is_target)
+                    trial_scores |= score_detection(suspicion[scored], corrected[scored], is_target)
             yield Record(trial, trial_scores, seconds, details)
 
 

@@ -1,0 +1,184 @@
+"""Defences for unknown targets: detection of attacked nodes, and the evidence of all nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy import Graph, datasets
+from nodecopy.attacks import DICE
+from nodecopy.classify import GCN
+from nodecopy.defend import CopyingDefence, Defence, SuspectCorrection, WholeGraphDefence, unknown
+from nodecopy.defend.edges import remove_edges_of, score_suspicion
+from nodecopy.defend.unknown import choose_n_corrected, score_all
+from nodecopy.errors import DataWarning, InputError
+from nodecopy.metrics.classification import area_under_roc
+from tests.contracts.classifiers import planted_graph
+from tests.contracts.defences import DefenceContract
+
+TRAIN = np.arange(9)
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
+DEFENCES: dict[str, Defence] = {
+    "copying": SuspectCorrection(GCN(**QUICK), n_donors=4, share=0.2),
+    "evidence": WholeGraphDefence(GCN(**QUICK), n_donors=4, share=0.2),
+}
+
+
+class TestUnknownTargets(DefenceContract):
+    @pytest.fixture(scope="class", params=DEFENCES)
+    @classmethod
+    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
+        return DEFENCES[request.param]
+
+
+def whole(graph: Graph | None = None, **parameters: Any) -> WholeGraphDefence:
+    defence = WholeGraphDefence(GCN(**QUICK), **{"n_donors": 4, **parameters})
+    return defence.fit(planted_graph() if graph is None else graph, TRAIN, rng=0)
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
+def test_scores_without_a_suspicious_node_warn() -> None:
+    defence = SuspectCorrection(GCN(preset="kipf", n_epochs=1, learning_rate=1e-6), n_donors=4, share=0.2)
+    with pytest.warns(DataWarning, match=r"highest suspicion score is .*: no node looks attacked"):
+        defence.fit(planted_graph(), [0, 1, 2], rng=0)
+
+
+@pytest.fixture(scope="module")
+def attacked() -> tuple[CopyingDefence, Graph, Any]:
+    """The edges of thirty digits are replaced by random ones."""
+    digits = datasets.load("digits").subgraph(np.arange(800))
+    split = datasets.label_split(digits.labels, 10, validation=0, test=200, rng=0)
+    targets = split.test[:30]
+    draw = np.random.default_rng(0)
+    adjacency = digits.adjacency.toarray()
+    adjacency[targets] = adjacency[:, targets] = 0
+    others = draw.integers(digits.n_nodes, size=(30, 8))
+    adjacency[targets[:, None], others] = 1
+    graph = digits.replace(adjacency=np.maximum(adjacency, adjacency.T))
+    gcn = GCN(n_epochs=60).fit(graph, split.train, rng=0)
+    return CopyingDefence().from_classifier(gcn, graph, rng=0), graph, targets
+
+
+def correct_share(defence: CopyingDefence, graph: Graph, share: float) -> Any:
+    """Return the predictions of all nodes if a share of them is corrected."""
+    suspicious = SuspectCorrection(share=share).from_classifier(defence.classifier_, graph, rng=0)
+    np.testing.assert_allclose(suspicious.score_suspicion(), defence.score_suspicion(), atol=1e-6)
+    return suspicious.predict_proba()
+
+
+def test_attacked_nodes_are_detected_and_corrected(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
+    defence, graph, targets = attacked
+    chosen = np.argsort(-defence.score_suspicion())[:30]
+    assert len(np.intersect1d(chosen, targets)) >= 24
+    labels = np.array(graph.labels)
+    before = defence.undefended_proba().argmax(axis=1) == labels
+    after = correct_share(defence, graph, 0.07).argmax(axis=1) == labels
+    assert after[targets].mean() > before[targets].mean() + 0.2
+    assert after.mean() > before.mean() - 0.01
+
+
+def test_share_of_nodes_is_corrected(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
+    defence, graph, _ = attacked
+    np.testing.assert_allclose(correct_share(defence, graph, 1.0), defence.predict_proba(), atol=1e-6)
+    changed = (correct_share(defence, graph, 0.0) != correct_share(defence, graph, 0.1)).any(axis=1)
+    assert 0 < changed.sum() <= round(0.1 * graph.n_nodes)
+    for share in (0.0, 0.25, 1.0):
+        correction: Any = whole(share=share).correction_
+        assert correction.is_corrected.sum() == round(60 * share)
+        order = np.argsort(-correction.suspicion, kind="stable")
+        assert correction.is_corrected[order[: round(60 * share)]].all()
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the highest suspicion score")  # after one epoch
+def test_validation_nodes_decide_how_many_are_corrected() -> None:
+    """Of four nodes the third correction makes a correct one wrong, so two are corrected."""
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4) + np.eye(4, k=1), labels=[0, 0, 1, 1])
+    fitted = SuspectCorrection(GCN(n_epochs=1), n_donors=1).fit(graph, [0, 3], validation=[1, 2], rng=0)
+    order = np.array([1, 0, 2, 3])
+    zero, one = np.array([[1.0, 0.0]] * 4), np.array([[0.0, 1.0]] * 4)
+    right = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    state = replace(fitted.state_, probabilities=right)
+    assert choose_n_corrected(None, state, order, zero, right) == 2
+    assert choose_n_corrected(None, state, order, one, right) == 0
+    assert choose_n_corrected(None, state, order, right, zero) == 4
+    without_trial = replace(state, trial=None)
+    assert choose_n_corrected(None, without_trial, order, zero, right) == 0  # a small share of four
+
+
+def test_retrained_corrections_equal_training_without_the_suspects(
+    attacked: tuple[CopyingDefence, Graph, Any],
+) -> None:
+    graph = attacked[1]
+    split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
+    defence = SuspectCorrection(GCN(n_epochs=60), n_donors=5, share=0.2, retrain=True)
+    defence.fit(graph, split.train, rng=0)
+    suspects = np.argsort(-defence.score_suspicion(), kind="stable")[: round(0.2 * graph.n_nodes)]
+    retrained = CopyingDefence(GCN(n_epochs=60), n_donors=5)
+    retrained.fit(remove_edges_of(graph, suspects), split.train, targets=suspects, rng=0)
+    expected = retrained.predict_proba()[suspects]
+    np.testing.assert_allclose(defence.predict_proba()[suspects], expected, atol=1e-5)
+    again = defence.predict_proba(graph.replace(labels=None))
+    np.testing.assert_allclose(again, defence.predict_proba(), atol=1e-6)
+
+
+def test_attacked_nodes_are_more_suspicious() -> None:
+    nodes = np.arange(30, 36)
+    attacked = DICE().attack(planted_graph(), nodes, budget=1.0, rng=0).apply(planted_graph())
+    details = whole(attacked, retrain=True).correction_.details()
+    assert area_under_roc(details["suspicion"], np.isin(np.arange(60), nodes)) > 0.6
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_suspicion_weighs_every_edge_by_its_doubt(directed: bool) -> None:
+    graph = planted_graph()
+    if directed:
+        upper = sparse.csr_array(sparse.triu(graph.adjacency))
+        graph = Graph(upper, graph.features, graph.labels, directed=True)
+    correction: Any = whole(graph, n_donors=0).correction_
+    evidence, rows = correction.source, graph.rows
+    doubt = np.empty(len(rows.indices))
+    for edge, pair in enumerate(zip(rows.row_numbers, rows.indices, strict=True)):
+        doubt[edge] = 1 / (1 + np.exp(evidence.log_odds(*np.array(pair)[:, None])[0]))
+    expected, embeddings = np.exp(evidence.without_edges(np.arange(60))), evidence.state.embeddings
+    inputs = graph, embeddings.features, embeddings.expected, evidence.predictions, expected, expected
+    np.testing.assert_allclose(correction.suspicion, score_suspicion(*inputs, doubt))
+    assert not np.allclose(correction.suspicion, score_suspicion(*inputs))
+
+
+def test_nodes_are_pruned_by_the_score_in_which_edges_are_alike() -> None:
+    retrained: Any = whole(retrain=True).correction_
+    first: Any = whole().correction_
+    suspicion, without_doubt = score_all(first.source)
+    np.testing.assert_allclose(retrained.suspicion, suspicion)
+    pruned = remove_edges_of(planted_graph(), np.argsort(-without_doubt, kind="stable")[:4])
+    assert (retrained.source.state.graph.adjacency != pruned.adjacency).nnz == 0
+
+
+def test_suspicious_nodes_are_predicted_by_the_evidence() -> None:
+    fitted = whole(share=0.25)
+    correction: Any = fitted.correction_
+    nodes, suspicious = np.arange(60), correction.is_corrected
+    evidence = correction.source.predict_proba(nodes)
+    np.testing.assert_allclose(correction.probabilities[suspicious], evidence[suspicious])
+    own = np.sqrt(np.maximum(fitted.undefended_proba(), 1e-3))
+    expected = evidence * own / (evidence * own).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(correction.probabilities[~suspicious], expected[~suspicious], atol=1e-5)
+    assert [report.corrected for report in fitted.explain(nodes)] == fitted.predict().tolist()
+    assert not fitted.certify(nodes).any()
+
+
+def test_large_graphs_have_no_donors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unknown, "MAX_NODES_WITH_DONORS", 50)
+    correction: Any = whole().correction_
+    assert correction.source.n_donors == 0
+
+
+def test_wrong_shares() -> None:
+    for kind in (SuspectCorrection, WholeGraphDefence):
+        with pytest.raises(InputError, match=f"share of {kind.__name__} must be a number between 0 and 1"):
+            kind(share=1.5).fit(planted_graph(), TRAIN)
