@@ -9,8 +9,6 @@ import sys
 import pytest
 
 import nodecopy
-from nodecopy._core.imports import EXTRA_OF, import_optional
-from nodecopy.errors import MissingExtraError
 
 HEAVY = (
     *("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric"),
@@ -96,10 +94,3 @@ except MissingExtraError as error:
 def test_import_is_light() -> None:
     code = "import sys, nodecopy; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for package, extra in EXTRA_OF.items():
-        monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(MissingExtraError, match=rf"reading needs {package}.*\[{extra}\]'"):
-            import_optional(package, "reading")

@@ -1,23 +1,21 @@
-"""Streams of samples, seeds and errors of :class:`nodecopy.GraphModel`, with a model of the user."""
+"""Streams of samples and checks of :class:`nodecopy.GraphModel`, with a model of the user."""
 
 from __future__ import annotations
 
 import pickle
 import threading
 import weakref
-from itertools import islice, pairwise
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-import nodecopy
-from nodecopy import Graph, GraphModel, NodeCopying, SameLabel
+from nodecopy import Graph, GraphModel, SameLabel
 from nodecopy._core.parallel import sample_stream
 from nodecopy._core.random import Rng
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import InputError
 from nodecopy.models import check_graph_model
 
 
@@ -59,67 +57,10 @@ def test_other_objects_are_no_graph_models(wrong: Any) -> None:
         check_graph_model(wrong, "graph_model")
 
 
-def test_a_sample_depends_on_seed_and_number_alone(model: RandomPairs) -> None:
-    samples = list(model.sample_many(10, rng=4))
-    for n, workers in [(10, 2), (10, 3), (3, 1), (3, 2), (1, 3)]:
-        assert list(model.sample_many(n, rng=4, workers=workers)) == samples[:n]
-    assert model.sample(rng=4) == samples[0]
-    assert all(first != second for first, second in pairwise(samples))
-    assert model.sample(rng=5) != samples[0]
-
-
-def test_a_seed_sequence_is_not_advanced(model: RandomPairs) -> None:
-    seed = SeedSequence(7)
-    first, second = model.sample(rng=seed), model.sample(rng=seed)
-    assert first == second == model.sample(rng=7)
-    assert seed.n_children_spawned == 0
-    seed.spawn(3)
-    assert model.sample(rng=seed) == first
-    assert model.sample(rng=seed.spawn(1)[0]) != first
-
-
-def test_a_generator_is_advanced(model: RandomPairs) -> None:
-    generator = np.random.default_rng(7)
-    first, second = model.sample(rng=generator), model.sample(rng=generator)
-    assert first != second
-    assert model.sample(rng=np.random.default_rng(7)) == first
-
-
 def test_samples_without_a_seed_differ_and_leave_the_global_generator_alone(model: RandomPairs) -> None:
     before = pickle.dumps(np.random.get_state())  # noqa: NPY002
     assert model.sample() != model.sample(rng=None)
     assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n": -1}, "n of sample_many must be an integer of at least 0; got -1."),
-        ({"n": 1.5}, "n of sample_many must be an integer of at least 0; got 1.5."),
-        ({"n": 1, "workers": 0}, "workers of sample_many must be an integer of at least 1; got 0."),
-        ({"n": 1, "rng": "x"}, "rng must be a non-negative integer, .*; got 'x'."),
-        ({"n": 1, "rng": -3}, "rng must be a non-negative integer, .*; got -3."),
-        ({"n": 1, "rng": True}, "rng must be a non-negative integer, .*; got True."),
-    ],
-)
-def test_sample_many_raises_before_the_first_sample(
-    model: RandomPairs, arguments: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        model.sample_many(**arguments)
-
-
-def test_models_that_are_not_fitted_raise() -> None:
-    for call in (lambda: RandomPairs().sample(rng=0), lambda: RandomPairs().sample_many(1, rng=0)):
-        with pytest.raises(NotFittedError, match=r"this RandomPairs is not fitted yet: call fit\(graph\)"):
-            call()
-
-
-def test_graph_model_is_exported_and_abstract() -> None:
-    assert nodecopy.GraphModel is GraphModel
-    assert isinstance(NodeCopying(SameLabel()), GraphModel)
-    with pytest.raises(TypeError, match="abstract"):
-        GraphModel()  # type: ignore[abstract]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -197,11 +138,6 @@ def test_results_of_draw_are_checked(sample: Any, message: str) -> None:
 def test_equal_ids_need_not_be_the_same_array() -> None:
     sample = Graph.from_edges(["a"], ["c"], node_ids=["a", "b", "c"])
     assert FixedSample(sample).fit(PATH).sample(rng=0) is sample
-
-
-def test_an_unfitted_model_is_not_saved(tmp_path: Path) -> None:
-    with pytest.raises(NotFittedError, match="this RandomPairs is not fitted yet"):
-        RandomPairs().save(tmp_path / "model.npz")
 
 
 def test_constructors_must_store_their_arguments() -> None:

@@ -1,23 +1,46 @@
-"""What an engine reads and writes, and what it says when it cannot."""
+"""What engines read and write, how columns are found, and the external sort of pairs."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
-from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
+from nodecopy.edge_tables.engines import (
+    DuckDB,
+    Engine,
+    Spark,
+    check_ids,
+    check_unique_ids,
+    check_weights,
+    select_columns,
+)
+from nodecopy.edge_tables.external_sort import HALF, PairSorter
 from nodecopy.errors import InputError
+from nodecopy.io.columns import EDGE_COLUMNS
+from tests.edge_tables.twins import table
 
 ibis = pytest.importorskip("ibis")
+
+
 pytest.importorskip("duckdb")
+
+
 pyarrow = pytest.importorskip("pyarrow")
+
+
 pq = pytest.importorskip("pyarrow.parquet")
 
 
@@ -51,13 +74,6 @@ def test_a_failed_write_leaves_the_earlier_file(engine: Engine, tmp_path: Path) 
         engine.write(words.cast({"value": "int64"}), target)
     assert values(target) == [9]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
-
-
-def test_a_folder_is_never_replaced(engine: Engine, tmp_path: Path) -> None:
-    mine = save(tmp_path / "mine" / "thesis.parquet", 9)
-    with pytest.raises(InputError, match="there is a folder of that name"):
-        engine.write(engine.scan(save(tmp_path / "in.parquet", 1)), mine.parent)
-    assert values(mine) == [9]
 
 
 def test_a_table_is_not_written_over_a_file_it_depends_on(engine: Engine, tmp_path: Path) -> None:
@@ -94,16 +110,6 @@ def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: P
     model = EdgeTableCopying(JaccardTable(), keep=1.0).fit(edges, engine=engine)
     model.write(tmp_path / "sample.parquet", rng=0)
     assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
-
-
-def test_other_arguments_are_no_tables(engine: Engine) -> None:
-    with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got pyarrow.Table"):
-        engine.scan(pyarrow.table({"value": [1]}))
-
-
-def test_the_memory_limit_must_be_a_size() -> None:
-    with DuckDB("1000MiB", threads=1) as opened:
-        assert opened.backend.con.sql("SELECT current_setting('memory_limit')").fetchone() == ("1000.0 MiB",)
 
 
 def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None:
@@ -195,3 +201,114 @@ def test_an_engine_belongs_to_the_process_that_opened_it(
             opened.close()  # removes nothing of the parent
         opened._closed = False
         assert opened.rows(opened.scan(path)) == [{"value": 1}]
+
+
+pytest.importorskip("ibis")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"source": [1], "target": [2]}, {"source": 1, "target": 2}),
+        ({"To": [2], "FROM": [1], "w": [0.5]}, {"source": 1, "target": 2, "weight": 0.5}),
+        ({"a": [1], "b": [2], "c": [0.5]}, {"source": 1, "target": 2, "weight": 0.5}),
+        ({"a": [1], "b": [2], "c": ["x"]}, {"source": 1, "target": 2}),
+        ({"source": [1], "target": [2], "year": [1999]}, {"source": 1, "target": 2}),
+    ],
+)
+def test_columns_are_found_by_name_or_position(
+    engine: Engine, columns: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    selected = select_columns(table(engine, **columns), EDGE_COLUMNS, "edges", n_required=2)
+    assert engine.row(selected) == expected
+
+
+def test_columns_that_are_found_by_position_are_named(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "nodecopy")
+    select_columns(table(engine, source=[1], target=[2], weight=[0.5]), EDGE_COLUMNS, "edges", n_required=2)
+    assert not caplog.messages
+    select_columns(table(engine, source=[1], b=[2], year=[1999]), EDGE_COLUMNS, "edges", n_required=2)
+    select_columns(table(engine, a=[1], b=[2], c=[0.5]), EDGE_COLUMNS, "edges", n_required=2)
+    named = [message.partition(" of each row")[0] for message in caplog.messages]
+    assert named[-1] == "edges: a is the source and b is the target and c is the weight"
+    assert named[0].startswith("edges: b is the target")
+
+
+NUMBERS = st.integers(0, 3) | st.integers(-HALF, HALF - 1) | st.sampled_from([-HALF, HALF - 1, -1])
+
+
+PIECES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 5)), max_size=30), max_size=4)
+
+
+def spread(folder: str, pieces: list[list[tuple[int, int, int]]], weight: Any) -> PairSorter:
+    pairs = PairSorter(Path(folder) / "scratch", weight)
+    for piece in pieces:
+        first, second, weights = np.array(piece, np.int64).reshape(-1, 3).T
+        more = () if weight is None else (weights.astype(weight),)
+        pairs.add(first.astype(np.int32), second.astype(np.int32), *more)
+    return pairs
+
+
+@settings(deadline=None)  # the first example waits for a kernel to be compiled
+@given(PIECES, st.sampled_from([None, np.float64, np.int8]))
+def test_each_pair_once_with_its_largest_weight(pieces: Any, weight: Any) -> None:
+    wanted: dict[tuple[int, int], int] = {}
+    for first, second, each in sorted(chain(*pieces), key=itemgetter(2)):
+        wanted[first, second] = 0 if weight is None else each
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = spread(folder, pieces, weight)
+        for _ in range(2):  # whoever reads it makes it anew
+            found = [row for part in pairs.parts() for row in zip(*(c.tolist() for c in part), strict=True)]
+            assert {(row[0], row[1]): sum(row[2:]) for row in found} == wanted
+            assert len(found) == len(wanted)
+
+
+@pytest.mark.parametrize("weight", [None, np.float64])
+def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: Any) -> None:
+    monkeypatch.setattr("nodecopy.edge_tables.external_sort.MAX_SORTED_PAIRS", 100)
+    star = [(7, leaf, leaf % 5) for leaf in range(1000)]
+    often = [(3, 4, 1)] * 1000
+    pieces = [star, often, [(7, 1, 9)], often]
+    found = [
+        row
+        for part in spread(str(tmp_path), pieces, weight).parts()
+        for row in zip(*(column.tolist() for column in part), strict=True)
+    ]
+    assert {row[:2] for row in found} == {row[:2] for row in star} | {(3, 4)}
+    assert len(found) == 1001
+    if weight is not None:
+        assert {(a, b): w for a, b, w in found}[7, 1] == 9
+
+
+def test_pairs_with_the_same_first_number_are_together_and_parts_are_even(tmp_path: Path) -> None:
+    first, second = np.random.default_rng(0).integers(0, 10_000, (2, 100_000))
+    pairs = PairSorter(tmp_path / "scratch")
+    for piece in np.split(np.stack([first, second]).astype(np.int32), 4, axis=1):
+        pairs.add(*piece)
+    parts = [(source, target) for source, target in pairs.parts()]
+    source = np.concatenate([part[0] for part in parts])
+    assert np.count_nonzero(np.diff(source)) == len(np.unique(first)) - 1
+    assert max(len(part[0]) for part in parts) < 3 * 100_000 / 256
+
+
+@pytest.mark.parametrize(
+    ("call", "fragment"),
+    [
+        (lambda e: e.scan({"a": 1}), "must be a Parquet file or an Ibis table"),
+        (lambda e: DuckDB(memory="much"), "memory must be a size"),
+        (lambda e: check_ids(table(e, id=[0.5]), ["id"], "nodes", e), "id of nodes must hold integers"),
+        (
+            lambda e: check_ids(table(e, id=["a", None]), ["id"], "nodes", e),
+            "must not be missing; it is in 1",
+        ),
+        (lambda e: check_unique_ids(table(e, id=[1, 2, 1]), "nodes", e), "got 3 rows for 2 ids"),
+        (lambda e: check_weights(table(e, weight=["a"]), "edges", e), "weight of edges must hold numbers"),
+        (lambda e: check_weights(table(e, weight=[1.0, -1.0, np.inf, np.nan]), "edges", e), "3 rows are not"),
+        (lambda e: select_columns(table(e, source=[1]), EDGE_COLUMNS, "edges", n_required=2), "for target"),
+    ],
+)
+def test_errors(engine: Engine, call: Any, fragment: str) -> None:
+    with pytest.raises(InputError, match=fragment):
+        call(engine)

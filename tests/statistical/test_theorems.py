@@ -30,8 +30,8 @@ THETA = 0.3
 LOOPLESS, WITH_LOOPS = False, True
 Floats = NDArray[np.float64]
 
-# An arbitrary donor rule: nodes 0 and 1 have similar donors, node 4 only copies node 5, node 5 keeps its own row.
-LAW = np.array(
+# Arbitrary donors: those of nodes 0 and 1 are similar, node 4 only copies node 5, node 5 keeps its own row.
+DONORS = np.array(
     [
         [0.0, 0.2, 0.3, 0.5, 0.0, 0.0],
         [0.1, 0.0, 0.3, 0.6, 0.0, 0.0],
@@ -88,7 +88,7 @@ def draw_samples(
 
 
 def weighted() -> Weighted:
-    return Weighted(block_diagonal(np.broadcast_to(LAW, (N_GRAPHS, N, N))))
+    return Weighted(block_diagonal(np.broadcast_to(DONORS, (N_GRAPHS, N, N))))
 
 
 def same_community() -> SameLabel:
@@ -162,10 +162,10 @@ def test_er_without_loops_loses_where_the_donor_is_the_neighbour() -> None:
     """P(A_ij) = theta (1 - P(donor of i is j)): a copied entry (j, j) of the observed graph is zero."""
     samples = draw_samples(observe(theta(), 2, symmetric=True, loops=LOOPLESS), weighted(), directed=True)
     counts = samples.sum(0)
-    assert agrees(counts, THETA * (1 - LAW)).all()
+    assert agrees(counts, THETA * (1 - DONORS)).all()
     holds = agrees(counts, THETA)
-    assert holds[LAW == 0].all()  # the theorem's marginal, where j cannot be i's donor
-    assert not holds[THETA * LAW >= DETECTABLE].any()  # and only there
+    assert holds[DONORS == 0].all()  # the theorem's marginal, where j cannot be i's donor
+    assert not holds[THETA * DONORS >= DETECTABLE].any()  # and only there
     assert samples[:, 4, 4].mean() > 0.25  # the directed sample has loops
 
 
@@ -189,12 +189,13 @@ def test_sbm_with_loops_keeps_its_marginals_exactly() -> None:
 def test_donors_of_another_community_break_the_sbm() -> None:
     """The theorem's condition matters: the arbitrary donor rule mixes communities."""
     samples = draw_samples(observe(beta(), 5, symmetric=False, loops=WITH_LOOPS), weighted(), directed=True)
-    assert agrees(samples.sum(0), LAW @ beta()).all()
+    assert agrees(samples.sum(0), DONORS @ beta()).all()
     assert not agrees(samples.sum(0), beta()).all()
 
 
 @pytest.mark.parametrize(
-    ("edge_probability", "P", "donors"), [(theta(), LAW, weighted), (beta(), SAME_COMMUNITY, same_community)]
+    ("edge_probability", "P", "donors"),
+    [(theta(), DONORS, weighted), (beta(), SAME_COMMUNITY, same_community)],
 )
 def test_symmetric_samples(edge_probability: Floats, P: Floats, donors: Any) -> None:
     """One endpoint averages the two marginals; the maximum adds them and takes off the joint probability."""
@@ -214,9 +215,9 @@ def test_symmetric_samples(edge_probability: Floats, P: Floats, donors: Any) -> 
 def test_joint_probabilities_with_loops() -> None:
     """The product of the theorems, but for two rows that may share a donor and ask for the same column."""
     samples = draw_samples(observe(theta(), 7, symmetric=False, loops=WITH_LOOPS), weighted(), directed=True)
-    counts, exact = joint_counts(samples), all_joints(LAW, theta(), WITH_LOOPS)
+    counts, exact = joint_counts(samples), all_joints(DONORS, theta(), WITH_LOOPS)
     i, j = np.divmod(np.arange(N * N), N)
-    shared = (LAW @ LAW.T)[i][:, i]  # probability that two rows have one donor
+    shared = (DONORS @ DONORS.T)[i][:, i]  # probability that two rows have one donor
     same_column, same_row = j[:, None] == j, i[:, None] == i
     by_formula = THETA**2 + same_column * shared * THETA * (1 - THETA)
     np.testing.assert_allclose(exact[~same_row], by_formula[~same_row], rtol=1e-12)
@@ -230,15 +231,18 @@ def test_the_closed_form_is_the_sum_over_donors() -> None:
     """The formulas of docs/theory.md for an undirected Erdos-Renyi graph."""
     for i, j, k, m in product(range(N), repeat=4):
         if i == k:
-            expected = THETA**2 * (1 - LAW[i, j] - LAW[i, m]) if j != m else THETA * (1 - LAW[i, j])
+            expected = THETA**2 * (1 - DONORS[i, j] - DONORS[i, m]) if j != m else THETA * (1 - DONORS[i, j])
         else:
-            same = LAW[i] @ LAW[k] - LAW[i, j] * LAW[k, j] if j == m else LAW[i, m] * LAW[k, j]
-            expected = THETA**2 * (1 - LAW[i, j]) * (1 - LAW[k, m]) + THETA * (1 - THETA) * same
-        assert joint((i, j), (k, m), LAW, theta(), LOOPLESS) == pytest.approx(expected, abs=1e-12)
+            same = (
+                DONORS[i] @ DONORS[k] - DONORS[i, j] * DONORS[k, j] if j == m else DONORS[i, m] * DONORS[k, j]
+            )
+            expected = THETA**2 * (1 - DONORS[i, j]) * (1 - DONORS[k, m]) + THETA * (1 - THETA) * same
+        assert joint((i, j), (k, m), DONORS, theta(), LOOPLESS) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("edge_probability", "P", "donors"), [(theta(), LAW, weighted), (beta(), SAME_COMMUNITY, same_community)]
+    ("edge_probability", "P", "donors"),
+    [(theta(), DONORS, weighted), (beta(), SAME_COMMUNITY, same_community)],
 )
 def test_joint_probabilities_without_loops(edge_probability: Floats, P: Floats, donors: Any) -> None:
     """The right joint probability holds for all pairs; the product of the proofs fails for many."""

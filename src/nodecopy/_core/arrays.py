@@ -42,7 +42,7 @@ def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
     input is not changed; without ``copy`` the result shares the arrays of a CSR matrix.
     """
     try:
-        csr = _convert(matrix, _check_shape(matrix.shape, name), name)
+        csr = _convert(matrix, shape_of(matrix, name), name)
     except InputError:
         raise
     except MemoryError as error:

@@ -218,11 +218,12 @@ def _temporary(target: Path, *, is_folder: bool) -> Iterator[Path]:
     try:
         yield temporary
     finally:
-        _remove(temporary)
+        remove_path(temporary)
         release(handle)
 
 
-def _remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
+    """Remove a file or a folder, if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -281,7 +282,7 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
                 if not replaced.exists():
                     path.replace(replaced)
                     continue
-            _remove(path)
+            remove_path(path)
 
 
 def _is_running(process: int) -> bool:
@@ -307,11 +308,6 @@ def _exchange(first: Path, second: Path) -> bool:
         return False
     paths = os.fsencode(first), os.fsencode(second)
     return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
-
-
-def is_temporary(path: Path) -> bool:
-    """Return whether a path has a temporary name, such as a killed process leaves behind."""
-    return path.name.startswith(PREFIX)
 
 
 def _is_special(path: Path) -> bool:

@@ -1,8 +1,8 @@
-"""Donor rules on edge tables, each the twin of a donor rule in :mod:`nodecopy.copying.donors`.
+"""Donor rules on edge tables, each the twin of a rule in :mod:`nodecopy.copying.donors`.
 
-A donor rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
-fitted donor rule has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows
-with cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
+A rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. What it
+returns has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows with
+cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
 """
 
 from __future__ import annotations
@@ -27,76 +27,25 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.columns import EDGE_COLUMNS, NODE_COLUMNS
 
-# Random draws inside an engine: Threefry as integer arithmetic on columns, with the bits of its NumPy twin.
-
-
 WORD_MASK = 2**32 - 1
-
-
-def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """Return the table with 32 random bits in columns ``x`` and ``y`` for the counters (first, second)."""
-    schedule = (*key, key[0] ^ key[1] ^ PARITY)
-    table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
-    for number in range(N_ROUNDS):
-        # The alias makes each round a query of its own. In one query the expressions would double in size
-        # from round to round.
-        table = table.alias(f"round_{number}")
-        rotation = ROTATIONS[number % 8]
-        x = (table.x + table.y) & WORD_MASK
-        y = (((table.y << rotation) | (table.y >> (32 - rotation))) & WORD_MASK) ^ x
-        if number % 4 == 3:
-            injection = number // 4 + 1
-            x = (x + schedule[injection % 3]) & WORD_MASK
-            y = (y + (schedule[(injection + 1) % 3] + injection)) & WORD_MASK
-        table = table.mutate(x=x, y=y)
-    return table.alias(f"round_{N_ROUNDS}")
-
-
-def uniforms(table: Any, key: Key) -> Any:
-    """Return the table with the uniform number of the node in column ``number`` in column ``u``."""
-    table = threefry(table, key, table.number, table.number)
-    bits = (table.x >> 5) * 2**26 + (table.y >> 6)
-    return table.mutate(u=bits.cast("float64") / exact_literal(2.0**53)).drop("x", "y")
-
-
-def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """Return the table with the coin of each pair of node numbers in the boolean column ``to_larger``."""
-    table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
-    return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
-
-
-def exact_literal(value: float) -> Any:
-    """Return a double as a quotient of integers, since engines parse decimal fractions differently."""
-    numerator, denominator = value.as_integer_ratio()
-    result = ibis.literal(numerator, "int64").cast("float64")
-    while denominator > 1:  # a power of two, so that every step is exact
-        step = min(denominator, 2**30)
-        result, denominator = result / ibis.literal(step, "int64").cast("float64"), denominator // step
-    return result
-
-
 LABEL_COLUMNS = {"id": NODE_COLUMNS["id"], "label": NODE_COLUMNS["label"]}
 PAIR_COLUMNS = {"node": NODE_COLUMNS["id"], "donor": ("donor", "neighbour", "neighbor")}
 LIST_COLUMNS = PAIR_COLUMNS | {"rank": ("rank", "place", "distance")}
 WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
 
 
-class FittedRule(Protocol):
-    """A donor distribution on tables."""
-
-    def draw(self, key: Key, keep: float) -> Any:
-        """Return a table of id and donor; nodes that are their own donors may be missing."""
-
-
 class EdgeTableRule(Protocol):
     """A donor rule on edge tables."""
 
     def ids(self, engine: Engine) -> Any | None:
-        """Return a table of the node ids (column id) that the donor rule adds to the graph; none by default."""
+        """Return a table of node ids (column id) that the rule adds to the graph; none by default."""
         return None
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
-        """Return the donor distribution of the nodes of an edge table."""
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
+        """Return an object whose ``draw(key, keep)`` returns a table of id and donor.
+
+        Nodes that are their own donors may be missing in it.
+        """
 
 
 @dataclass(eq=False)
@@ -109,12 +58,6 @@ class SameLabelTable(Configurable, EdgeTableRule):
         A table (Parquet or Ibis) of id and label. Nodes without a label (not listed, null, NaN, -1 or empty)
         keep their neighbours; ids without edges are isolated nodes. As in files that are read into memory,
         whole numbers below -1 are an error, and other values, such as fractions and dates, are names.
-
-    Examples
-    --------
-    >>> from nodecopy.edge_tables import EdgeTableCopying, SameLabelTable
-    >>> EdgeTableCopying(SameLabelTable("labels.parquet")).donors
-    SameLabelTable(labels='labels.parquet')
     """
 
     labels: Any
@@ -125,7 +68,7 @@ class SameLabelTable(Configurable, EdgeTableRule):
         check_unique_ids(table, "labels of SameLabelTable", engine)
         return table.select("id")
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
         labels = self._table(engine).cast({"id": nodes.id.type()})
         members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
         lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
@@ -147,17 +90,11 @@ class NearestNeighboursTable(Configurable, EdgeTableRule):
     neighbours
         A table (Parquet or Ibis) of node, donor and optionally rank (or distance), which orders the donors of
         a node; without it they are ordered by number. A node that is not listed keeps its own neighbours.
-
-    Examples
-    --------
-    >>> from nodecopy.edge_tables import EdgeTableCopying, NearestNeighboursTable
-    >>> EdgeTableCopying(NearestNeighboursTable("neighbours.parquet")).donors
-    NearestNeighboursTable(neighbours='neighbours.parquet')
     """
 
     neighbours: Any
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
         name = "neighbours of NearestNeighboursTable"
         table = select_columns(engine.scan(self.neighbours), LIST_COLUMNS, name, n_required=2)
         rank = table["rank"].min() if "rank" in table.columns else ibis.literal(0)
@@ -176,17 +113,11 @@ class WeightedTable(Configurable, EdgeTableRule):
     weights
         A table (Parquet or Ibis) of node, donor and weight; a pair that is listed twice has the larger
         weight. A node without a positive weight keeps its own neighbours.
-
-    Examples
-    --------
-    >>> from nodecopy.edge_tables import EdgeTableCopying, WeightedTable
-    >>> EdgeTableCopying(WeightedTable("weights.parquet")).donors
-    WeightedTable(weights='weights.parquet')
     """
 
     weights: Any
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
         name = "weights of WeightedTable"
         table = select_columns(engine.scan(self.weights), WEIGHT_COLUMNS, name, n_required=3)
         check_weights(table, name, engine)
@@ -206,19 +137,13 @@ class JaccardTable(Configurable, EdgeTableRule):
         by default. An item of m nodes makes m^2 pairs: set a limit if popular items exhaust time or memory.
     include_self, max_donors
         As in :class:`~nodecopy.copying.Jaccard`.
-
-    Examples
-    --------
-    >>> from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
-    >>> EdgeTableCopying(JaccardTable(max_item_degree=1000)).donors
-    JaccardTable(max_item_degree=1000, include_self=True, max_donors=None)
     """
 
     max_item_degree: int | None = None
     include_self: bool = True
     max_donors: int | None = None
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedRule:
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
         for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
             if value is not None:
                 check_integer(value, f"{name} of JaccardTable", low=1)
@@ -336,9 +261,7 @@ def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
     """Return pairs of node and donor with their numbers i and j; ids that are no nodes are an error."""
     check_ids(table, ["node", "donor"], name, engine)
     if table.node.type().is_string() != nodes.id.type().is_string():
-        raise InputError(
-            name, f"must hold ids like those of the edges, {nodes.id.type()}; got {table.node.type()}."
-        )
+        raise InputError(name, f"must hold ids like the edges, {nodes.id.type()}; got {table.node.type()}.")
     pairs = table.left_join(nodes.rename(match="id", i="number"), [("node", "match")]).drop("match")
     pairs = pairs.left_join(nodes.rename(match="id", j="number"), [("donor", "match")]).drop("match")
     pairs = engine.materialise(pairs)
@@ -346,3 +269,45 @@ def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
     if n_unknown:
         raise InputError(name, f"must name nodes of the graph; {n_unknown} rows name others.")
     return pairs.cast({"node": nodes.id.type(), "donor": nodes.id.type()})
+
+
+def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
+    """Return the table with 32 random bits in columns ``x`` and ``y`` for the counters (first, second)."""
+    schedule = (*key, key[0] ^ key[1] ^ PARITY)
+    table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
+    for number in range(N_ROUNDS):
+        # The alias makes each round a query of its own. In one query the expressions would double in size
+        # from round to round.
+        table = table.alias(f"round_{number}")
+        rotation = ROTATIONS[number % 8]
+        x = (table.x + table.y) & WORD_MASK
+        y = (((table.y << rotation) | (table.y >> (32 - rotation))) & WORD_MASK) ^ x
+        if number % 4 == 3:
+            injection = number // 4 + 1
+            x = (x + schedule[injection % 3]) & WORD_MASK
+            y = (y + (schedule[(injection + 1) % 3] + injection)) & WORD_MASK
+        table = table.mutate(x=x, y=y)
+    return table.alias(f"round_{N_ROUNDS}")
+
+
+def uniforms(table: Any, key: Key) -> Any:
+    """Return the table with the uniform number of the node in column ``number`` in column ``u``."""
+    table = threefry(table, key, table.number, table.number)
+    bits = (table.x >> 5) * 2**26 + (table.y >> 6)
+    return table.mutate(u=bits.cast("float64") / exact_literal(2.0**53)).drop("x", "y")
+
+
+def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
+    """Return the table with the coin of each pair of node numbers in the boolean column ``to_larger``."""
+    table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
+    return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
+
+
+def exact_literal(value: float) -> Any:
+    """Return a double as a quotient of integers, since engines parse decimal fractions differently."""
+    numerator, denominator = value.as_integer_ratio()
+    result = ibis.literal(numerator, "int64").cast("float64")
+    while denominator > 1:  # a power of two, so that every step is exact
+        step = min(denominator, 2**30)
+        result, denominator = result / ibis.literal(step, "int64").cast("float64"), denominator // step
+    return result

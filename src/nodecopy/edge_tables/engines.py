@@ -10,7 +10,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +19,20 @@ from types import TracebackType
 from typing import Any, Self
 
 from nodecopy._core.checks import check_integer, check_path, show, type_name
-from nodecopy._core.files import ScratchFolder, atomic_write, check_writable_parent, resolve
+from nodecopy._core.files import (
+    PathLike,
+    ScratchFolder,
+    atomic_write,
+    check_writable_parent,
+    remove_path,
+    resolve,
+)
 from nodecopy._core.imports import OptionalModule, import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.io.columns import Roles, match_columns, match_names
 
 PURPOSE = "an engine of edge tables"
-"""What Ibis is needed for, in errors where it is not installed."""
 ibis: Any = OptionalModule("ibis", PURPOSE)
 operations: Any = OptionalModule("ibis.expr.operations", PURPOSE)
 
@@ -35,17 +40,10 @@ DISK_ERRORS = re.compile(
     r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I
 )
 MEMORY_ERRORS = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
-
 GLOB_CHARACTERS = re.compile(r"[][*?{}\\]")
-
-EARLY_RELEASE = {
-    "allocator_flush_threshold": "16MB",
-    "allocator_bulk_deallocation_flush_threshold": "64MB",
-}
+EARLY_RELEASE = {"allocator_flush_threshold": "16MB", "allocator_bulk_deallocation_flush_threshold": "64MB"}
 """Settings with which DuckDB returns free memory to the system earlier than by default."""
 ROWS_PER_BATCH = 2**20
-"""Rows that DuckDB returns at once."""
-
 QUIET_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -74,7 +72,7 @@ class Engine(ABC):
         """Yield a temporary path that becomes the target only if the block ends without an error."""
         return atomic_write(target)
 
-    def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
+    def _open_scratch(self, folder: PathLike | None) -> Path:
         self._process = os.getpid()
         self._scratch_files: list[Path] = []
         self._origins: dict[str, set[Path]] = {}  # the files that each table depends on
@@ -111,10 +109,7 @@ class Engine(ABC):
 
     def _as_given_table(self, table: Any) -> Any:
         if not isinstance(table, ibis.Table):
-            raise InputError(
-                "a table must be a Parquet file or an Ibis table (ibis.memtable makes one of a data frame); "
-                f"got {type_name(table)}."
-            )
+            raise InputError(f"a table must be a Parquet file or an Ibis table; got {type_name(table)}.")
         if not table.op().find(operations.InMemoryTable):
             return table
         path = self._new_scratch()
@@ -142,7 +137,7 @@ class Engine(ABC):
         if self._process not in (None, os.getpid()):
             raise InputError("this engine belongs to another process; open one in every forked process.")
 
-    def write(self, table: Any, path: str | os.PathLike[str]) -> None:
+    def write(self, table: Any, path: PathLike) -> None:
         """Write an Ibis table as Parquet; after an error the target is unchanged.
 
         A file is replaced, unless the table depends on it. A folder is not replaced.
@@ -180,11 +175,7 @@ class Engine(ABC):
         return self._reread(path, table)
 
     def stage(self, table: Any) -> Any:
-        """Return a table with long computations in its columns, so that nothing is computed more than once.
-
-        Some optimisers move filters and joins below such columns and repeat their definitions, which refer to
-        one another. A table in a scratch file prevents that.
-        """
+        """Return a table with long computations in its columns, which some optimisers would repeat."""
         return self.materialise(table)
 
     def distinct(self, rows: Any) -> Any:
@@ -212,7 +203,7 @@ class Engine(ABC):
                 self._remove(path)
 
     def _remove(self, path: Path) -> None:
-        _remove_path(path)
+        remove_path(path)
 
     def close(self) -> None:
         """Disconnect and remove scratch files."""
@@ -252,10 +243,7 @@ class DuckDB(Engine):
     """
 
     def __init__(
-        self,
-        memory: str | None = None,
-        threads: int | None = None,
-        scratch: str | os.PathLike[str] | None = None,
+        self, memory: str | None = None, threads: int | None = None, scratch: PathLike | None = None
     ) -> None:
         import_optional("ibis", PURPOSE)
         import_optional("duckdb", "DuckDB")
@@ -330,13 +318,12 @@ class Spark(Engine):
     def __init__(
         self,
         master: str = "local[*]",
-        scratch: str | os.PathLike[str] | None = None,
+        scratch: PathLike | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
         import_optional("ibis", PURPOSE)
-        builder = (
-            import_optional("pyspark.sql", "Spark").SparkSession.builder.master(master).appName("nodecopy")
-        )
+        spark = import_optional("pyspark.sql", "Spark")
+        builder = spark.SparkSession.builder.master(master).appName("nodecopy")
         for name, value in (QUIET_SETTINGS | (settings or {})).items():
             builder = builder.config(name, value)
         self.session = builder.getOrCreate()
@@ -385,17 +372,8 @@ def _limit(error: Exception) -> str | None:
     return None
 
 
-def _remove_path(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    path.unlink(missing_ok=True)
-
-
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-
-
-# Selecting and checking the columns of edge tables.
 
 
 def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> Any:

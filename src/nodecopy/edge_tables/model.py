@@ -8,7 +8,7 @@ from typing import Any
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, type_name
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
-from nodecopy.edge_tables.donors import EdgeTableRule, FittedRule, flip_coins
+from nodecopy.edge_tables.donors import EdgeTableRule, flip_coins
 from nodecopy.edge_tables.engines import Engine, check_ids, check_weights, ibis, select_columns
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
@@ -47,9 +47,7 @@ class EdgeTableCopying(Configurable):
     n_nodes_: int
 
     def __init__(self, donors: EdgeTableRule, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
-        self.donors = donors
-        self.keep = keep
-        self.symmetrise = symmetrise
+        self.donors, self.keep, self.symmetrise = donors, keep, symmetrise
 
     def fit(
         self,
@@ -84,9 +82,9 @@ class EdgeTableCopying(Configurable):
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
         if not hasattr(self.donors, "ids"):
+            got = type_name(self.donors)
             raise InputError(
-                "donor rule of EdgeTableCopying",
-                f"must be a donor rule on tables, such as SameLabelTable; got {type_name(self.donors)}.",
+                "donors of EdgeTableCopying", f"must be a rule such as SameLabelTable; got {got}."
             )
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
@@ -135,8 +133,7 @@ class EdgeTableCopying(Configurable):
         from the smaller id to the larger.
 
         Donors are drawn at once. Edges are computed when the table is used, except undirected edges with ids
-        below 2^31 in DuckDB: they are computed at once, in a scratch file that stays until the engine is
-        closed.
+        below 2^31 in DuckDB, which are computed at once, in a scratch file.
         """
         key = self._key(rng, sample)
         return self._copy_rows(self._engine.materialise(self._donors(key)), key)
@@ -166,9 +163,8 @@ class EdgeTableCopying(Configurable):
         return "uint64"
 
     def _number_nodes(self, tables: list[Any]) -> None:
-        ids = self._engine.materialise(
-            ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
-        )
+        ids = ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
+        ids = self._engine.materialise(ids)
         limits = self._engine.row(ids.aggregate(n=ids.count(), low=ids.id.min(), high=ids.id.max()))
         self.n_nodes_ = int(limits["n"])
         if self.n_nodes_ >= MAX_NODES:
@@ -176,9 +172,8 @@ class EdgeTableCopying(Configurable):
         if (limits["low"], limits["high"]) == (0, limits["n"] - 1):
             self.nodes_ = ids.mutate(number=ids.id.cast("int64"))
         else:
-            self.nodes_ = self._engine.materialise(
-                ids.mutate(number=ibis.row_number().over(order_by=ids.id).cast("int64"))
-            )
+            numbers = ibis.row_number().over(order_by=ids.id).cast("int64")
+            self.nodes_ = self._engine.materialise(ids.mutate(number=numbers))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_fitted"):
@@ -196,8 +191,7 @@ class EdgeTableCopying(Configurable):
         nodes = self.nodes_.rename(node="id")
         if self._keep == 1.0:
             return nodes.mutate(donor=nodes.node)
-        fitted: FittedRule = self._fitted
-        chosen = nodes.left_join(fitted.draw(key, self._keep), [("node", "id")])
+        chosen = nodes.left_join(self._fitted.draw(key, self._keep), [("node", "id")])
         return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
 
     def _copy_rows(self, donors: Any, key: Key) -> Any:
@@ -216,7 +210,7 @@ class EdgeTableCopying(Configurable):
             ends = copied.source, copied.target
             copied = copied.select(*weight, source=ibis.least(*ends), target=ibis.greatest(*ends))
             copied = self._engine.distinct(copied)
-        copied = copied.cast(
-            {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
+        kinds = {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
+        return copied.cast(kinds).select(
+            **{self._names[role]: role for role in ("source", "target", *weight)}
         )
-        return copied.select(**{self._names[role]: role for role in ("source", "target", *weight)})

@@ -58,11 +58,7 @@ def edge_table_statistics(
         "n_edges": n_entries if directed else n_entries // 2,
     }
     values |= summarise_degrees(histogram)
-    values |= (
-        _label_statistics(entries, table, engine)
-        if "label" in table.columns
-        else dict.fromkeys(LABEL_NAMES, math.nan)
-    )
+    values |= _label_statistics(entries, table, engine)
     values |= _component_statistics(entries, ids, engine)
     if observed is not None:
         others = _entries(engine.scan(observed), directed, engine)
@@ -89,6 +85,8 @@ def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int,
 
 
 def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
+    if "label" not in nodes.columns:
+        return dict.fromkeys(LABEL_NAMES, math.nan)
     unknown = "" if nodes.label.type().is_string() else -1
     labels = nodes.filter(nodes.label.notnull() & (nodes.label != unknown)).select("id", "label")
     sizes = labels.group_by("label").agg(size=labels.count())

@@ -1,4 +1,4 @@
-"""Donor rules on edge tables, by hand or against their twins in memory."""
+"""Samples, donors, draws and statistics of edge tables are those of the model in memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from nodecopy import Interactions, Jaccard, NodeCopying, SameLabel, read_graph
+from nodecopy import Graph, Interactions, Jaccard, NodeCopying, SameLabel, read_graph, statistics
+from nodecopy._core import random
 from nodecopy.edge_tables import (
     EdgeTableCopying,
     JaccardTable,
@@ -21,10 +24,13 @@ from nodecopy.edge_tables import (
     SameLabelTable,
     WeightedTable,
 )
+from nodecopy.edge_tables.donors import exact_literal, flip_coins, threefry, uniforms
 from nodecopy.edge_tables.engines import DuckDB, Engine
+from nodecopy.edge_tables.statistics import edge_table_statistics
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.io.node_tables import label_array
-from tests.edge_tables.twins import edge_table, table
+from tests.edge_tables.twins import RULES, Twins, edge_table, in_order, table
+from tests.strategies import TEXTS, graphs, interactions
 
 pytest.importorskip("ibis")
 
@@ -33,6 +39,38 @@ pytest.importorskip("ibis")
 def engine() -> Iterator[Engine]:
     with DuckDB(memory="500MB", threads=1) as opened:
         yield opened
+
+
+@pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    graphs(texts=TEXTS, labelled=False).map(in_order) | interactions().map(in_order),
+    st.sampled_from(RULES),
+    st.sampled_from([0.0, 0.3, 1e-7, 1.0]),
+    st.sampled_from(["maximum", "one-endpoint"]),
+    st.integers(0, 2**40),
+    st.integers(0, 3),
+)
+def test_samples_are_those_of_the_model_in_memory(
+    engine: Engine, data: Graph | Interactions, donors: str, keep: float, rule: str, seed: int, sample: int
+) -> None:
+    twins = Twins(data, donors, keep, rule, seed, sample)
+    assert twins.in_tables(engine) == twins.in_memory()
+
+
+def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
+    pairs = np.random.default_rng(0).integers(0, 40, (2, 80))
+    graph = Graph.from_edges(*pairs)
+    labels = SameLabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
+    model = EdgeTableCopying(labels).fit(edge_table(engine, graph), engine=engine)
+    samples = [
+        frozenset(map(tuple, (row.values() for row in engine.rows(model.sample(rng=0, sample=s)))))
+        for s in (0, 1)
+    ]
+    assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
+
+
+pytest.importorskip("ibis")
 
 
 def donors(donors: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
@@ -114,7 +152,7 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, rule: Jacc
             lambda e: NearestNeighboursTable(table(e, node=[1], donor=[7])),
             "must name nodes of the graph; 1 rows",
         ),
-        (lambda e: NearestNeighboursTable(table(e, node=["1"], donor=["2"])), "ids like those of the edges"),
+        (lambda e: NearestNeighboursTable(table(e, node=["1"], donor=["2"])), "ids like the edges"),
         (lambda e: WeightedTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
         (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
         (
@@ -130,3 +168,77 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, rule: Jacc
 def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         donors(make(engine), engine, table(engine, source=[1], target=[2]))
+
+
+ibis = pytest.importorskip("ibis")
+
+
+WORDS = st.integers(0, 2**32 - 1)
+
+
+few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@few
+@given(st.tuples(WORDS, WORDS), st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
+def test_threefry_gives_the_bits_of_numpy(
+    engine: Engine, key: tuple[int, int], counters: list[tuple[int, int]]
+) -> None:
+    first, second = np.array(counters).T
+    given_counters = table(engine, row=np.arange(len(first)), first=first, second=second)
+    found = threefry(given_counters, key, given_counters.first, given_counters.second).order_by("row")
+    x, y = random.threefry(key, first, second)
+    assert [(row["x"], row["y"]) for row in engine.rows(found)] == list(
+        zip(x.tolist(), y.tolist(), strict=True)
+    )
+
+
+@few
+@given(st.tuples(WORDS, WORDS))
+def test_uniforms_and_coins_are_those_of_numpy(engine: Engine, key: tuple[int, int]) -> None:
+    nodes = table(engine, number=np.arange(50))
+    rows = engine.rows(uniforms(nodes, key).order_by("number"))
+    assert [row["u"] for row in rows] == random.node_uniforms(key, 50).tolist()
+    first, second = np.arange(50), np.arange(50)[::-1] * 7
+    pairs = table(engine, row=first, i=first, j=second)
+    coins = engine.rows(flip_coins(pairs, key, pairs.i, pairs.j).order_by("row"))
+    assert [row["to_larger"] for row in coins] == random.pair_coins(key, first, second).tolist()
+
+
+@few
+@given(st.floats(0, 1, allow_subnormal=False) | st.sampled_from([0.1, 1e-300, 2.0**53, 1 / 3]))
+def test_literals_are_exact(engine: Engine, value: float) -> None:
+    row = table(engine, row=[0]).select(value=exact_literal(value))
+    assert engine.row(row)["value"] == value
+
+
+pytest.importorskip("ibis")
+
+
+def of_tables(engine: Engine, graph: Graph, **more: Any) -> dict[str, float]:
+    labels = {} if graph.labels is None else {"label": graph.named_labels()}
+    nodes = table(engine, id=graph.node_ids, **labels)
+    return edge_table_statistics(
+        edge_table(engine, graph), engine=engine, nodes=nodes, directed=graph.directed, **more
+    )
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(graphs())
+def test_as_in_memory(engine: Engine, graph: Graph) -> None:
+    if not graph.n_nodes:
+        return
+    found = of_tables(engine, graph)
+    wanted = statistics(graph, path_length=False)
+    assert set(found) <= set(wanted)
+    np.testing.assert_equal(found, {name: wanted[name] for name in found})
+
+
+def test_a_long_path_is_one_component_and_overlap_counts_shared_edges(engine: Engine) -> None:
+    order = np.random.default_rng(0).permutation(100)
+    path = Graph.from_edges(order[:-1], order[1:])
+    broken = Graph.from_edges(np.delete(order[:-1], 29), np.delete(order[1:], 29), node_ids=np.arange(100))
+    assert of_tables(engine, path)["largest_component"] == 100
+    found = of_tables(engine, broken, observed=edge_table(engine, path))
+    assert (found["n_components"], found["largest_component"]) == (2, 70)
+    assert found["edge_overlap"] == 98 / 99
