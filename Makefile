@@ -41,7 +41,7 @@ BENCHES := sampling statistics inference classification custom_network recommend
 
 bench: $(READY)
 	for one in $(BENCHES); do \
-		$(BIN)/python -m tests.benchmarks.bench_$$one | tee results/benchmarks/$$one.txt || exit 1; done
+		$(BIN)/python -m benchmarks.bench_$$one | tee results/benchmarks/$$one.txt || exit 1; done
 
 # Damaged files for every reader, loader, the store and the TOML parser, in processes of 1,000 inputs with limits on
 # memory and time; then all wrong types and crafted arrays for every public name, each in a process of its own.

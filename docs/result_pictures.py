@@ -9,9 +9,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from docs.result_tables.defence import BUDGETS, find_curves
 from nodecopy.experiments.config import load
 from nodecopy.report.page import DATASETS
-from tests.defence_tables import BUDGETS, find_curves
 
 RESULTS = Path(__file__).parents[1] / "results"
 WITH_COPYING = re.compile("copy|ebpr|sgbpr")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.synthetic_graphs import power_law_graph
 from nodecopy import Graph, Interactions, statistics
 from nodecopy.edge_tables.engines import Spark
 from nodecopy.edge_tables.statistics import edge_table_statistics
-from tests.benchmarks.synthetic_graphs import power_law_graph
 from tests.edge_tables.twins import RULES, Twins, edge_table, table
 
 pyspark = pytest.importorskip("pyspark")

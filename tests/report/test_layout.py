@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.synthetic_graphs import power_law_graph
 from nodecopy import Graph
 from nodecopy.report.layout import _repel, choose_nodes, compute_layout
-from tests.benchmarks.synthetic_graphs import power_law_graph
 
 
 def two_cliques(size: int) -> Graph:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from nodecopy._core.imports import check_name
-from nodecopy.cli.help_pages import HelpGroup, add_command
-from nodecopy.cli.output import OptionNames
 from nodecopy.errors import InputError, MissingExtraError
 
 COMMANDS = {
     "sample": "Sample graphs or interactions by node copying.",
     "stats": "Compute structural statistics of a graph, or compare it with samples.",
-    "infer": "Bootstrap confidence intervals and p-values for network statistics.",
+    "infer": "Compute confidence intervals and p-values for statistics of a network.",
     "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
-    "defend": "Correct predictions at attacked nodes, and say which edges are distrusted.",
+    "defend": "Correct predictions at attacked nodes, and list the edges that are distrusted.",
     "recommend": "Recommend items that a user has not interacted with, best first.",
     "evaluate": "Evaluate recommenders on held-out interactions.",
     "datasets": "List, fetch and verify datasets.",
@@ -40,7 +36,7 @@ in the module ``nodecopy.cli.x``."""
 UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Click and exports only this error
 
 
-class LazyCommands(HelpGroup):
+class LazyCommands(TyperGroup):
     """A group that imports a command when it is run; its help and completion use ``COMMANDS`` only."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -55,17 +51,15 @@ class LazyCommands(HelpGroup):
         name, *others = args
         if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
             return super().resolve_command(ctx, args)
-        command = import_command(check_name(name, COMMANDS, "a command"))
-        from nodecopy.cli.output import show_notices  # after the check, since rich takes time to import
-
-        ctx.with_resource(show_notices(_option_names(command)))
-        return name, command, others
+        return name, import_command(check_name(name, COMMANDS, "a command")), others
 
 
 def import_command(name: str) -> Any:
     """Import a command of ``COMMANDS``."""
     command = getattr(import_module(f"nodecopy.cli.{name}"), name)
     if not isinstance(command, typer.Typer):
+        from nodecopy.cli.options import add_command
+
         app = typer.Typer(add_completion=False)
         add_command(app, name)(command)
         command = app
@@ -78,6 +72,7 @@ app = typer.Typer(
     help="Sample graphs like the one you observed, by node copying, and learn from them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # Rich takes longer to import than everything else
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -99,29 +94,22 @@ def _declare_options(
     """Options before the command."""
 
 
-def _exit_on_signal(number: int, frame: object) -> None:
-    """Exit as after Ctrl-C, so that temporary files are removed."""
-    sys.exit(128 + number)
-
-
 def main() -> None:
     """Run the command line; usage errors and errors in the input are one line, with exit code 2."""
     # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     _replace_closed_streams()
-    signal.signal(signal.SIGTERM, _exit_on_signal)
-    hang_up = getattr(signal, "SIGHUP", None)  # not on Windows; nohup has it ignored
-    if hang_up is not None and signal.getsignal(hang_up) != signal.SIG_IGN:
-        signal.signal(hang_up, _exit_on_signal)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP, and nohup has it ignored
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _exit_on_signal)
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status)
     except UsageError as error:
         _exit_with_error(_describe_usage_error(error), code=2)
-    except InputError as error:
-        _exit_with_error(name_options(error, sys.argv[1:]), code=2)
-    except MissingExtraError as error:
+    except (InputError, MissingExtraError) as error:
         _exit_with_error(str(error), code=2)
     except OSError as error:
         _discard_output()
@@ -135,6 +123,11 @@ def main() -> None:
         if cause is None:
             raise
         sys.exit(cause.code if isinstance(cause, SystemExit) else 128 + signal.SIGINT)
+
+
+def _exit_on_signal(number: int, frame: object) -> None:
+    """Exit as after Ctrl-C, so that temporary files are removed."""
+    sys.exit(128 + number)
 
 
 def _replace_closed_streams() -> None:
@@ -157,45 +150,14 @@ def _discard_output() -> None:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """Return the message of a usage error with the nearest options or values; empty where help was shown."""
+    """Return the message of a usage error with the nearest options; empty where help was shown instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return ""
-    message, nearest = error.format_message().replace("Value error, ", ""), []
-    if kind := re.search("'(--[a-z-]+)'.*(?:valid|parse) (integer|number)", message):
-        article = "an" if kind[2] == "integer" else "a"
-        return f"{kind[1]} must be {article} {kind[2]}; got {_find_value(kind[1])!r}."
-    if possible := getattr(error, "possibilities", None):
-        message, nearest = error.message, list(possible)
-    elif " is not one of " in message:
-        value, *choices = re.findall("'([^']*)'", error.message)
-        nearest = get_close_matches(value, choices, cutoff=0.5)
-    message = message if message.endswith((".", "?")) else f"{message}."
-    return " ".join(message.split()) + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
-
-
-def _find_value(option: str) -> str:
-    """Return what the command line gives as the value of an option."""
-    words = [word for part in sys.argv[1:] for word in part.split("=", 1)] + [""]
-    spellings = [option, option[1:3]]  # an option of one letter is the first of its name
-    return next((words[words.index(spelling) + 1] for spelling in spellings if spelling in words), "")
-
-
-def name_options(error: InputError, arguments: list[str]) -> str:
-    """Return the message of an error with options of the command that ran in place of parameters.
-
-    >>> name_options(InputError("exponent of Jaccard", "must be finite; got nan."), ["sample", "karate"])
-    '--exponent must be finite; got nan.'
-    """
-    command = next((word for word in arguments if word in COMMANDS), None)
-    if command is None:
-        return str(error)
-    options = _option_names(import_command(command))
-    return options.describe_error(error)
-
-
-def _option_names(command: Any) -> OptionNames:
-    return OptionNames(getattr(command, "params", ()))
+    nearest = getattr(error, "possibilities", None)
+    message = error.message if nearest else error.format_message()
+    message = " ".join(message.split()).removesuffix(".") + "."
+    return message + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
 
 
 def _exit_with_error(message: str, code: int) -> None:

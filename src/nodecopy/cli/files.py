@@ -1,17 +1,13 @@
-"""The graph or the interactions that a command reads: the name of a dataset, or a file."""
+"""What a command reads: the graph or the interactions of a dataset or of files, ids, and splits of nodes."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
@@ -22,144 +18,22 @@ from nodecopy._core.files import reading as reading_file
 from nodecopy._core.imports import check_name
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator, seed_sequence
-from nodecopy.cli.options import check_applicable
+from nodecopy.cli.options import (
+    N_NEIGHBOURS,
+    GraphOptions,
+    InteractionOptions,
+    TrainingGraphOptions,
+    check_applicable,
+)
 from nodecopy.cli.output import show_status
 from nodecopy.datasets import Split, label_split
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds, trial_seed
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import FeatureEncoder, read_graph, read_interactions
-from nodecopy.io.edge_lists import Duplicates
-
-# Options of all commands that read files: headers, columns, duplicates and isolated nodes.
-
-
-Kind = Literal["graph", "interactions"]
-PANEL = "Tables in files"
-
-
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How tables are read: parameters of ``read_graph`` and ``read_interactions``."""
-
-    header: bool | None = None
-    source: str | None = None
-    target: str | None = None
-    weight: str | None = None
-    id: str | None = None
-    label: str | None = None
-    duplicates: Duplicates = "max"
-    allow_isolated: bool = False
-    ignore_columns: list[str] | None = None
-    user: str | None = None
-    item: str | None = None
-    rating: str | None = None
-    time: str | None = None
-    lists: bool | None = None
-
-    def of(self, kind: Kind) -> dict[str, Any]:
-        """Return the parameters of the reader of graphs, but for its encoder, or of interactions."""
-        names = ("header", *READER_PARAMETERS[kind])
-        return {name: getattr(self, name) for name in names if name != "ignore_columns"}
-
-    def given(self, *kinds: Kind) -> dict[str, Any]:
-        """Return the options that were given, those of some kinds only or all."""
-        names = [name for kind in kinds for name in READER_PARAMETERS[kind]] or [
-            field.name for field in fields(self)
-        ]
-        default = ReadingOptions()
-        return {
-            _option(name): True for name in names if getattr(self, name) not in (getattr(default, name), [])
-        }
-
-
-READER_PARAMETERS: dict[Kind, tuple[str, ...]] = {
-    "graph": ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated", "ignore_columns"),
-    "interactions": ("user", "item", "rating", "time", "lists"),
-}
-HELP = {
-    "source": "Name of the column of sources in the table of edges.",
-    "target": "Name of the column of targets in the table of edges.",
-    "weight": "Name of the column of weights in the table of edges, or '' for none.",
-    "id": "Name of the column of ids in the tables of labels and features.",
-    "label": "Name of the column of labels (without --labels, in the table of features), or of a node "
-    "attribute of a .graphml, .gexf or .json file.",
-    "duplicates": "What an edge that is listed more than once gets: the largest weight, the sum, an error.",
-    "allow_isolated": "Add ids of labels and features without edges as isolated nodes.",
-    "ignore_columns": "A column of the table of features to leave out. May be repeated.",
-    "user": "Name of the column of users in the table of interactions.",
-    "item": "Name of the column of items in the table of interactions.",
-    "rating": "Name of the column of ratings in the table of interactions, or '' for none.",
-    "time": "Name of the column of times in the table of interactions, or '' for none.",
-    "lists": "Whether each line of a .txt file holds a user and that user's items. (default: decided by what "
-    "is in it)",
-}
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first row of each table is a header. (default: decided by what is in it)",
-        rich_help_panel=PANEL,
-    ),
-]
-
-
-def reads(*kinds: Kind) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command the options of some kinds of files.
-
-    The command gets them as one argument, ``reading``.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command, eval_str=True)
-        own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
-        taken = {parameter.name for parameter in own}
-        options = {"header_row": ("header", Header, None)}
-        for name in (name for kind in kinds for name in READER_PARAMETERS[kind]):
-            if name == "ignore_columns" and "features" not in taken:
-                continue
-            default = getattr(ReadingOptions(), name)
-            options[f"{name}_column"] = (name, _annotate(name, is_free=name not in taken), default)
-
-        @wraps(command)
-        def run(**arguments: Any) -> None:
-            values = {name: arguments.pop(parameter) for parameter, (name, *_) in options.items()}
-            command(**arguments, reading=ReadingOptions(**values))
-
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        added = [
-            inspect.Parameter(parameter, keyword, default=default, annotation=annotation)
-            for parameter, (_, annotation, default) in options.items()
-        ]
-        parameters = [*(parameter.replace(kind=keyword) for parameter in own), *added]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return run
-
-    return decorate
-
-
-def _option(name: str) -> str:
-    """Return the name of an option; ``--user`` of recommend is the id of a user."""
-    return {"user": "user_column", "ignore_columns": "ignore_column"}.get(name, name)
-
-
-def _annotate(name: str, *, is_free: bool) -> Any:
-    kinds = {"duplicates": Duplicates, "allow_isolated": bool, "ignore_columns": list[str] | None}
-    kinds["lists"] = bool | None
-    kind: Any = kinds.get(name, str | None)
-    names = [f"--{_option(name).replace('_', '-')}"]
-    if name == "lists":
-        names = ["--lists/--no-lists"]
-    if name == "user" and is_free:
-        names.append("--user")
-    metavar = "COLUMN" if kind in (str | None, list[str] | None) else None
-    panel = None if name == "ignore_columns" else PANEL  # it belongs to --features
-    return Annotated[kind, typer.Option(*names, help=HELP[name], metavar=metavar, rich_help_panel=panel)]
-
-
-DEFAULT = ReadingOptions()
+from nodecopy.io import FeatureEncoder, is_table, read_graph, read_interactions
+from nodecopy.io.columns import guess_kind
+from nodecopy.io.tables import read_names
 
 
 def is_dataset(source: str) -> bool:
@@ -171,49 +45,79 @@ def is_dataset(source: str) -> bool:
     return False
 
 
-def load_graph(
-    source: str,
-    labels: Path | None,
-    features: Path | None,
-    directed: bool,
-    largest_component: bool,
-    reading: ReadingOptions = DEFAULT,
-    encoder: FeatureEncoder | None = None,
-) -> Graph:
+def load_graph(source: str, options: GraphOptions, encoder: FeatureEncoder | None = None) -> Graph:
     """Load the graph of a dataset or of a file; features are encoded as the encoder was fitted, if given."""
     if is_dataset(source):
-        got, files = f"the dataset {source!r}", {"labels": labels, "features": features}
-        check_applicable("files", got, **files, directed=directed, **reading.given("graph"))
+        names = {"labels", "features", "directed", "ignore_columns", *options.reader_parameters} - {"header"}
+        check_applicable("files", f"the dataset {source!r}", **options.given(*names))
         with show_status(f"loading {source}"):
-            graph = datasets.load(source, largest_component=largest_component)
+            graph = datasets.load(source, largest_component=options.largest_component)
         if not isinstance(graph, Graph):
             raise InputError(f"the source must be a graph for this command; {source} holds interactions.")
         return graph
-    if features is None:
-        check_applicable(
-            "--features FILE", "no table of features", ignore_column=reading.ignore_columns or None
-        )
+    if options.features is None:
+        check_applicable("--features FILE", "no table of features", **options.given("ignore_columns"))
     elif encoder is None:
-        encoder = FeatureEncoder(reading.ignore_columns or ())
-    tables: dict[str, Any] = {"labels": labels, "features": features, "encoder": encoder}
+        encoder = FeatureEncoder(options.ignore_columns or ())
+    tables: dict[str, Any] = {"labels": options.labels, "features": options.features, "encoder": encoder}
     with show_status(f"reading {Path(source).name}"):
-        graph = read_graph(source, **tables, directed=True if directed else None, **reading.of("graph"))
+        graph = read_graph(source, **tables, directed=options.directed or None, **options.parameters())
     if not graph.n_nodes:
         raise InputError(f"{source} must hold at least one node; it holds none.")
-    return graph.largest_component() if largest_component else graph
+    return graph.largest_component() if options.largest_component else graph
 
 
-def load_interactions(source: str, reading: ReadingOptions = DEFAULT) -> Interactions:
+def load_training_graph(
+    source: str | None, options: TrainingGraphOptions, encoder: FeatureEncoder | None = None
+) -> Graph:
+    """Load the graph of a dataset or of a file of edges, or build one from features without edges."""
+    features = options.features
+    if features is None and source is not None and _holds_features(source, options):
+        features, source = Path(source), None
+    if source is not None:
+        got = f"the dataset {source!r}" if is_dataset(source) else "edges"
+        check_applicable("features without edges", got, n_neighbours=options.n_neighbours)
+        return load_graph(source, options, encoder)
+    if features is None:
+        raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
+    from nodecopy.features import read_feature_graph
+
+    of_edges = ("directed", "largest_component", "source", "target", "weight", "duplicates", "allow_isolated")
+    check_applicable("edges", "features without edges", **options.given(*of_edges))
+    return read_feature_graph(
+        features,
+        labels=options.labels,
+        n_neighbours=N_NEIGHBOURS if options.n_neighbours is None else options.n_neighbours,
+        scale=options.scale_features,
+        encoder=encoder or FeatureEncoder(options.ignore_columns or ()),
+        header=options.header,
+        id=options.id,
+        label=options.label,
+    )
+
+
+def _holds_features(source: str, options: GraphOptions) -> bool:
+    """Return whether a file is a table about nodes, without edges."""
+    if is_dataset(source) or not Path(source).is_file() or not is_table(source):
+        return False
+    if options.source or options.target:
+        return False
+    with reading_file(source) as path:
+        has_labels = options.label is not None and options.label in read_names(path)
+        return has_labels or guess_kind(path, id=options.id) in ("labels", "features")
+
+
+def load_interactions(source: str, options: InteractionOptions) -> Interactions:
     """Load the interactions of a dataset or of a file."""
     if not is_dataset(source):
         with show_status(f"reading {Path(source).name}"):
-            interactions = read_interactions(source, **reading.of("interactions"))
+            interactions = read_interactions(source, **options.parameters())
         if not interactions.n_interactions:
             raise InputError(
                 f"{source} must hold at least one interaction; it holds none (a rating of zero is none)."
             )
         return interactions
-    check_applicable("files", f"the dataset {source!r}", **reading.given("interactions"))
+    check_applicable("files", f"the dataset {source!r}", **options.given(*options.reader_parameters[1:]))
     with show_status(f"loading {source}"):
         loaded = datasets.load(source)
     if not isinstance(loaded, Interactions):
@@ -271,9 +175,6 @@ def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np
 def describe_run(source: str | Path, **settings: Any) -> dict[str, Any]:
     """Return what a command writes about itself: the version, the source and the settings."""
     return {"nodecopy": nodecopy.__version__, "source": Path(source).name, **settings}
-
-
-# The training, validation and test nodes of commands.
 
 
 LABELS_PER_CLASS, N_VALIDATION, N_TEST = 20, 500, 1000

@@ -7,21 +7,18 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, track
 from rich.text import Text
 
 from nodecopy._core.messages import LOGGER, escape_controls, list_alternatives
 from nodecopy._core.parallel import report_progress
 from nodecopy.errors import DataWarning, InputError
-
-# The options of a command in place of the parameters that messages of the package name.
-
 
 OPTIONS = {
     "user": "user-column",
@@ -29,59 +26,90 @@ OPTIONS = {
     "read_interactions": "interactions",
     "features": "scale-features",
     "weights": "scale-weights",
+    "datasets": "dataset",
+    "target": "resample",
 }
-"""Options that are not named as the parameter of a hint."""
-
-
-class OptionNames:
-    """The options of a command.
-
-    Parameters
-    ----------
-    parameters
-        The parameters of the command, as Typer describes them.
-    """
-
-    def __init__(self, parameters: Sequence[Any] = ()) -> None:
-        self._options = {name: option for option in parameters for name in option.opts}
-
-    def name(self, parameter: str) -> str | None:
-        """Return the option that sets a parameter; ``None`` if the command has none."""
-        name = "--" + OPTIONS.get(parameter, parameter).replace("_", "-")
-        return name if name in self._options else None
-
-    def describe(self, message: str, parameters: Iterable[Any]) -> str:
-        """Return a message with a sentence about those parameters that the command has options for."""
-        options = [option for option in map(self.name, map(str, parameters)) if option]
-        return f"{message} Use {list_alternatives(options)} to change this." if options else message
-
-    def describe_error(self, error: InputError) -> str:
-        """Return the message of an error about a parameter with the option that sets it, if there is one."""
-        if error.parameter is None:
-            return str(error)
-        option = self.name(error.parameter.split(" of ")[0])
-        return " ".join(map(str, (option, *error.args[1:]))) if option else str(error)
-
+"""Options that are not named as the parameter of the package that they set."""
+LONG = 20.0
+"""An estimate is printed if a run takes more seconds."""
 
 console = Console(highlight=False)
 error_console = Console(stderr=True, highlight=False)
-T = TypeVar("T")
-LONG = 20.0
-"""Seconds from which on an estimate is printed."""
 notices: list[str] = []
 """Decisions and warnings of this run."""
+T = TypeVar("T")
 _is_quiet = False
 
 
-def set_quiet(quiet: bool) -> None:
-    """Print notes and progress, or neither."""
+@contextmanager
+def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Iterator[None]:
+    """Print decisions and warnings of the package on the standard error, and keep them for JSON.
+
+    They, and errors, name ``options`` of the command in place of parameters.
+    """
     global _is_quiet
     _is_quiet = quiet
+    handler, show_other, level = _NoticeHandler(), warnings.showwarning, LOGGER.level
+    handler.options = options
+    notices.clear()
+
+    def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
+        if isinstance(message, DataWarning):
+            LOGGER.warning(describe_notice(message.args[0], message.args[1:], options))
+        else:
+            show_other(message, category, *place, **where)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = cast(Any, show_warning)
+        LOGGER.addHandler(handler)
+        LOGGER.setLevel(logging.INFO)
+        try:
+            yield
+        except InputError as error:
+            raise InputError(describe_error(error, options)) from error
+        finally:
+            LOGGER.removeHandler(handler)
+            LOGGER.setLevel(level)
+            notices.clear()
+            _is_quiet = False
 
 
-def shows_progress() -> bool:
-    """Return whether progress is shown: on a terminal, unless the run is quiet."""
-    return error_console.is_terminal and not _is_quiet
+class _NoticeHandler(logging.Handler):
+    """Print each message of the package once."""
+
+    options: Collection[str] = ()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        decision = getattr(record, "decision", record.getMessage())
+        message = describe_notice(decision, getattr(record, "parameters", ()), self.options)
+        if message not in notices:
+            notices.append(message)
+            (print_note if record.levelno < logging.WARNING else print_warning)(message)
+
+
+def name_option(parameter: str, options: Collection[str]) -> str | None:
+    """Return the option that sets a parameter; ``None`` if the command has none.
+
+    >>> name_option("ignore_columns", ["--ignore-column", "--labels"])
+    '--ignore-column'
+    """
+    name = "--" + OPTIONS.get(parameter, parameter).replace("_", "-")
+    return name if name in options else None
+
+
+def describe_notice(message: str, parameters: Iterable[Any], options: Collection[str]) -> str:
+    """Return a message with a sentence about those parameters that the command has options for."""
+    names = [name for parameter in parameters if (name := name_option(str(parameter), options))]
+    return f"{message} Use {list_alternatives(names)} to change this." if names else message
+
+
+def describe_error(error: InputError, options: Collection[str]) -> str:
+    """Return the message of an error about a parameter with the option that sets it, if there is one."""
+    if error.parameter is None:
+        return str(error)
+    option = name_option(error.parameter.partition(" of ")[0], options)
+    return " ".join(map(str, (option, *error.args[1:]))) if option else str(error)
 
 
 def print_error(message: str) -> None:
@@ -106,50 +134,6 @@ def _print_line(start: str | tuple[str, str], message: str, style: str = "") -> 
     error_console.print(Text.assemble(start, (text, style)), soft_wrap=True)
 
 
-@contextmanager
-def show_notices(options: OptionNames) -> Iterator[None]:
-    """Print decisions and warnings of the package on the standard error, and keep them for JSON.
-
-    Hints name ``options`` in place of parameters.
-    """
-    handler, show_other, level = _NoticeHandler(options), warnings.showwarning, LOGGER.level
-    notices.clear()
-    set_quiet(False)
-
-    def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
-        if isinstance(message, DataWarning):
-            LOGGER.warning(options.describe(message.args[0], message.args[1:]))
-        else:
-            show_other(message, category, *place, **where)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DataWarning)
-        warnings.showwarning = cast(Any, show_warning)
-        LOGGER.addHandler(handler)
-        LOGGER.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            LOGGER.removeHandler(handler)
-            LOGGER.setLevel(level)
-            notices.clear()
-
-
-class _NoticeHandler(logging.Handler):
-    """Print each message of the package once."""
-
-    def __init__(self, options: OptionNames) -> None:
-        super().__init__()
-        self.options = options
-
-    def emit(self, record: logging.LogRecord) -> None:
-        decision = getattr(record, "decision", record.getMessage())
-        message = self.options.describe(decision, getattr(record, "parameters", ()))
-        if message not in notices:
-            notices.append(message)
-            (print_note if record.levelno < logging.WARNING else print_warning)(message)
-
-
 def print_written(path: Path | None, what: str, *, option: str = "") -> None:
     """Note the file or folder that was written, or how ``option`` would have written one."""
     if path is not None:
@@ -158,11 +142,22 @@ def print_written(path: Path | None, what: str, *, option: str = "") -> None:
         print_note(f"nothing written: give {option} to write the {what}")
 
 
+def shows_progress() -> bool:
+    """Return whether progress is shown: on a terminal, unless the run is quiet."""
+    return error_console.is_terminal and not _is_quiet
+
+
 def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield items under a progress bar that disappears at the end; without a terminal there is no bar."""
     if not shows_progress():
         return iter(items)
     return iter(track(items, description=what, total=total, console=error_console, transient=True))
+
+
+def create_bar(*columns: ProgressColumn) -> Progress:
+    """Return a progress bar with a description and the time; only a terminal shows it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), *columns, TimeElapsedColumn())
+    return Progress(*columns, console=error_console, transient=True, disable=not shows_progress())
 
 
 @contextmanager
@@ -178,8 +173,7 @@ def show_status(what: str) -> Iterator[Callable[[], None]]:
 @contextmanager
 def show_training(what: str) -> Iterator[None]:
     """Show a bar that moves with the progress that the package reports, if it does; only on a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=error_console, transient=True, disable=not shows_progress()) as bar:
+    with create_bar() as bar:
         task = bar.add_task(what, total=None)
 
         def update(item: str, n_done: int, n: int) -> None:
@@ -229,6 +223,13 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         console.print(Text("  ".join(line).rstrip(), "" if number else "bold"), soft_wrap=True)
 
 
+def _align(cells: list[str]) -> list[str]:
+    cells = list(map(escape_controls, cells))
+    width = max(map(len, cells))
+    is_numeric = all(cell[:1].isdigit() or cell[:1] == "-" for cell in cells[1:])
+    return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]
+
+
 def print_json(value: Any) -> None:
     """Print JSON with null in place of undefined numbers, as JSON has no NaN.
 
@@ -245,10 +246,3 @@ def _replace_nan(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_replace_nan(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _align(cells: list[str]) -> list[str]:
-    cells = list(map(escape_controls, cells))
-    width = max(map(len, cells))
-    is_numeric = all(cell[:1].isdigit() or cell[:1] == "-" for cell in cells[1:])
-    return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]
