@@ -11,7 +11,6 @@ from typing import Any
 import typer
 
 from nodecopy import cli
-from nodecopy.cli.help_pages import HelpPage, describe_command
 
 HERE = Path(__file__).parent
 SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)
@@ -19,35 +18,45 @@ GROUPS = ("datasets",)
 """Commands that consist of commands."""
 
 
-def describe_commands() -> dict[str, HelpPage]:
-    """Return the help of every command by its name; commands of a group have two words."""
-    pages = {}
+def list_commands() -> dict[str, Any]:
+    """Return every command by its name; commands of a group have two words."""
+    commands = {}
     for name in cli.COMMANDS:
         command = cli.import_command(name)
         parts = command.commands if name in GROUPS else {"": command}
-        for part, child in parts.items():
-            words = f"nodecopy {name} {part}".strip()
-            pages[words.removeprefix("nodecopy ")] = describe_command(
-                child, typer.Context(child, info_name=words)
-            )
-    return pages
+        commands |= {f"{name} {part}".strip(): child for part, child in parts.items()}
+    return commands
 
 
-def render_command(name: str, page: HelpPage) -> str:
+def render_command(name: str, command: Any) -> str:
     """Return the page of a command in Markdown."""
-    lines = [f"# nodecopy {name}", _escape(page.description), "```text", page.usage, "```"]
-    if page.examples:
-        lines += ["## Examples", "```text", *page.examples, "```"]
-    for title, entries in page.panels.items():
-        rows = [f"| `{entry.names}` | {_escape(entry.text)} |" for entry in entries]
-        lines += [f"## {title}", "\n".join(["| option | meaning |", "| --- | --- |", *rows])]
-    text = "\n\n".join(lines)
-    return (
-        re.sub(
-            r"```text\n\n(.*?)\n\n```", lambda block: block[0].replace("\n\n", "\n"), text, flags=re.DOTALL
-        )
-        + "\n"
-    )
+    context = typer.Context(command, info_name=f"nodecopy {name}")
+    examples = command.epilog.removeprefix("Examples\n")
+    parts = [f"# nodecopy {name}", _escape(command.help), f"```text\n{command.get_usage(context)}\n```"]
+    parts += ["## Examples", f"```text\n{examples}\n```"]
+    panels: dict[str, list[str]] = {"Arguments": [], "Options": []}
+    for parameter in command.params:
+        kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+        row = f"| `{_name_parameter(parameter)}` | {_escape(_describe_parameter(parameter))} |"
+        panels.setdefault(parameter.rich_help_panel or kind, []).append(row)
+    for title, rows in panels.items():
+        if rows:
+            parts += [f"## {title}", "\n".join(["| option | meaning |", "| --- | --- |", *rows])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _name_parameter(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper())
+    names = ", ".join([*sorted(parameter.opts, key=len), *parameter.secondary_opts])
+    return f"{names} {parameter.metavar or ''}".strip()
+
+
+def _describe_parameter(parameter: Any) -> str:
+    text, default = (parameter.help or "").replace("\n\n", " "), parameter.default
+    if "(default: " in text or default in (None, False, []) or parameter.secondary_opts:
+        return str(text)
+    return f"{text} (default: {', '.join(default) if isinstance(default, list) else default})"
 
 
 def _escape(text: str) -> str:
@@ -61,8 +70,8 @@ def write_command_pages() -> None:
     folder = HERE / "commands"
     folder.mkdir(exist_ok=True)
     pages = {
-        f"{name.replace(' ', '-')}.md": render_command(name, page)
-        for name, page in describe_commands().items()
+        f"{name.replace(' ', '-')}.md": render_command(name, command)
+        for name, command in list_commands().items()
     }
     for path in folder.glob("*.md"):
         if path.name not in pages:

@@ -69,24 +69,6 @@ def test_methods_and_formats(run: Run, files: Graph, method: str, suffix: str) -
     assert total == pytest.approx(1, abs=1e-5)
 
 
-def test_label_propagation_needs_no_features(run: Run, files: Graph) -> None:
-    arguments = ("graph.csv", "--labels", "labels.csv", "--method", "label-propagation")
-    ran = run("classify", *arguments, "--out", "predictions.csv")
-    assert ran.code == 0, ran.err
-    assert [row["predicted"] for row in rows("predictions.csv")] == ["cat", "dog", "cat", "dog"]
-
-
-def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
-    ran = run("classify", "graph.csv", *TABLES, *QUICK)
-    assert ran.code == 0, ran.err
-    assert ran.out.split()[:3] == ["train", "validation", "predicted"]
-    assert ["class", "nodes", "pseudo-labels"] in map(str.split, ran.out.splitlines())
-    assert "\n\nmost uncertain predictions (uncertainty in nats)\nid" in ran.out
-    assert "epistemic" in ran.out
-    assert "nothing written" in ran.err
-    assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
-
-
 def test_json_holds_the_summary(run: Run, files: Graph) -> None:
     arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--seed", "3", "--json")
     result = json.loads(run(*arguments).out)
@@ -94,17 +76,6 @@ def test_json_holds_the_summary(run: Run, files: Graph) -> None:
     assert result["classes"] == {"cat": 2, "dog": 2}
     assert {entry["id"] for entry in result["most_uncertain"]} == {"p08", "p09", "p10", "p11"}
     assert json.loads(run(*arguments).out) == result
-
-
-def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
-    quick = ("--method", "bgcn-copy", "--n-graphs", "1", "--n-weight-samples", "2")
-    arguments = ("classify", "graph.csv", *TABLES, *quick, "--n-rounds", "validation", "--json")
-    result = json.loads(run(*arguments, "--validation", "0.5").out)
-    assert (result["train"], result["validation"]) == (4, 4)
-    assert result["rounds"] in range(4)
-    ran = run(*arguments)
-    assert ran.code == 2
-    assert "--n-rounds validation needs validation nodes; got none. Give --validation SHARE." in ran.err
 
 
 def test_rounds_of_self_training_are_described(run: Run, files: Graph) -> None:
@@ -118,7 +89,7 @@ def test_rounds_of_self_training_are_described(run: Run, files: Graph) -> None:
     rounds |= {"share": 0.5, "balance": 1.0, "base_weight": 0.0}
     assert result["self_training"] == rounds | {"pseudo_labels": {"cat": 1, "dog": 1}}
     (notice,) = (notice for notice in result["notices"] if "self-training" in notice)
-    assert "of round 2 of 2, the last one, since there are no validation nodes. --n-rounds" in notice
+    assert "of round 2 of 2, the last one, since there are no validation nodes" in notice
     notices = json.loads(run(*arguments, "--base-weight", "0.5", "--json").out)["notices"]
     assert any("(weight 0.5) and that of round 2 of 2" in notice for notice in notices)
     assert any("--base-weight 0 uses the round alone" in notice for notice in notices)
@@ -152,23 +123,6 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     ran = run("classify", "graph.csv", "--labels", "labels.csv", "--load", "model.npz")
     assert ran.code == 2
     assert ran.err.endswith("got none. Give --features FILE.\n")
-
-
-def test_voters_are_chosen(run: Run, files: Graph) -> None:
-    ran = run("classify", "graph.csv", *TABLES, "--n-rounds", "1", "--voters", "sgc, dgi", "--json")
-    assert ran.code == 0, ran.err
-    wrong = run("classify", "graph.csv", *TABLES, "--voters", "sgc,gcn")
-    assert wrong.code == 2
-    assert "--voters must be one of" in wrong.err
-    wrong = run("classify", "graph.csv", *TABLES, "--method", "gcn", "--voters", "sgc")
-    assert "--voters" in wrong.err
-
-
-@pytest.mark.parametrize("prior", ["0", "2.5"])
-def test_copying_is_set_by_the_prior(run: Run, files: Graph, prior: str) -> None:
-    ran = run("classify", "graph.csv", *TABLES, *QUICK, "--prior", prior, "--network", "gcn", "--json")
-    assert ran.code == 0, ran.err
-    assert json.loads(ran.out)["predicted"] == 4
 
 
 def test_calibrated_probabilities_are_saved_with_the_classifier(run: Run) -> None:
@@ -208,69 +162,6 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     assert [int(row["id"]) for row in rows("predictions.csv")] == split.test.tolist()
     assert result["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
     assert result["accuracy"] > 0.5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["graph.csv", "--labels", "labels.csv"], "must have features to be classified"),
-        (
-            ["graph.csv", "--features", "features.csv"],
-            "must have labels to learn from; got none.",
-        ),
-        (["graph.csv", *TABLES, "--n-graphs", "0"], "--n-graphs must be an integer of at least 1; got 0."),
-        (
-            ["graph.csv", *TABLES, "--method", "gcn", "--n-rounds", "2"],
-            "--n-rounds applies to --method self-training or bgcn-copy only; got --method gcn. Leave it out.",
-        ),
-        (["graph.csv", *TABLES, "--method", "bgcn-copy", "--share", "0"], "--share applies to --method self"),
-        (
-            ["graph.csv", *TABLES, "--n-weight-samples", "2"],
-            "applies to --method bgcn-copy only; got --method",
-        ),
-        (
-            ["graph.csv", *TABLES, "--n-rounds", "validation"],
-            "at least 0 for --method self-training, which",
-        ),
-        (["graph.csv", *TABLES, "--n-rounds", "-1"], "--n-rounds must be an integer of at least 0"),
-        (
-            ["graph.csv", *TABLES, "--method", "bgcn-copy", "--n-rounds", "few"],
-            "--n-rounds must be an integer of at least 1 or 'validation'; got 'few'.",
-        ),
-        (["graph.csv", *TABLES, "--method", "sbm-gcn"], "--method sbm-gcn needs validation nodes; got none."),
-        (
-            ["graph.csv", *TABLES, "--calibrate"],
-            "--calibrate needs validation nodes; got none. Give --validation SHARE.",
-        ),
-        (
-            ["karate", "--method", "label-propagation", "--labels-per-class", "16", "--calibrate"],
-            "--calibrate needs validation nodes; got none. Give fewer --labels-per-class than 16.",
-        ),
-        (
-            ["graph.csv", *TABLES, "--validation", "1.5"],
-            "--validation must be a number between 0 and 0.9",
-        ),
-        (
-            ["graph.csv", *TABLES, "--validation", "0.1"],
-            "0.1 of the labels of a class, which are at most 4, gives none. Leave it out, or label more",
-        ),
-        (["graph.csv", *TABLES, "--labels-per-class", "5"], "--labels-per-class applies to datasets only"),
-        (["graph.csv", *TABLES, "--out", "predictions.png"], "predictions.png must end in one of .csv"),
-        (["graph.csv", *TABLES, "--save", "model.pt"], "model.pt must end in one of .npz"),
-        (["graph.csv", *TABLES, "--device", "abacus"], "device must be 'cpu' or 'cuda'"),
-        (["graph.csv", *TABLES, "--seed", "-1"], "--seed must be an integer of at least 0; got -1."),
-        (["nowhere.csv"], "nowhere.csv does not exist"),
-        (["karate"], "must have features to be classified"),
-        (["karat"], "Did you mean karate?"),
-        (["full.npz"], "some nodes must have no label"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(run: Run, files: Graph, arguments: list[str], message: str) -> None:
-    write_graph(files.replace(labels=np.arange(12) % 2), "full.npz")
-    ran = run("classify", *arguments)
-    assert ran.code == 2
-    assert message in ran.err
-    assert "Traceback" not in ran.err
 
 
 def test_without_torch_the_extra_is_named(run: Run, files: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

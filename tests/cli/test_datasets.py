@@ -5,13 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy import datasets
 from tests.cli.conftest import Run
-
-
-def test_list_shows_every_dataset(run: Run) -> None:
-    shown = [line.split()[0] for line in run("datasets", "list").out.splitlines()[1:]]
-    assert shown == list(datasets.names())
 
 
 def test_list_as_json(run: Run) -> None:
@@ -33,12 +27,6 @@ def test_a_damaged_file_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_
     assert ran.code == 2
     assert "polblogs.npz" in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_an_unknown_name_offers_near_ones(run: Run) -> None:
-    ran = run("datasets", "fetch", "coral")
-    assert ran.code == 2
-    assert "cora" in ran.err
 
 
 def test_fetching_an_unknown_dataset_is_one_error_line(run: Run) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from nodecopy import datasets
 from nodecopy.cli import demo
 from nodecopy.errors import MissingExtraError
 from tests.cli.conftest import Run
@@ -55,32 +54,3 @@ def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest
     assert "edge_homophily" in ran.out
     assert "Bayesian GCN" in ran.out
     assert ran.out.count("No figure: ") == 3
-
-
-def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodecopy.cli.demo.import_optional", missing)
-    ran = run("demo")
-    assert ran.code == 0
-    assert "edge_homophily" in ran.out
-    assert "CopyEASE" in ran.out
-    assert "No classification: classification needs torch" in ran.out
-    kinds = [section["kind"] for section in sections_of(Path("demo/report.html"))]
-    assert kinds == ["graphs", "statistics", "recommendations"]
-
-
-def test_books_are_recommended_with_their_donors(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    demo._recommend_books(seed=3)
-    lines = capsys.readouterr().out.splitlines()
-    history = next(line for line in lines if line.startswith("history of "))
-    likes = next(line for line in lines if line.startswith("recommended: ")).removeprefix("recommended: ")
-    reader, books = history.removeprefix("history of ").split(": ")
-    library = datasets.load("library")
-    row = library.user_ids.tolist().index(reader.strip())
-    assert books.strip().split(", ") == library.item_ids[library.matrix[[row]].indices].tolist()
-    assert len(likes.split(", ")) == 5
-    assert not set(likes.split(", ")) & set(books.strip().split(", "))
-    donors = [line for line in lines if line.startswith("donor")]
-    assert len(donors) == 3
-    assert all(reader.strip() not in line for line in donors)
-    recalls = {line.split()[0]: float(line.split()[1]) for line in lines[-3:]}
-    assert recalls["CopyEASE"] > recalls["EASE"] > recalls["Popularity"]

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from importlib.metadata import version
 
 import pytest
 
@@ -31,21 +29,6 @@ def test_json(run: Run) -> None:
     assert all(check["error"] is None for check in about["checks"].values())
 
 
-def test_a_missing_extra_comes_with_its_cure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(package: str) -> str:
-        if package == "torch":
-            raise PackageNotFoundError
-        return "1.0"
-
-    monkeypatch.setattr(doctor, "version", find)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    about = json.loads(run("doctor", "--json").out)
-    assert about["extras"]["torch"]["present"] is False
-    assert about["extras"]["torch"]["install"].endswith("[torch]'")
-    assert about["system"]["GPU"] == "unknown, since torch is not installed"
-    assert about["checks"]["classify"]["result"].startswith("left out: classification needs torch")
-
-
 def test_a_failed_check_ends_with_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "EXPECTED_EDGES", -1)
     ran = run("doctor")
@@ -59,8 +42,3 @@ def test_a_wrong_data_folder_is_named(run: Run, monkeypatch: pytest.MonkeyPatch)
     ran = run("doctor")
     assert ran.code == 0
     assert "NODECOPY_DATA must name a folder that exists; got '/nowhere'." in ran.out
-
-
-def test_paths_below_home_are_short() -> None:
-    assert doctor._shorten(Path.home() / "data" / "x") == "~/data/x"
-    assert doctor._shorten(Path("/opt/data")) == "/opt/data"

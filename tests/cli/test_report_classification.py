@@ -59,10 +59,3 @@ def test_many_labels_are_held_out_once() -> None:
     assert result.nodes.tolist() == list(range(40, 80))
     assert result.evaluations is not None
     assert {len(evaluation.codes) for evaluation in result.evaluations.values()} == {40}
-
-
-def test_a_single_label_per_class_cannot_be_held_out() -> None:
-    result = classify(two_groups(60, n_labelled=2), np.arange(2), np.zeros(0, np.int64))
-    assert result.evaluations is None
-    assert len(result.tested) == 0
-    assert result.nodes.tolist() == list(range(2, 60))

@@ -64,25 +64,10 @@ def test_any_format_out(run: Run, edges: Path, suffix: str) -> None:
     assert edge_set(read_graph(f"out/sample-0.{suffix}")) == edge_set(expected)
 
 
-def test_directed_samples_of_an_undirected_graph(run: Run) -> None:
-    assert run("sample", "karate", "--symmetrise", "none", "--out", "out").code == 0
-    karate = datasets.load("karate")
-    expected = NodeCopying(SameLabel(), symmetrise="none").fit(karate).sample(rng=0)
-    assert read_graph("out/sample-0.csv", directed=True, node_ids=karate.node_ids).rows == expected.rows
-
-
 def test_the_number_of_samples_and_workers_do_not_change_a_sample(run: Run) -> None:
     assert run("sample", "karate", "--out", "single").code == 0
     assert run("sample", "karate", "-n", "12", "--workers", "2", "--out", "many").code == 0
     assert Path("single/sample-0.csv").read_text() == Path("many/sample-00.csv").read_text()
-
-
-def test_without_a_folder_only_a_summary_is_shown(run: Run) -> None:
-    ran = run("sample", "karate", "-n", "2")
-    assert ran.code == 0
-    assert ran.out.split()[:2] == ["edges", "overlap"]
-    assert "nothing written" in ran.err
-    assert list(Path().iterdir()) == []
 
 
 def test_json_is_for_programs(run: Run) -> None:
@@ -90,15 +75,6 @@ def test_json_is_for_programs(run: Run) -> None:
     sizes = [entry["edges"] for entry in result["samples"]]
     model = NodeCopying(SameLabel()).fit(datasets.load("karate"))
     assert sizes == [sample.n_edges for sample in model.sample_many(3, rng=9)]
-
-
-def test_the_law_follows_the_data(run: Run, edges: Path, labels: Path) -> None:
-    features = Path("features.csv")
-    features.write_text("id,f\nann,1\nbob,2\ncleo,3\ndan,4\n")
-    assert json.loads(run("sample", edges, "--json").out)["donors"] == "jaccard"
-    assert json.loads(run("sample", edges, "--labels", labels, "--json").out)["donors"] == "same-label"
-    result = json.loads(run("sample", edges, "--features", features, "--n-neighbours", "2", "--json").out)
-    assert (result["donors"], result["n_neighbours"]) == ("nearest-neighbours", 2)
 
 
 def test_laws_with_settings(run: Run, edges: Path) -> None:
@@ -153,45 +129,11 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
     assert Path("mine/notes.txt").read_text() == "mine"
 
 
-def test_a_directed_file_stays_directed(run: Run) -> None:
-    write_graph(Graph.from_edges([0, 1, 2], [1, 2, 0], directed=True), "d.npz")
-    result = json.loads(run("sample", "d.npz", "--json").out)
-    assert result["samples"][0]["edges"] == 3
-
-
 def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
     ran = run("sample", "karate", "--keep", "1.4", "--out", "out")
     assert ran.code == 2
     assert "--keep must be a number between 0 and 1; got 1.4." in ran.err.replace("\n", " ")
     assert list(Path().iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["karat"], "Did you mean karate?"),
-        (["nowhere.csv"], "nowhere.csv does not exist"),
-        (["karate", "--n", "0"], "--n must be an integer of at least 1; got 0."),
-        (["karate", "--seed", "-1"], "--seed must be an integer of at least 0; got -1."),
-        (
-            ["karate", "--directed"],
-            "--directed applies to files only; got the dataset 'karate'.",
-        ),
-        (
-            ["karate", "--donors", "nearest-neighbours"],
-            "needs features; got none. Give --features FILE.",
-        ),
-        (
-            ["karate", "--interactions"],
-            "the source must hold interactions for this command; karate is",
-        ),
-    ],
-)
-def test_mistakes_are_told_in_one_line(run: Run, arguments: list[str], message: str) -> None:
-    ran = run("sample", *arguments)
-    assert ran.code == 2
-    assert message in ran.err
-    assert "Traceback" not in ran.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
@@ -214,60 +156,6 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path, name: st
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--donors", "jaccard", "--n-neighbours", "5"],
-            "--n-neighbours applies to --donors nearest-neighbours only; got --donors jaccard",
-        ),
-        (["--exponent", "2"], "--exponent applies to --donors jaccard only; got --donors same-label"),
-    ],
-)
-def test_options_of_other_donor_laws_are_errors(run: Run, options: list[str], message: str) -> None:
-    ran = run("sample", "karate", *options)
-    assert (ran.code, ran.err.splitlines()[-1]) == (2, f"error: {message}. Leave it out.")
-
-
-def write_ring(n_labelled: int, n_nodes: int = 40, *, features: bool = False) -> list[str]:
-    """Write a ring with two chords for each node, of which some nodes have a label; return the arguments."""
-    ring = [(node, (node + step) % n_nodes) for node in range(n_nodes) for step in (1, 2, 7)]
-    Path("ring.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in ring))
-    Path("few.csv").write_text("id,label\n" + "".join(f"{node},{node % 2}\n" for node in range(n_labelled)))
-    Path("x.csv").write_text("id,f\n" + "".join(f"{node},{node / 7}\n" for node in range(n_nodes)))
-    return ["ring.csv", "--labels", "few.csv", *(["--features", "x.csv"] if features else [])]
-
-
-def test_few_labels_do_not_choose_the_law(run: Run) -> None:
-    """With 3 of 40 nodes labelled, auto took same-label, and samples were nearly the input."""
-    result = json.loads(run("sample", *write_ring(3), "--json").out)
-    assert (result["donors"], result["samples"][0]["overlap"] < 0.9) == ("jaccard", True)
-    reason = "donor rule jaccard, since only 3 of 40 nodes have a label, fewer than half, and there are no features."
-    assert result["notices"] == [f"{reason} Choose another with --donors."]
-    ran = run("sample", *write_ring(3, features=True))
-    assert "donor rule nearest-neighbours, since only 3 of 40 nodes have a label" in ran.err
-    assert "donor rule same-label, since 20 of 40 nodes have a label." in run("sample", *write_ring(20)).err
-
-
-def test_few_labels_warn(run: Run) -> None:
-    ran = run("sample", *write_ring(3), "--donors", "same-label")
-    assert "warning: 3 of 40 nodes have a label, by which donors are drawn; the others keep" in ran.err
-    assert "warning" not in run("sample", *write_ring(20), "--donors", "same-label").err
-
-
-def test_the_default_rule_keeps_the_number_of_edges(run: Run) -> None:
-    """By default samples had up to twice as many edges as the graph, without a word."""
-    ran = run("sample", "cora", "-n", "20", "--json")
-    if ran.code:
-        pytest.skip("Cora is not there")
-    assert json.loads(ran.out)["symmetrise"] == "one-endpoint"
-    sizes = [sample["edges"] for sample in json.loads(ran.out)["samples"]]
-    assert abs(np.mean(sizes) / 5278 - 1) < 0.03
-    assert "symmetrise one-endpoint (about as many edges), seed 0" in run("sample", "karate").err
-    ran = run("sample", "karate", "--symmetrise", "maximum")
-    assert "symmetrise maximum (up to twice as many edges), seed 0" in ran.err
-
-
 @pytest.mark.parametrize("header", ["user,item,rating", "userId;movieId", '"user_id","item_id"'])
 def test_a_table_of_users_and_items_is_read_as_interactions(run: Run, header: str) -> None:
     """It was read as a graph in which user 1 and item 1 were one node."""
@@ -283,10 +171,3 @@ def test_a_table_of_users_and_items_is_read_as_interactions(run: Run, header: st
     if delimiter == ",":
         assert ran.out.split()[:1] == ["interactions"]
         assert run("sample", "ratings.csv", "--graph").out.split()[:1] == ["edges"]
-
-
-def test_a_link_that_leads_back_to_itself_is_an_error(run: Run) -> None:
-    Path("loop").symlink_to("loop")
-    for options in ([], ["--engine", "duckdb"]):
-        ran = run("sample", "karate", "--out", "loop", *options)
-        assert (ran.code, "loop must not be a link that leads back to itself" in ran.err) == (2, True)

@@ -69,65 +69,6 @@ def test_the_engine_gives_the_samples_of_memory(
     assert {path.name for path in Path().iterdir()} == {*files, "there"}
 
 
-def test_interactions_keep_their_names(run: Run, tmp_path: Path) -> None:
-    users, items = np.array([0, 0, 1, 2, 2]), np.array(["tea", "jam", "tea", "jam", "oil"])
-    write_table("log.parquet", {"user": users, "item": items, "rating": np.array([1.0, 2, 3, 4, 5])})
-    for engine in ("memory", "duckdb"):
-        assert run("sample", "log.parquet", "--interactions", "--engine", engine, "--out", engine).code == 0
-    assert rows("duckdb/sample-0.parquet") == rows("memory/sample-0.parquet")
-    assert pq.read_schema("duckdb/sample-0.parquet").names == ["user", "item", "rating"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (
-            {"source": ["a", None], "target": ["b", "c"]},
-            "source of edges must not be missing; it is in 1 rows",
-        ),
-        ({"source": [1.5], "target": [2.0]}, "must hold integers or strings"),
-        ({"source": [1], "target": [2], "weight": [-1.0]}, "finite and not negative"),
-        ({"source": [1]}, "must have a column for target"),
-    ],
-)
-def test_tables_that_cannot_be_used(run: Run, columns: dict[str, Any], message: str) -> None:
-    pq.write_table(pyarrow.table(columns), "edges.parquet")
-    ran = run("sample", "edges.parquet", "--engine", "duckdb", "--out", "out")
-    assert ran.code == 2
-    assert message in ran.err
-    assert [path.name for path in Path().iterdir()] == ["edges.parquet"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--out", "out", "--memory", "much"), "memory must be a size"),
-        ((), "--engine duckdb writes Parquet: give --out FOLDER, without --format."),
-        (("--out", "out", "--donors", "weighted"), "--similarity FILE"),
-        (("--out", "out", "--labels", "edges.parquet.gz"), "does not exist"),
-        (("--out", "out", "--n", "-1"), "--n must be"),
-        (
-            ("--out", "out", "--n-neighbours", "3"),
-            "--n-neighbours applies to --engine memory only",
-        ),
-    ],
-)
-def test_wrong_options(run: Run, files: tuple[str, str], arguments: tuple[str, ...], message: str) -> None:
-    ran = run("sample", files[0], "--engine", "duckdb", *arguments)
-    assert ran.code == 2
-    assert message in ran.err
-    assert {path.name for path in Path().iterdir()} == set(files)
-
-
-def test_a_folder_that_cannot_be_written(run: Run, files: tuple[str, str]) -> None:
-    """A folder of the system serves as one that is read-only for everyone, root included."""
-    ran = run(
-        "sample", files[0], "--labels", files[1], "--engine", "duckdb", "--out", "/proc/nodecopy/samples"
-    )
-    assert ran.code == 1
-    assert "/proc/nodecopy" in ran.err
-
-
 @pytest.mark.parametrize("megabytes", [0.05, 0.3])
 def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
     """Files may not grow past a limit, as if the disk were full: early, or while samples are written."""
@@ -158,18 +99,3 @@ def test_what_is_read_is_not_overwritten(run: Run, files: tuple[str, str]) -> No
     assert ran.code == 2
     assert "must not be a folder that is read" in ran.err
     assert Path("out/sample-0.parquet").is_file()
-
-
-def test_a_dataset_is_no_file(run: Run) -> None:
-    ran = run("sample", "karate", "--engine", "duckdb", "--out", "out")
-    assert ran.code == 2
-    assert "takes Parquet files, not names of datasets; got karate" in ran.err
-
-
-@pytest.mark.parametrize("memory", ["1KB", "1MB"])
-def test_too_little_memory_is_said_to_be_that(run: Run, files: tuple[str, str], memory: str) -> None:
-    ran = run("sample", files[0], "--engine", "duckdb", "--memory", memory, "--out", "out")
-    assert ran.code == 1
-    assert "memory is too small, raise the limit (memory of DuckDB, --memory on" in ran.err
-    assert "damaged" not in ran.err
-    assert {path.name for path in Path().iterdir()} == set(files)

@@ -51,11 +51,6 @@ def test_samples_of_another_graph_are_an_error(run: Run) -> None:
     assert "99" in ran.err
 
 
-def test_an_empty_folder_of_samples_is_an_error(run: Run) -> None:
-    Path("samples").mkdir()
-    assert "has none" in run("stats", "karate", "--samples", "samples").err
-
-
 @pytest.mark.skipif("NODECOPY_DATA" not in os.environ, reason="needs the real data in NODECOPY_DATA")
 @pytest.mark.parametrize(
     ("name", "mean", "most", "cross", "claws", "entropy"),
@@ -93,22 +88,3 @@ sys.exit(f"loaded {{heavy}}" if heavy else 0)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-
-
-def test_samples_for_spreadsheets_are_read_again(run: Run) -> None:
-    Path("graph.csv").write_text("source,target\n=a,b\nb,c\nc,=a\n+d,=a\n")
-    assert run("sample", "graph.csv", "--n", "2", "--spreadsheet", "--out", "samples").code == 0
-    assert json.loads(run("stats", "graph.csv", "--samples", "samples", "--json").out)["n_samples"] == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "way_out"),
-    [(("stats",), False), (("infer", "-n", "5", "--statistic", "modularity"), True)],
-)
-def test_missing_labels_are_a_warning(run: Run, arguments: tuple[str, ...], way_out: bool) -> None:
-    Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(1, 9)))
-    Path("few.csv").write_text("id,label\n1,a\n2,a\n3,b\n")
-    ran = run(arguments[0], "edges.csv", *arguments[1:], "--labels", "few.csv")
-    assert ran.code == 0
-    assert "warning: 3 of 9 nodes have a label: " in ran.err
-    assert ("Without --labels, modularity is that of estimated communities." in ran.err) is way_out

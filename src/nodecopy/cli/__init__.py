@@ -19,7 +19,7 @@ from nodecopy.errors import InputError, MissingExtraError
 COMMANDS = {
     "sample": "Sample graphs or interactions by node copying.",
     "stats": "Compute structural statistics of a graph, or compare it with samples.",
-    "infer": "Compute confidence intervals and p-values for statistics of a network.",
+    "infer": "Bootstrap confidence intervals and p-values for network statistics.",
     "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
     "defend": "Correct predictions at attacked nodes, and list the edges that are distrusted.",
@@ -44,7 +44,7 @@ class LazyCommands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a placeholder with the name and the summary of a command."""
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command named by the first argument."""
@@ -156,7 +156,7 @@ def _describe_usage_error(error: Any) -> str:
         return ""
     nearest = getattr(error, "possibilities", None)
     message = error.message if nearest else error.format_message()
-    message = " ".join(message.split()).removesuffix(".") + "."
+    message = " ".join(message.replace("Value error, ", "").split()).removesuffix(".") + "."
     return message + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
 
 

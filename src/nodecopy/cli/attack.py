@@ -15,11 +15,19 @@ from nodecopy._core.files import TABLES, format_of
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_decisions
 from nodecopy._core.random import child
-from nodecopy.cli import files as node_splits
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import (
+    INPUT,
+    MORE,
+    OUTPUT,
+    ScaleFeatures,
+    UndirectedGraphOptions,
+    at_least,
+    check_applicable,
+    check_outputs,
+    flag,
+    option,
+)
 from nodecopy.cli.output import (
     estimate_time,
     print_json,
@@ -41,11 +49,7 @@ if TYPE_CHECKING:
 N_TARGETS = 5
 MAX_IDS_SHOWN = 5
 Delete = Literal["same-class", "any"]
-"""Which edges DICE deletes."""
 Method = Literal["dice", "nettack", "fga", "random"]
-"""The attacks."""
-ScaleFeatures = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
-"""The scalings of features."""
 
 
 class Outcome(NamedTuple):
@@ -56,46 +60,55 @@ class Outcome(NamedTuple):
     is_misled: bool
 
 
-@reads("graph")
 def attack(
     source: options.Source,
-    labels: options.Labels = None,
-    features: options.Features = None,
-    largest_component: options.LargestComponent = False,
     method: Method = option("The attack.", "nettack"),
     nodes: str | None = option(
-        "Ids of the target nodes, separated by commas, or a file with one id per line."
+        "Ids of the target nodes, separated by commas, or a file with one id per line.", panel=INPUT
     ),
-    n_targets: int | None = option(f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"),
+    n_targets: int | None = option(
+        f"Without --nodes: number of random target nodes. (default: {N_TARGETS})", panel=INPUT
+    ),
     budget: str | None = option(
-        "Flips for each target: a number, 'degree', or a share of its edges such as 0.5. For dice a share is "
-        "of the edges that it may delete. (default: degree, fga 20, dice 0.5)"
+        "Flips for each target: a number, 'degree', or a share of its edges. (default: degree, fga 20, dice "
+        "0.5)\n\nFor dice a share is of the edges that it may delete."
     ),
     delete: Delete | None = option(
-        "dice: delete edges to nodes of the same class, or any. (default: same-class)"
+        "dice: delete edges to nodes of the same class, or any. (default: same-class)", panel=MORE
     ),
     n_influencers: int | None = option(
-        "nettack: flip edges of this many neighbours in place of the target's own edges.", None, at_least(1)
+        "nettack: flip edges of this many neighbours in place of the target's own edges.",
+        None,
+        at_least(1),
+        panel=MORE,
     ),
     scale_features: ScaleFeatures | None = option(
         "nettack and fga: how the attacker's surrogate scales features. auto: word counts as in the attack's "
-        "paper, anything else standardised; the choice is printed. (default: auto)"
+        "paper, anything else standardised; the choice is printed. (default: auto)",
+        panel=MORE,
     ),
     independent: bool = flag(
-        "--independent", "Attack each target in the clean graph, not in the graph attacked so far."
+        "--independent",
+        "Attack each target in the clean graph, not in the graph attacked so far.",
+        panel=MORE,
     ),
     no_check: bool = flag(
-        "--no-check", "Do not train classifiers before and after the attack to check who is misled."
+        "--no-check",
+        "Do not train classifiers before and after the attack to check who is misled.",
+        panel=MORE,
     ),
-    seed: int = option("Seed of the targets, of the surrogate model and of draws.", 0, at_least(0)),
-    out: Path | None = option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
+    seed: options.Seed = 0,
+    out: Path | None = option(
+        "File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml.", panel=OUTPUT
+    ),
     flips: Path | None = option(
-        "File for the flips, for nodecopy defend. Formats: .npz, or a table with a row for each flip (.csv "
-        ".tsv .txt .parquet)."
+        "File for the flips, for nodecopy defend.\n\nFormats: .npz, or a table with a row for each flip (.csv "
+        ".tsv .txt .parquet).",
+        panel=OUTPUT,
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    tables: UndirectedGraphOptions = UndirectedGraphOptions(),
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
 
@@ -110,14 +123,16 @@ def attack(
         nodecopy attack digits --n-targets 2 --flips flips.npz
         nodecopy attack edges.csv --labels labels.csv --nodes ann,bob --method dice --out attacked.csv
     """
-    check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (*TABLES, ".npz")))
+    check_outputs(
+        [source, tables.labels, tables.features], out=(out, FORMATS), flips=(flips, (*TABLES, ".npz"))
+    )
     import_optional("torch", "nodecopy attack")
     from nodecopy.nn.networks import add_identity_features
 
     attacker = _create_attack(method, delete, n_influencers, scale_features, together=not independent)
     budget_value = _parse_budget(budget)
-    graph = sources.load_graph(source, labels, features, False, largest_component, reading)
-    split, root = node_splits.split_for_attack(graph, source, seed)
+    graph = files.load_graph(source, tables)
+    split, root = files.split_for_attack(graph, source, seed)
     rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
     train = np.setdiff1d(split.train, targets)
@@ -142,7 +157,7 @@ def attack(
         perturbation.save(flips, spreadsheet=spreadsheet)
     outcomes = [] if no_check else _check_targets(graph, perturbation, train, child(root, TrialSeeds.METHOD))
     if json_:
-        print_json(sources.describe_run(source, seed=seed, **_describe(perturbation, outcomes)))
+        print_json(files.describe_run(source, seed=seed, **_describe(perturbation, outcomes)))
         return
     _print_flips(perturbation, graph, outcomes)
     print_written(out, "attacked graph")
@@ -205,7 +220,7 @@ def _choose_targets(
     """Return the nodes that are named, or random candidates with at least one edge."""
     if nodes is not None:
         check_applicable("random targets", f"--nodes {nodes}", n_targets=n_targets)
-        return sources.parse_nodes(graph, nodes)
+        return files.parse_nodes(graph, nodes)
     candidates = candidates[graph.degrees[candidates] > 0]
     number = N_TARGETS if n_targets is None else n_targets
     check_integer(number, "--n-targets", low=1, high=len(candidates), high_name="number of candidates")

@@ -5,86 +5,215 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import typer
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.estimator import load
+from nodecopy._core.estimator import load as load_estimator
 from nodecopy._core.files import TABLES
-from nodecopy._core.files import reading as reading_file
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files as node_splits
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import NodeSplit, ReadingOptions, reads
-from nodecopy.cli.help_pages import complete_dataset
-from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.files import NodeSplit
+from nodecopy.cli.options import (
+    MORE,
+    OUTPUT,
+    TrainingGraphOptions,
+    at_least,
+    between,
+    check_applicable,
+    check_outputs,
+    flag,
+    option,
+)
 from nodecopy.cli.output import print_json, print_note, print_table, print_title, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io import FeatureEncoder, is_table
-from nodecopy.io.columns import guess_kind
-from nodecopy.io.tables import read_names, write_table
+from nodecopy.io.tables import write_table
 
 if TYPE_CHECKING:
     from nodecopy.classify import Classifier
 
 
-# Options of the commands that train a classifier, and the classifier and the graph that they describe.
-
-
-N_NEIGHBOURS = 10
-"""Neighbours of each node of a graph that is built from features."""
-
 Method: TypeAlias = Literal[
     "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi", "sgc"
 ]
-"""The classifiers."""
 RECOMMENDED: Method = "self-training"
-WITHOUT_FEATURES: tuple[Method, ...] = ("label-propagation",)
-ONE_GRAPH: tuple[Method, ...] = ("label-propagation",)
-"""Methods that predict on no other graph than that of training."""
+LABEL_PROPAGATION: Method = "label-propagation"
+"""The method that needs no features, and that predicts on no other graph than that of training."""
 METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_rounds": ("self-training", "bgcn-copy"),
     "n_graphs": ("self-training", "bgcn-copy"),
     "n_weight_samples": ("bgcn-copy",),
-    "share": ("self-training",),
-    "balance": ("self-training",),
-    "base_weight": ("self-training",),
-    "network": ("self-training",),
-    "prior": ("self-training",),
-    "voters": ("self-training",),
 }
-"""Options that apply to some methods only."""
-ScaleFeatures: TypeAlias = Annotated[
-    Literal["auto", "unit", "rows", "standardise", "none", "binary"],
-    typer.Option(
-        help="How networks see features. auto: word counts by unit length, anything else standardised; "
-        "the choice is printed."
+"""Settings of more methods than self-training alone."""
+N_SHOWN = 5
+"""Nodes in the table of the most uncertain predictions."""
+UNCERTAINTIES = ("total", "aleatoric", "epistemic")
+
+
+def classify(
+    source: str | None = typer.Argument(
+        None,
+        help="A dataset ('nodecopy datasets list') or a file of edges.\n\nFormats: .csv .tsv .txt .parquet .npz "
+        ".mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
+        metavar="SOURCE",
     ),
-]
-ScaleWeights: TypeAlias = Annotated[
-    Literal["auto", "raw", "log", "binary"],
-    typer.Option(
-        help="How networks see edge weights. auto: the logarithm of heavy-tailed weights, others as they "
-        "are; the choice is printed."
+    method: Method | None = option(
+        f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of a "
+        "vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
+        "label-propagation uses no features. sbm-gcn needs validation nodes: for a file, --validation."
     ),
-]
-NNeighbours: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        help=f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})",
-        callback=at_least(1),
+    n_rounds: str | None = option(
+        "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
+        "predicted labels. 'validation' chooses the number by the accuracy on validation nodes. (default: 4, "
+        "bgcn-copy 1)",
+        panel=MORE,
     ),
-]
+    n_graphs: int | None = option("Number of sampled graphs. (default: 5, bgcn-copy 10)", None, at_least(1)),
+    n_weight_samples: int | None = option(
+        "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1), panel=MORE
+    ),
+    share: float | None = option(
+        "self-training: at most this share of a class gets pseudo-labels. (default: less the fewer labels)",
+        None,
+        between(0, 1),
+        panel=MORE,
+    ),
+    balance: float | None = option(
+        "self-training: 0 takes classes to be as large as they are predicted, 1 to be equally large. "
+        "(default: between, nearer to 1 the fewer labels there are)",
+        None,
+        between(0, 1),
+        panel=MORE,
+    ),
+    base_weight: float | None = option(
+        "self-training: weight of the prediction without pseudo-labels in its mean with that of the chosen "
+        "round. (default: 0.5 with more than five labels per class on average and no validation nodes, "
+        "otherwise 0)",
+        None,
+        between(0, 1),
+        panel=MORE,
+    ),
+    network: Literal["auto", "appnp", "gcn"] | None = option(
+        "self-training: its networks. (default: auto, which is appnp for sparse word counts and gcn "
+        "otherwise; the choice is printed)",
+        panel=MORE,
+    ),
+    pseudo_degree: float | None = option(
+        "self-training: the degree at which a node keeps its neighbours half of the time and otherwise "
+        "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)",
+        None,
+        between(0, math.inf),
+        panel=MORE,
+    ),
+    voters: str | None = option(
+        "self-training: classifiers whose probabilities are averaged, of networks, sgc and dgi, separated by "
+        "commas. (default: all; in graphs of more than 50,000 nodes without dgi)",
+        panel=MORE,
+    ),
+    validation: float | None = option(
+        "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
+        None,
+        between(0, 0.9),
+        panel=MORE,
+    ),
+    labels_per_class: int | None = option(
+        "Dataset: training nodes of each class. (default: 20)", None, at_least(1)
+    ),
+    calibrate: bool = flag(
+        "--calibrate",
+        "Calibrate the probabilities on validation nodes. For a file, --validation sets their share. The "
+        "fitted temperature is printed, and saved with the classifier.",
+        panel=MORE,
+    ),
+    load: Path | None = option(
+        "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "
+        "are encoded and scaled as where it was trained.",
+        panel=MORE,
+    ),
+    device: options.Device = "cpu",
+    seed: options.Seed = 0,
+    out: Path | None = option(
+        "File for the table of predictions: .csv, .tsv, .txt or .parquet.", panel=OUTPUT
+    ),
+    save: Path | None = option("File for the fitted classifier: .npz.", panel=OUTPUT),
+    spreadsheet: options.Spreadsheet = False,
+    json_: options.AsJson = False,
+    tables: TrainingGraphOptions = TrainingGraphOptions(),
+) -> None:
+    """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
+
+    Nodes with a label in the file are the training nodes, and the others are predicted. For a dataset, the
+    training, validation and test nodes are those of the first trial of the experiments, and the accuracy on
+    the test nodes is printed.
+
+    Examples:
+        nodecopy classify digits --labels-per-class 5
+        nodecopy classify edges.csv --features features.csv --labels few_labels.csv --out predictions.csv
+        nodecopy classify edges.csv --labels few_labels.csv --method label-propagation
+    """
+    inputs = [source, tables.labels, tables.features, load]
+    check_outputs(inputs, out=(out, TABLES), save=(save, (".npz",)))
+    import_optional("torch", "nodecopy classify")
+    settings: dict[str, Any] = {
+        "n_rounds": n_rounds,
+        "n_graphs": n_graphs,
+        "n_weight_samples": n_weight_samples,
+        "share": share,
+        "balance": balance,
+        "base_weight": base_weight,
+        "network": network,
+        "pseudo_degree": pseudo_degree,
+        "voters": None if voters is None else [voter.strip() for voter in voters.split(",") if voter.strip()],
+    }
+    name, chosen = source or str(tables.features), method or RECOMMENDED
+    if load is None:
+        if chosen == LABEL_PROPAGATION:
+            check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
+        scalings = tables.scale_features, tables.scale_weights
+        classifier = create_classifier(chosen, *scalings, device, **settings)
+    else:
+        of_training = settings | {"method": method, "calibrate": calibrate, "save": save}
+        of_training |= {"validation": validation, "labels_per_class": labels_per_class}
+        of_training |= tables.given("scale_features", "scale_weights", "ignore_columns")
+        check_applicable("training", "--load, which trains nothing", **of_training)
+        classifier = _load_classifier(load, device)
+    graph = files.load_training_graph(source, tables, classifier.feature_encoder_)
+    if graph.features is None and chosen != LABEL_PROPAGATION:
+        other = "" if load is not None else ", or --method label-propagation, which uses none"
+        raise InputError(
+            f"the graph must have features to be classified; got none. Give --features FILE{other}."
+        )
+    if load is None:
+        needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
+        needs_validation |= {"--n-rounds validation": n_rounds == "validation", "--calibrate": calibrate}
+        split, root = _split(graph, name, labels_per_class, validation, seed, needs_validation)
+        predictions = _train(classifier, graph, split, child(root, TrialSeeds.METHOD), calibrate=calibrate)
+        results = files.describe_run(name, method=chosen, seed=seed)
+    else:
+        predictions = _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
+        results = files.describe_run(name, classifier=load.name)
+    results |= predictions.summarise(classifier)
+    if load is not None or files.is_dataset(name):
+        results |= predictions.score(graph, is_saved=load is not None)
+    if out is not None:
+        columns = {head: column[predictions.nodes] for head, column in predictions.table.items()}
+        write_table(out, columns, spreadsheet=spreadsheet)
+    if save is not None:
+        classifier.save(save)
+    if json_:
+        print_json(results)
+        return
+    _print_results(results, graph)
+    print_written(out, "table of predictions", option="--out FILE")
+    print_written(save, "classifier")
 
 
 def create_classifier(
@@ -92,52 +221,38 @@ def create_classifier(
 ) -> Classifier:
     """Return a classifier by its name, whose draws all come from the seed of ``fit``.
 
-    ``settings`` are the options of :data:`METHODS_OF`; ``None`` leaves the default of the class. One that
-    does not apply to the method is an error.
+    ``settings`` are parameters of the class; ``None`` leaves the default. One that does not apply to the
+    method is an error.
     """
-    from nodecopy.classify import (
-        APPNP,
-        DGI,
-        GCN,
-        MLP,
-        SBMGCN,
-        SGC,
-        BayesianGCN,
-        DFNet,
-        LabelPropagation,
-        SelfTraining,
-    )
+    from nodecopy import classify as classes
 
     given = {name: value for name, value in settings.items() if value is not None}
-    for name, value in given.items():
-        if method not in METHODS_OF[name]:
-            check_applicable(
-                f"--method {' or '.join(METHODS_OF[name])}", f"--method {method}", **{name: value}
-            )
+    for name in given:
+        methods = METHODS_OF.get(name, ("self-training",))
+        if method not in methods:
+            check_applicable(f"--method {' or '.join(methods)}", f"--method {method}", **{name: True})
     if "n_rounds" in given:
         given["n_rounds"] = _parse_rounds(given["n_rounds"], method)
+    if "pseudo_degree" in given:
+        given["prior"] = given.pop("pseudo_degree")
     scaling: dict[str, Any] = {"features": features, "weights": weights, "device": device}
-    if method == "self-training":
-        return SelfTraining(**given, **scaling)
-    if method == "bgcn-copy":
-        return BayesianGCN(**given, base=GCN(**scaling))
-    if method == "sbm-gcn":
-        return SBMGCN(base=GCN(preset="g3nn", **scaling))
-    if method == "label-propagation":
-        others = {"scale_features": features != "auto", "device": device != "cpu"}
+    if method in ("label-propagation", "sgc"):
+        others = {"scale_features": features != "auto" and method != "sgc", "device": device != "cpu"}
         check_applicable("networks", f"--method {method}", **others)
-        return LabelPropagation(weights=weights)
-    if method == "sgc":
-        check_applicable("networks", f"--method {method}", device=device != "cpu")
-        return SGC(features=features, weights=weights)
-    classes: dict[str, Callable[..., Classifier]] = {
-        "gcn": GCN,
-        "appnp": APPNP,
-        "dfnet": DFNet,
-        "mlp": MLP,
-        "dgi": partial(DGI, seed=None),
+        del scaling["device"]
+    create: dict[Method, Callable[[], Classifier]] = {
+        "self-training": lambda: classes.SelfTraining(**given, **scaling),
+        "bgcn-copy": lambda: classes.BayesianGCN(**given, base=classes.GCN(**scaling)),
+        "gcn": lambda: classes.GCN(**scaling),
+        "appnp": lambda: classes.APPNP(**scaling),
+        "sbm-gcn": lambda: classes.SBMGCN(base=classes.GCN(preset="g3nn", **scaling)),
+        "dfnet": lambda: classes.DFNet(**scaling),
+        "mlp": lambda: classes.MLP(**scaling),
+        "label-propagation": lambda: classes.LabelPropagation(weights=weights),
+        "dgi": lambda: classes.DGI(seed=None, **scaling),
+        "sgc": lambda: classes.SGC(**scaling),
     }
-    return classes[method](**scaling)
+    return create[method]()
 
 
 def _parse_rounds(text: str, method: Method) -> int | str:
@@ -156,252 +271,16 @@ def _parse_rounds(text: str, method: Method) -> int | str:
     raise InputError(f"--n-rounds must be {allowed}; got {text!r}.")
 
 
-def load_classifier(path: Path, device: str) -> Classifier:
-    """Return a fitted classifier that ``nodecopy classify --save`` wrote."""
+def _load_classifier(path: Path, device: str) -> Classifier:
+    """Return a fitted classifier that ``--save`` wrote."""
     from nodecopy.classify import Classifier
 
-    classifier = load(path, device=device)
+    classifier = load_estimator(path, device=device)
     if not isinstance(classifier, Classifier):
         raise InputError(
             f"--load must be a file of a classifier; {path} holds a {type(classifier).__name__}."
         )
     return classifier
-
-
-def load_graph(
-    source: str | None,
-    labels: Path | None,
-    features: Path | None,
-    directed: bool,
-    largest_component: bool,
-    reading: ReadingOptions,
-    *,
-    scale: str,
-    n_neighbours: int | None,
-    encoder: FeatureEncoder | None = None,
-) -> Graph:
-    """Return the graph of a dataset, of a file of edges, or of features without edges.
-
-    Tables of features are encoded as ``encoder`` was fitted; by default one is fitted to them.
-    """
-    if features is None and source is not None and _holds_features(source, reading):
-        features, source = Path(source), None
-    if source is not None:
-        got = f"the dataset {source!r}" if sources.is_dataset(source) else "edges"
-        check_applicable("features without edges", got, n_neighbours=n_neighbours)
-        return sources.load_graph(source, labels, features, directed, largest_component, reading, encoder)
-    if features is None:
-        raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
-    from nodecopy.features import read_feature_graph
-
-    check_applicable(
-        "edges", "features without edges", directed=directed, largest_component=largest_component
-    )
-    names = {name: getattr(reading, name) for name in ("header", "id", "label")}
-    of_edges = reading.given("graph").keys() - {*names, "ignore_column"}
-    others = dict.fromkeys(of_edges, True)
-    check_applicable("edges", "features without edges", **others)
-    return read_feature_graph(
-        features,
-        labels=labels,
-        n_neighbours=N_NEIGHBOURS if n_neighbours is None else n_neighbours,
-        scale=scale,
-        encoder=encoder or FeatureEncoder(reading.ignore_columns or ()),
-        **names,
-    )
-
-
-def _holds_features(source: str, reading: ReadingOptions) -> bool:
-    """Return whether a file is a table about nodes, without edges."""
-    if sources.is_dataset(source) or not Path(source).is_file() or not is_table(source):
-        return False
-    with reading_file(source) as path:
-        if reading.source or reading.target:
-            return False
-        has_labels = reading.label is not None and reading.label in read_names(path)
-        return has_labels or guess_kind(path, id=reading.id) in ("labels", "features")
-
-
-N_SHOWN = 5
-"""Nodes in the table of the most uncertain predictions."""
-UNCERTAINTIES = ("total", "aleatoric", "epistemic")
-
-
-@reads("graph")
-def classify(
-    source: str | None = typer.Argument(
-        None,
-        help="A dataset ('nodecopy datasets list') or a file of edges. Formats: .csv .tsv .txt .parquet .npz "
-        ".mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
-        metavar="SOURCE",
-        autocompletion=complete_dataset,
-    ),
-    labels: options.Labels = None,
-    features: options.Features = None,
-    directed: options.Directed = False,
-    largest_component: options.LargestComponent = False,
-    method: Method | None = option(
-        "The classifier. self-training: confident predictions become labels of a vote of networks on "
-        "sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. label-propagation uses no "
-        f"features. sbm-gcn needs validation nodes: for a file, --validation. (default: {RECOMMENDED})"
-    ),
-    scale_features: ScaleFeatures = "auto",
-    scale_weights: ScaleWeights = "auto",
-    n_neighbours: NNeighbours = None,
-    n_rounds: str | None = option(
-        "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
-        "predicted labels. 'validation' chooses the number by the accuracy on validation nodes. (default: 4, "
-        "bgcn-copy 1)"
-    ),
-    n_graphs: int | None = option("Number of sampled graphs. (default: 5, bgcn-copy 10)", None, at_least(1)),
-    n_weight_samples: int | None = option(
-        "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1)
-    ),
-    share: float | None = option(
-        "self-training: at most this share of a class gets pseudo-labels. (default: less the fewer labels)",
-        None,
-        between(0, 1),
-    ),
-    balance: float | None = option(
-        "self-training: 0 takes classes to be as large as they are predicted, 1 to be equally large. "
-        "(default: between, nearer to 1 the fewer labels there are)",
-        None,
-        between(0, 1),
-    ),
-    base_weight: float | None = option(
-        "self-training: weight of the prediction without pseudo-labels in its mean with that of the chosen "
-        "round. (default: 0.5 with more than five labels per class on average and no validation nodes, "
-        "otherwise 0)",
-        None,
-        between(0, 1),
-    ),
-    network: Literal["auto", "appnp", "gcn"] | None = option(
-        "self-training: its networks. (default: auto, which is appnp for sparse word counts and gcn "
-        "otherwise; the choice is printed)"
-    ),
-    prior: float | None = option(
-        "self-training: the degree at which a node keeps its neighbours half of the time and otherwise "
-        "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)",
-        None,
-        between(0, math.inf),
-    ),
-    voters: str | None = option(
-        "self-training: classifiers whose probabilities are averaged, of networks, sgc and dgi, separated by "
-        "commas. (default: all; in graphs of more than 50,000 nodes without dgi)"
-    ),
-    validation: float | None = option(
-        "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
-        None,
-        between(0, 0.9),
-    ),
-    labels_per_class: int | None = option(
-        "Dataset: training nodes of each class. (default: 20)", None, at_least(1)
-    ),
-    calibrate: bool = flag(
-        "--calibrate",
-        "Calibrate the probabilities on validation nodes. For a file, --validation names their share. The "
-        "fitted temperature is printed, and saved with the classifier.",
-    ),
-    load: Path | None = option(
-        "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "
-        "are encoded and scaled as where it was trained."
-    ),
-    device: options.Device = "cpu",
-    seed: int = option("Seed of the split, of sampling and of training.", 0, at_least(0)),
-    out: Path | None = option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
-    save: Path | None = option("File for the fitted classifier: .npz."),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
-) -> None:
-    """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
-
-    Nodes with a label in the file are the training nodes, and the others are predicted. For a dataset, the
-    training, validation and test nodes are those of the first trial of the experiments, and the accuracy on
-    the test nodes is printed.
-
-    Examples:
-        nodecopy classify digits --labels-per-class 5
-        nodecopy classify edges.csv --features features.csv --labels few_labels.csv --out predictions.csv
-        nodecopy classify edges.csv --labels few_labels.csv --method label-propagation
-    """
-    check_outputs([source, labels, features, load], out=(out, TABLES), save=(save, (".npz",)))
-    import_optional("torch", "nodecopy classify")
-    settings: dict[str, Any] = {
-        "n_rounds": n_rounds,
-        "n_graphs": n_graphs,
-        "n_weight_samples": n_weight_samples,
-        "share": share,
-        "balance": balance,
-        "base_weight": base_weight,
-        "network": network,
-        "prior": prior,
-        "voters": None if voters is None else [voter.strip() for voter in voters.split(",") if voter.strip()],
-    }
-    name, chosen = source or str(features), method or RECOMMENDED
-    if load is None:
-        if chosen in ONE_GRAPH:
-            check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
-        classifier = create_classifier(chosen, scale_features, scale_weights, device, **settings)
-    else:
-        of_training = settings | {"method": method, "calibrate": calibrate, "save": save}
-        of_training |= {"validation": validation, "labels_per_class": labels_per_class}
-        _check_no_training(scale_features, scale_weights, reading, **of_training)
-        classifier = load_classifier(load, device)
-    graph = load_graph(
-        source,
-        labels,
-        features,
-        directed,
-        largest_component,
-        reading,
-        scale=scale_features,
-        n_neighbours=n_neighbours,
-        encoder=classifier.feature_encoder_,
-    )
-    _check_features(graph, chosen, is_saved=load is not None)
-    if load is None:
-        needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
-        needs_validation |= {"--n-rounds validation": n_rounds == "validation", "--calibrate": calibrate}
-        split, root = _split(graph, name, labels_per_class, validation, seed, needs_validation)
-        predictions = _train(classifier, graph, split, child(root, TrialSeeds.METHOD), calibrate=calibrate)
-        results = sources.describe_run(name, method=chosen, seed=seed)
-    else:
-        predictions = _apply_saved(classifier, graph)
-        results = sources.describe_run(name, classifier=load.name)
-    results |= predictions.summarise(classifier)
-    if load is not None or sources.is_dataset(name):
-        results |= predictions.score(graph, is_saved=load is not None)
-    if out is not None:
-        predictions.write(out, spreadsheet=spreadsheet)
-    if save is not None:
-        classifier.save(save)
-    if json_:
-        print_json(results)
-        return
-    _print_results(results, graph)
-    print_written(out, "table of predictions", option="--out FILE")
-    print_written(save, "classifier")
-
-
-def _check_no_training(
-    scale_features: ScaleFeatures, scale_weights: ScaleWeights, reading: ReadingOptions, **of_training: object
-) -> None:
-    """Raise an error if options of training were given beside --load."""
-    scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
-    ignored = reading.ignore_columns or None
-    check_applicable(
-        "training", "--load, which trains nothing", **scalings, ignore_column=ignored, **of_training
-    )
-
-
-def _check_features(graph: Graph, method: Method, *, is_saved: bool) -> None:
-    """Raise an error if a graph has no features and the method needs some."""
-    if graph.features is None and method not in WITHOUT_FEATURES:
-        other = "" if is_saved else ", or --method label-propagation, which uses none"
-        raise InputError(
-            f"the graph must have features to be classified; got none. Give --features FILE{other}."
-        )
 
 
 class _Predictions(NamedTuple):
@@ -447,11 +326,6 @@ class _Predictions(NamedTuple):
         is_correct = (self.table["predicted"] == graph.named_labels())[scored]
         return {"accuracy": float(is_correct.mean())}
 
-    def write(self, path: Path, *, spreadsheet: bool) -> None:
-        """Write the rows of the reported nodes."""
-        columns = {name: column[self.nodes] for name, column in self.table.items()}
-        write_table(path, columns, spreadsheet=spreadsheet)
-
 
 def _train(
     classifier: Classifier, graph: Graph, split: NodeSplit, rng: SeedSequence, *, calibrate: bool
@@ -486,11 +360,6 @@ def _describe_training(classifier: Classifier) -> dict[str, Any]:
     return {"self_training": rounds}
 
 
-def _apply_saved(classifier: Classifier, graph: Graph) -> _Predictions:
-    """Return the predictions of all nodes by a classifier that was trained before."""
-    return _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
-
-
 def _split(
     graph: Graph,
     source: str,
@@ -500,17 +369,17 @@ def _split(
     needs_validation: dict[str, bool],
 ) -> tuple[NodeSplit, SeedSequence]:
     """Return training, validation and test nodes, and the root of the seeds."""
-    if sources.is_dataset(source):
+    if files.is_dataset(source):
         got = f"the dataset {source!r}, which has validation nodes"
         check_applicable("files", got, validation=validation)
-        per_class = node_splits.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
-        split, root = node_splits.split_as_in_experiments(graph, source, per_class, seed)
+        per_class = files.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
+        split, root = files.split_as_in_experiments(graph, source, per_class, seed)
         way_out = f"Give fewer --labels-per-class than {per_class}."
     else:
         got = "a file, whose labelled nodes are all training nodes"
         check_applicable("datasets", got, labels_per_class=labels_per_class)
         root, way_out = seed_sequence(seed), "Give --validation SHARE."
-        split = node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
+        split = files.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
     for name, is_given in needs_validation.items():
         if is_given and not len(split.validation):
             raise InputError(f"{name} needs validation nodes; got none. {way_out}")

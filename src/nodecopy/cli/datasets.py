@@ -7,17 +7,13 @@ from typing import Annotated
 import typer
 
 from nodecopy import datasets as catalogue
-from nodecopy.cli.help_pages import HelpGroup, add_command, complete_dataset
-from nodecopy.cli.options import AsJson
+from nodecopy.cli.options import AsJson, add_command
 from nodecopy.cli.output import console, format_value, print_error, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 
-datasets = typer.Typer(
-    cls=HelpGroup, help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False
-)
+datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)
 Names = Annotated[
-    list[str] | None,
-    typer.Argument(help="Names of datasets. (default: all)", autocompletion=complete_dataset),
+    list[str] | None, typer.Argument(help="Names of datasets. (default: all)", metavar="[NAMES]...")
 ]
 
 
@@ -31,16 +27,11 @@ def list_datasets(json_: AsJson = False) -> None:
     """
     descriptions = [catalogue.describe(name) for name in catalogue.names()]
     if json_:
+        keys = ("name", "kind", "summary")
         print_json(
             [
-                {
-                    "name": dataset.name,
-                    "kind": dataset.kind,
-                    "summary": dataset.summary,
-                    **dict(dataset.counts),
-                    "present": dataset.present,
-                    "paths": [str(path) for path in dataset.paths],
-                }
+                {key: getattr(dataset, key) for key in keys}
+                | {**dataset.counts, "present": dataset.present, "paths": list(map(str, dataset.paths))}
                 for dataset in descriptions
             ]
         )
@@ -93,5 +84,5 @@ def _print_verified(n_files: dict[str, int], *, as_json: bool) -> None:
         print_json({"verified": n_files})
         return
     for name, number in n_files.items():
-        files = f"{number} files, all verified" if number else "embedded, no files needed"
-        console.print(f"{name}: {files}")
+        status = f"{number} files, all verified" if number else "embedded, no files needed"
+        console.print(f"{name}: {status}")

@@ -12,11 +12,19 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child
-from nodecopy.cli import files as node_splits
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import (
+    INPUT,
+    MORE,
+    OUTPUT,
+    UndirectedGraphOptions,
+    at_least,
+    between,
+    check_applicable,
+    check_outputs,
+    flag,
+    option,
+)
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -35,42 +43,39 @@ N_LISTED = 3
 
 
 EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")
-"""What --json tells of a node."""
+"""What --json shows of a node."""
 PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")
-"""Parameters of defences that --json tells."""
+"""Parameters of defences that --json shows."""
 Method = Literal["evidence", "copying"]
-"""The defences."""
 Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
-"""The embeddings by which donors are similar."""
 
 
-@reads("graph")
 def defend(
     source: options.Source,
-    labels: options.Labels = None,
-    features: options.Features = None,
-    largest_component: options.LargestComponent = False,
     nodes: str | None = option(
-        "Ids of the attacked nodes, separated by commas, or a file with one id per line."
+        "Ids of the attacked nodes, separated by commas, or a file with one id per line.", panel=INPUT
     ),
     flips: Path | None = option(
-        "Flips that nodecopy attack wrote. SOURCE is the graph before the attack. They are applied, and "
-        "their targets are corrected. A table of first,second[,change,target] is read, too."
+        "Flips that nodecopy attack wrote.\n\nSOURCE is the graph before the attack. They are applied, and "
+        "their targets are corrected. A table of first,second[,change,target] is read, too.",
+        panel=INPUT,
     ),
     suspects: float | None = option(
-        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones. Without --nodes, "
+        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout --nodes, "
         "--flips and --suspects it is 0.15 (copying: chosen by validation nodes, or 0.07).",
         None,
         between(0, 1),
+        panel=INPUT,
     ),
     method: Method = option(
-        "evidence: correct a node by its features, similar nodes and its credible edges, with a self-trained "
-        "APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
+        "How nodes are corrected.\n\nevidence: by their features, similar nodes and credible edges, with a "
+        "self-trained APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
         "evidence",
     ),
     donors: Donors | None = option(
         "copying: the embeddings in which the donors of a node are its nearest neighbours. (default: "
-        "expected)"
+        "expected)",
+        panel=MORE,
     ),
     n_donors: int | None = option(
         "Donors of each node. (default: 10, or all other nodes if there are fewer)", None, at_least(0)
@@ -81,27 +86,34 @@ def defend(
         "who do. (default: 0.12, and 1 where attacked nodes are detected)",
         None,
         between(0, 1),
+        panel=MORE,
     ),
     retrain: bool = flag(
         "--retrain",
         "copying: train the classifier again without the edges of the attacked nodes, as evidence always "
         "does.",
+        panel=MORE,
     ),
     trust_edges: bool = flag(
-        "--trust-edges", "copying: keep those of a node's own edges that are plausible; not with --suspects."
+        "--trust-edges",
+        "copying: keep those of a node's own edges that are plausible; not with --suspects.",
+        panel=MORE,
     ),
     device: options.Device = "cpu",
-    seed: int = option("Seed of training.", 0, at_least(0)),
-    out: Path | None = option("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
+    seed: options.Seed = 0,
+    out: Path | None = option(
+        "File for the table of corrections: .csv, .tsv, .txt or .parquet.", panel=OUTPUT
+    ),
     scores: Path | None = option(
         "With --suspects: file for the suspicion scores of all nodes, the highest first: .csv, .tsv, .txt or "
-        ".parquet."
+        ".parquet.",
+        panel=MORE,
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    tables: UndirectedGraphOptions = UndirectedGraphOptions(),
 ) -> None:
-    """Correct predictions at attacked nodes, and say which edges are distrusted.
+    """Correct predictions at attacked nodes, and list the edges that are distrusted.
 
     A classifier is trained on the attacked graph, and the attacked nodes, given or detected, are corrected.
     Nodes named by --nodes or --flips are not training nodes, even where they have labels. --json gives the
@@ -113,7 +125,7 @@ def defend(
         nodecopy defend edges.csv --features features.csv --labels labels.csv --nodes ann,bob
         nodecopy defend edges.csv --features features.csv --labels labels.csv --suspects 0.1
     """
-    check_outputs([source, labels, features, flips], out=(out, TABLES), scores=(scores, TABLES))
+    check_outputs([source, tables.labels, tables.features, flips], out=(out, TABLES), scores=(scores, TABLES))
     detects = suspects is not None or (nodes is None and flips is None)
     if method == "evidence":
         check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
@@ -123,14 +135,14 @@ def defend(
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.networks import add_identity_features
 
-    graph = sources.load_graph(source, labels, features, False, largest_component, reading)
+    graph = files.load_graph(source, tables)
     if "before" in (graph.label_names or ()):
         raise InputError(
             "a class must not be named before, since the column p_before of the table is the probability of "
             "the prediction before the correction. Rename the class."
         )
     graph, attacked = _find_attacked(graph, nodes, flips, detects)
-    split, root = node_splits.split_for_attack(graph, source, seed)
+    split, root = files.split_for_attack(graph, source, seed)
     if graph.features is None:
         detection = ("detecting attacked nodes" if suspects is None else "--suspects") if detects else None
         _check_without_features(method, donors, detection, trust_edges)
@@ -157,7 +169,7 @@ def defend(
     _note_contradictions(columns, graph, corrected[~is_held_out], ~is_held_out)
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     parameters = {name: getattr(defence, name) for name in PARAMETERS if hasattr(defence, name)}
-    results = sources.describe_run(
+    results = files.describe_run(
         source, seed=seed, method=method, **parameters, train=len(train), **evaluation
     )
     if out is not None:
@@ -192,7 +204,7 @@ def _find_attacked(
     graph: Graph, nodes: str | None, flips: Path | None, detects: bool
 ) -> tuple[Graph, NDArray[np.int64]]:
     """Return the attacked graph and the nodes that are known to be attacked."""
-    attacked = np.zeros(0, np.int64) if nodes is None else sources.parse_nodes(graph, nodes)
+    attacked = np.zeros(0, np.int64) if nodes is None else files.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
 

@@ -11,8 +11,8 @@ import numpy as np
 from nodecopy import datasets
 from nodecopy._core.files import atomic_write
 from nodecopy._core.imports import import_optional
-from nodecopy.cli import report
-from nodecopy.cli.options import at_least, option
+from nodecopy.cli import options, report
+from nodecopy.cli.options import option
 from nodecopy.cli.output import console, print_table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
@@ -34,7 +34,7 @@ DIGITS = "Handwritten digits"
 
 def demo(
     out: Path = option("Folder for the page and the figures.", Path("demo")),
-    seed: int = option("Seed of samples and splits.", 3, at_least(0)),
+    seed: options.Seed = 3,
     results: Path | None = option("Folder of results tables that nodecopy reproduce wrote, for the page."),
 ) -> None:
     """Run node copying on the datasets that ship with the package.

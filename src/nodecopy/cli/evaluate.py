@@ -16,11 +16,17 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import check_name
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.help_pages import complete_among, complete_interactions
-from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import (
+    INPUT,
+    MORE,
+    InteractionOptions,
+    between,
+    check_applicable,
+    check_outputs,
+    flag,
+    option,
+)
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.cli.recommend import NETWORKS, Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
@@ -52,49 +58,57 @@ class Parts:
     history: Interactions | None = None
 
 
-@reads("interactions")
 def evaluate(
     source: str = typer.Argument(
-        help="A dataset of interactions, or a file. Formats: .csv .tsv .txt .inter .parquet .npz. With "
+        help="A dataset of interactions, or a file.\n\nFormats: .csv .tsv .txt .inter .parquet .npz. With "
         "--test, the training part.",
         metavar="SOURCE",
-        autocompletion=complete_interactions,
     ),
-    test: Path | None = option("File of the test part; the source is then the training part."),
-    validation: Path | None = option("File of the validation part, which is inside the training part."),
+    test: Path | None = option("File of the test part; the source is then the training part.", panel=INPUT),
+    validation: Path | None = option(
+        "File of the validation part, which is inside the training part.", panel=INPUT
+    ),
     split: SplitName | None = option(
-        "How the source is split. As published (datasets that have such a split), at random, by time, into "
-        "the last item of each user and the others, or by user. (default: published, otherwise random)"
+        "How the source is split. (default: published, otherwise random)\n\nAs published (datasets that have "
+        "such a split), at random, by time, into the last item of each user and the others, or by user.",
+        panel=INPUT,
     ),
     test_share: float | None = option(
         "Share of the interactions, or with --split user of the users, in the test part. (default: 0.2)",
         None,
         between(0, 1),
+        panel=MORE,
     ),
     model: list[str] | None = option(
         f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
-        complete=complete_among(lambda: MODELS),
     ),
     metric: list[str] | None = option(
-        "A metric and the length of the list, such as recall@20. Metrics: recall, ndcg, precision, "
-        "hit_rate, map, mrr, popularity, diversity, coverage, novelty. May be repeated. (default: six of "
-        "them at 20, or at a quarter of fewer than 60 items)",
+        "A metric and the length of the list, such as recall@20. May be repeated. (default: six of them at 20, "
+        "or at a quarter of fewer than 60 items)\n\nMetrics: recall, ndcg, precision, hit_rate, map, mrr, "
+        "popularity, diversity, coverage, novelty.",
         metavar="NAME",
     ),
-    tune: bool = flag("--tune", "First choose the parameters of EASE and CopyEASE on the validation part."),
-    min_rating: float | None = option("Lowest rating that is a positive interaction; others are left out."),
+    tune: bool = flag(
+        "--tune", "First choose the parameters of EASE and CopyEASE on the validation part.", panel=MORE
+    ),
+    min_rating: float | None = option(
+        "Lowest rating that is a positive interaction; others are left out.", panel=MORE
+    ),
     unknown: Literal["count", "error", "ignore"] = option(
         "Whether test interactions of users and items that have none in training count, where such items are "
         "misses, are an error or are left out.",
         "count",
+        panel=MORE,
     ),
     device: options.Device = "cpu",
-    seed: int = option("Seed of random splits and of recommenders with random draws.", 0, at_least(0)),
-    per_user: Path | None = option("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
+    seed: options.Seed = 0,
+    per_user: Path | None = option(
+        "File for the metrics of every user: .csv, .tsv, .txt or .parquet.", panel=MORE
+    ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    log: InteractionOptions = InteractionOptions(),
 ) -> None:
     """Evaluate recommenders on held-out interactions.
 
@@ -111,10 +125,10 @@ def evaluate(
     if test is not None:
         given = {"split": split, "test_share": test_share, "min_rating": min_rating}
         check_applicable("a source that is split here", "--test", **given)
-        parts = _read_parts(source, test, validation, reading)
+        parts = _read_parts(source, test, validation, log)
     else:
         check_applicable("--test FILE", "no test part", validation=validation)
-        parts = _split(source, split, test_share, min_rating, seed, reading)
+        parts = _split(source, split, test_share, min_rating, seed, log)
     if unknown != "count":
         parts = _without_unknown(parts, unknown)
     for part, interactions in (("training", parts.train), ("test", parts.test)):
@@ -133,7 +147,7 @@ def evaluate(
     counts = {"train": parts.train.n_interactions, "test": parts.test.n_interactions}
     counts["test_users"] = int((parts.test.rows.degrees > 0).sum())
     if json_:
-        run = sources.describe_run(source, split=parts.name, seed=seed, **counts)
+        run = files.describe_run(source, split=parts.name, seed=seed, **counts)
         rows = [{"model": name, **values, "seconds": seconds[name]} for name, values in results.items()]
         print_json(run | {"results": rows})
         return
@@ -194,10 +208,10 @@ def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
         )
 
 
-def _read_parts(source: str, test: Path, validation: Path | None, reading: ReadingOptions) -> Parts:
-    if sources.is_dataset(source):
+def _read_parts(source: str, test: Path, validation: Path | None, log: InteractionOptions) -> Parts:
+    if files.is_dataset(source):
         raise InputError(f"--test takes a file as the source, the training part; got the dataset {source!r}.")
-    split = datasets.read_split(source, test, validation, **reading.of("interactions"))
+    split = datasets.read_split(source, test, validation, **log.parameters())
     return Parts("files", split.train, split.test, None if validation is None else split.validation)
 
 
@@ -207,10 +221,10 @@ def _split(
     test_share: float | None,
     min_rating: float | None,
     seed: int,
-    reading: ReadingOptions,
+    log: InteractionOptions,
 ) -> Parts:
     """Split a source as the options say."""
-    has_split = sources.is_dataset(source) and datasets.describe(source).has_split
+    has_split = files.is_dataset(source) and datasets.describe(source).has_split
     if split is None:
         split = "published" if has_split and test_share is min_rating is None else "random"
     if split in ("published", "last-item"):
@@ -220,10 +234,10 @@ def _split(
         if not has_split:
             allowed = ", ".join(name for name in datasets.names() if datasets.describe(name).has_split)
             raise InputError(f"--split published needs one of the datasets {allowed}; got {source}.")
-        check_applicable("files", f"the dataset {source!r}", **reading.given("interactions"))
+        check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters[1:]))
         parts = datasets.load_split(source)
         return Parts("published", parts.train, parts.test, parts.validation)
-    interactions = select_positive(sources.load_interactions(source, reading), min_rating)
+    interactions = select_positive(files.load_interactions(source, log), min_rating)
     if split in ("time", "last-item") and interactions.times is None:
         raise InputError(
             f"--split {split} needs the time of each interaction; {source} has none. Name the column of a "

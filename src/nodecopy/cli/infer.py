@@ -9,11 +9,18 @@ from typing import Any, Literal
 import numpy as np
 
 from nodecopy._core.files import atomic_write
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.help_pages import complete_among
-from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import (
+    ENGINE,
+    MORE,
+    StructureOptions,
+    at_least,
+    between,
+    check_applicable,
+    check_outputs,
+    flag,
+    option,
+)
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, DegreeCorrectedSBM, RandomDotProduct
@@ -26,7 +33,7 @@ from nodecopy.inference import (
     bootstrap,
     null_test,
 )
-from nodecopy.inference.statistics import NODE_STATISTICS, statistic_names
+from nodecopy.inference.statistics import NODE_STATISTICS
 
 Resample = Literal["edges", "nodes"]
 Method = Literal["basic", "percentile", "normal"]
@@ -54,46 +61,44 @@ MODELS: dict[str, dict[str, Callable[[], Any]]] = {
         "latent-positions": LatentPositionBootstrap,
     },
 }
-"""The models of each ``--resample``; the first is the default."""
+"""The models that resample edges or nodes; the first is the default."""
 TEST_HEADS = ["p-value", "Monte Carlo error", "z"]
 PICTURES = (".png", ".svg", ".pdf")
 MAX_NODES = 10
 """Nodes that the table shows, those with the largest values."""
 
 
-@reads("graph")
 def infer(
     source: options.Source,
     statistic: list[str] = option(
         "A statistic, such as modularity or pagerank. May be repeated; an unknown name lists all.",
         ["density", "transitivity", "assortativity"],
         metavar="NAME",
-        complete=complete_among(statistic_names),
     ),
-    labels: options.Labels = None,
-    directed: options.Directed = False,
-    largest_component: options.LargestComponent = False,
     resample: Resample = option(
-        "What is resampled: edges (the nodes are fixed) or nodes (from a population) and their edges.",
-        "edges",
+        "Resample edges (the nodes are fixed) or nodes (from a population) and their edges.", "edges"
     ),
     model: Model | None = option(
-        "How samples are drawn. edges: node-copying (default), sbm, dc-sbm (degree-corrected), dot-product. "
-        "nodes: node-bootstrap (default), subsampling, latent-positions."
+        "How samples are drawn. (default: node-copying, or node-bootstrap)\n\nedges: node-copying, sbm, dc-sbm "
+        "(degree-corrected), dot-product. nodes: node-bootstrap, subsampling, latent-positions."
     ),
     null: Null | None = option("Also test against this null model, and print p-values."),
     alternative: Alternative | None = option(
-        "Which values the p-value counts, with --null; two-sided by default."
+        "Which values the p-value counts, with --null; two-sided by default.", panel=MORE
     ),
     n: int = option("Number of samples.", 500, at_least(2), "--n", "-n"),
-    confidence: float = option("Confidence of the intervals.", 0.95, between(0.01, 0.9999)),
+    confidence: float = option("Confidence level of the intervals.", 0.95, between(0.01, 0.9999), panel=MORE),
     method: Method = option("How intervals are computed.", "basic"),
-    simultaneous: bool = flag("--simultaneous", "Make the intervals of nodes hold for all nodes at once."),
-    seed: int = option("Seed of the samples.", 0, at_least(0)),
-    workers: int = option("Threads that draw samples in parallel.", 1, at_least(1)),
-    picture: Path | None = option("Draw the samples and intervals to this .png, .svg or .pdf file."),
+    simultaneous: bool = flag(
+        "--simultaneous", "Make the intervals of nodes hold for all nodes at once.", panel=MORE
+    ),
+    seed: options.Seed = 0,
+    workers: int = option("Threads that draw samples in parallel.", 1, at_least(1), panel=ENGINE),
+    picture: Path | None = option(
+        "Draw the samples and intervals to this .png, .svg or .pdf file.", panel=MORE
+    ),
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    tables: StructureOptions = StructureOptions(),
 ) -> None:
     """Bootstrap confidence intervals and p-values for network statistics.
 
@@ -104,12 +109,11 @@ def infer(
         nodecopy infer karate --statistic transitivity --null configuration
         nodecopy infer edges.csv --statistic pagerank --json
     """
-    check_outputs([source, labels], picture=(picture, PICTURES))
-    models = MODELS[resample]
-    create = next(iter(models.values())) if model is None else models.get(model)
+    check_outputs([source, tables.labels], picture=(picture, PICTURES))
+    create = next(iter(MODELS[resample].values())) if model is None else MODELS[resample].get(model)
     if create is None:
         raise InputError(
-            f"--model must be one of {', '.join(models)} for --resample {resample}; got {model}."
+            f"--model must be one of {', '.join(MODELS[resample])} for --resample {resample}; got {model}."
         )
     if null is None:
         check_applicable("--null", "none", alternative=alternative)
@@ -122,14 +126,10 @@ def infer(
         )
     if null is not None and set(statistic) <= set(NODE_STATISTICS):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
-    graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
+    graph = files.load_graph(source, tables)
     settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
-    intervals: dict[str, Any] = {
-        "confidence": confidence,
-        "method": method,
-        "resample": resample,
-        "simultaneous": simultaneous,
-    }
+    intervals: dict[str, Any] = {"method": method, "simultaneous": simultaneous}
+    intervals |= {"confidence": confidence, "resample": resample}
     tests = None
     with show_training("sampling"):
         result = bootstrap(graph, statistic, model=create(), **intervals, **settings)

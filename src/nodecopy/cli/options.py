@@ -1,7 +1,7 @@
 """Options that several commands share, their panels in the help, and checks whose messages name the option.
 
-The help of a command explains the most used options in short: the first paragraph of their texts. ``--help-all``
-explains all of them in full.
+The help of a command shows the first paragraph of its text and of those of the most used options, and names the
+other options. ``--help-all`` shows everything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from dataclasses import dataclass, field, fields
 from functools import wraps
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeAlias,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperCommand
@@ -47,9 +58,7 @@ def option(
     metavar: str | None = None,
 ) -> Any:
     """Return an option as the default of a parameter; ``check`` is ``at_least(...)`` or ``between(...)``."""
-    return typer.Option(
-        default, *names, help=help, callback=check, rich_help_panel=panel, metavar=metavar
-    )
+    return typer.Option(default, *names, help=help, callback=check, rich_help_panel=panel, metavar=metavar)
 
 
 def flag(name: str, help: str, *, panel: str | None = None) -> Any:
@@ -141,12 +150,13 @@ class FileOptions:
 class GraphOptions(FileOptions):
     """The tables of a graph beside its edges, and how they are read."""
 
-    labels: Annotated[Path | None, _option("A table of node ids and labels.")] = None
+    labels: Annotated[Path | None, _option("A table of node ids and labels.", "--labels")] = None
     features: Annotated[
         Path | None,
         _option(
             "A table of node ids and features.\n\nAlso a .npz archive of the arrays ids and x, or a .npz or "
-            ".npy matrix whose row i belongs to node i."
+            ".npy matrix whose row i belongs to node i.",
+            "--features",
         ),
     ] = None
     directed: Annotated[bool, _option("The edges of the file are directed.", "--directed")] = False
@@ -216,6 +226,7 @@ class TrainingGraphOptions(GraphOptions):
         _option(
             "How networks see features. auto: word counts by unit length, anything else standardised; the "
             "choice is printed.",
+            "--scale-features",
             panel=MORE,
         ),
     ] = "auto"
@@ -224,6 +235,7 @@ class TrainingGraphOptions(GraphOptions):
         _option(
             "How networks see edge weights. auto: the logarithm of heavy-tailed weights, others as they are; "
             "the choice is printed.",
+            "--scale-weights",
             panel=MORE,
         ),
     ] = "auto"
@@ -231,6 +243,7 @@ class TrainingGraphOptions(GraphOptions):
         int | None,
         _option(
             f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})",
+            "--n-neighbours",
             panel=MORE,
             callback=at_least(1),
         ),
@@ -258,12 +271,13 @@ class InteractionOptions(FileOptions):
 
 
 class HelpCommand(TyperCommand):
-    """A command whose help explains the most used options in short, and with --help-all all of them in full."""
+    """A command whose help is short, the first paragraph of every text, and complete with --help-all."""
 
     explains_all = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         if not self.explains_all:
+            self.help = (self.help or "").partition("\n\n")[0]
             rare: list[str] = []
             for parameter in self.params:
                 parameter.help = (parameter.help or "").partition("\n\n")[0]
@@ -311,9 +325,14 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
     added: dict[str, tuple[Any, Any]] = {}
     for group in groups.values():
         hints = get_type_hints(group, include_extras=True)
-        added |= {f"{part.name}_field": (hints[part.name], part.default) for part in fields(group) if part.init}
+        added |= {
+            f"{part.name}_field": (hints[part.name], part.default) for part in fields(group) if part.init
+        }
     if "user_field" in added and not has_user:
-        added["user_field"] = (Annotated[str | None, _column("Column of users.", "--user-column", "--user")], None)
+        added["user_field"] = (
+            Annotated[str | None, _column("Column of users.", "--user-column", "--user")],
+            None,
+        )
     quiet = _option("Print results, warnings and errors only.", "--quiet", "-q", panel=OUTPUT)
     help_all = typer.Option("--help-all", is_eager=True, callback=_explain_all, help="Explain all options.")
     added |= {"quiet": (Annotated[bool, quiet], False), "help_all": (Annotated[bool, help_all], False)}
@@ -337,7 +356,9 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     signature = inspect.Signature([context, *parameters])
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
+    run.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in signature.parameters.values()
+    }
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
 
@@ -349,7 +370,7 @@ def _add_metavar(parameter: inspect.Parameter) -> None:
         kind, info = get_args(kind)
     if info.metavar is not None:
         return
-    if isinstance(kind, UnionType):
+    if get_origin(kind) in (Union, UnionType):
         kind = get_args(kind)[0]
     kind = get_args(kind)[0] if get_origin(kind) is list else kind
     info.metavar = METAVARS.get(kind, "NAME")

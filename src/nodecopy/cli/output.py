@@ -27,7 +27,7 @@ OPTIONS = {
     "features": "scale-features",
     "weights": "scale-weights",
     "datasets": "dataset",
-    "target": "resample",
+    "metrics": "metric",
 }
 """Options that are not named as the parameter of the package that they set."""
 LONG = 20.0

@@ -16,12 +16,18 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli import output as terminal
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.help_pages import complete_interactions
-from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import (
+    INPUT,
+    MORE,
+    OUTPUT,
+    InteractionOptions,
+    at_least,
+    check_applicable,
+    check_outputs,
+    flag,
+    option,
+)
 from nodecopy.cli.output import (
     format_value,
     print_json,
@@ -29,6 +35,8 @@ from nodecopy.cli.output import (
     print_table,
     print_written,
     show_progress,
+    show_status,
+    show_training,
 )
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -136,9 +144,9 @@ class Filters:
         """Return the positions of the users, each once."""
         if self.all_users:
             return np.arange(interactions.n_users)
-        positions = sources.find_ids(self.user, interactions.user_ids, "--user")
+        positions = files.find_ids(self.user, interactions.user_ids, "--user")
         if self.users is not None:
-            others = sources.parse_ids(self.users, interactions.user_ids, "--users", self.unknown)
+            others = files.parse_ids(self.users, interactions.user_ids, "--users", self.unknown)
             positions = np.concatenate([positions, others])
         return np.array(list(dict.fromkeys(positions.tolist())), np.int64)
 
@@ -148,55 +156,65 @@ class Filters:
 
         ids, names = interactions.item_ids, ("--items", "--exclude")
         items, exclude = (
-            None if text is None else sources.parse_ids(text, ids, name, self.unknown)
+            None if text is None else files.parse_ids(text, ids, name, self.unknown)
             for name, text in zip(names, (self.items, self.exclude), strict=True)
         )
         columns = select_candidates(items, exclude, len(ids), names)
         return None if columns is None else np.asarray(ids[columns])
 
 
-@reads("interactions")
 def recommend(
     source: str | None = typer.Argument(
         None,
-        help="A dataset of interactions, or a file with one per row. Formats: .csv .tsv .txt .inter .parquet "
+        help="A dataset of interactions, or a file with one per row.\n\nFormats: .csv .tsv .txt .inter .parquet "
         ".npz. Not with --model-file.",
         metavar="SOURCE",
-        autocompletion=complete_interactions,
     ),
-    user: list[str] | None = option("Id of a user, as in the file. May be repeated."),
-    users: str | None = option("Ids of users, separated by commas, or a file with one id per line."),
-    all_users: bool = flag("--all-users", "Recommend to all users of the file."),
+    user: list[str] | None = option("Id of a user, as in the file. May be repeated.", panel=INPUT),
+    users: str | None = option(
+        "Ids of users, separated by commas, or a file with one id per line.", panel=MORE
+    ),
+    all_users: bool = flag("--all-users", "Recommend to all users of the file.", panel=INPUT),
     k: int = option("Number of items for each user.", 10, at_least(1)),
     items: str | None = option(
         "Ids of the items that may be recommended. They are separated by commas, or in a file with one id "
-        "per line, such as those in stock. (default: all)"
+        "per line, such as those in stock. (default: all)",
+        panel=MORE,
     ),
-    exclude: str | None = option("Ids of items that are not recommended, given in the same way."),
+    exclude: str | None = option("Ids of items that are not recommended, given in the same way.", panel=MORE),
     unknown: Literal["error", "ignore"] = option(
         "Whether ids in --users, --items and --exclude that are not in the source are an error or left out.",
         "error",
+        panel=MORE,
     ),
-    include_seen: bool = flag("--include-seen", "Also recommend items that the user has interacted with."),
+    include_seen: bool = flag(
+        "--include-seen", "Also recommend items that the user has interacted with.", panel=MORE
+    ),
     explain: int = option(
-        "Name this many items of the history, and donors, with each recommendation. They are those that "
+        "Name this many items of the history, and donors, with each recommendation.\n\nThey are those that "
         "add most to its score; for copy-ease, ease and item-knn.",
         0,
         at_least(0),
     ),
     model: Model | None = option("The recommender. (default: copy-ease)"),
     min_rating: float | None = option(
-        "Lowest rating that is a positive interaction; lower ones are not fitted."
+        "Lowest rating that is a positive interaction; lower ones are not fitted.", panel=MORE
     ),
-    tune: bool = flag("--tune", "First choose the parameters of EASE or CopyEASE by held-out interactions."),
+    tune: bool = flag(
+        "--tune", "First choose the parameters of EASE or CopyEASE by held-out interactions.", panel=MORE
+    ),
     device: options.Device = "cpu",
-    seed: int = option("Seed of --tune and of recommenders with random draws.", 0, at_least(0)),
-    out: Path | None = option("File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
-    save: Path | None = option("File for the fitted recommender: .npz."),
-    model_file: Path | None = option("A fitted recommender that --save wrote, in place of a source."),
+    seed: options.Seed = 0,
+    out: Path | None = option(
+        "File for the table of recommendations: .csv, .tsv, .txt or .parquet.", panel=OUTPUT
+    ),
+    save: Path | None = option("File for the fitted recommender: .npz.", panel=OUTPUT),
+    model_file: Path | None = option(
+        "A fitted recommender that --save wrote, in place of a source.", panel=MORE
+    ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    log: InteractionOptions = InteractionOptions(),
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
 
@@ -219,10 +237,10 @@ def recommend(
     filters = Filters(user or [], users, all_users, items, exclude, unknown)
     _check_model(model, model_file, tune, explain)
     if model_file is not None:
-        recommender = _load_recommender(model_file, source, model, min_rating, device, reading)
+        recommender = _load_recommender(model_file, source, model, min_rating, device, log)
     else:
         recommender = _fit_recommender(
-            source, model or "copy-ease", min_rating, filters, tune, device, seed, reading
+            source, model or "copy-ease", min_rating, filters, tune, device, seed, log
         )
     seen = recommender.seen_
     positions = filters.find_users(seen)
@@ -239,7 +257,7 @@ def recommend(
     if explain:
         _explain(recommender, rows if json_ else _select_printed(rows), explain)
     if json_:
-        run = sources.describe_run(
+        run = files.describe_run(
             source or str(model_file),
             model=type(recommender).__name__,
             seed=seed,
@@ -270,12 +288,12 @@ def _load_recommender(
     model: Model | None,
     min_rating: float | None,
     device: str,
-    reading: ReadingOptions,
+    log: InteractionOptions,
 ) -> Recommender:
     from nodecopy.recommend import Recommender
 
     got = "--model-file, which is fitted already"
-    check_applicable("a source", got, model=model, min_rating=min_rating, **reading.given())
+    check_applicable("a source", got, model=model, min_rating=min_rating, **log.given())
     if source is not None:
         raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
     return Recommender.load(model_file, device=device)
@@ -289,20 +307,20 @@ def _fit_recommender(
     tune: bool,
     device: str,
     seed: int,
-    reading: ReadingOptions,
+    log: InteractionOptions,
 ) -> Recommender:
     """Fit a recommender to the positive interactions; it excludes all items that a user has seen."""
     if source is None:
         raise InputError("the source must be a file of interactions or a dataset; got none.")
     recommender = make_recommender(model, device)
-    seen = sources.load_interactions(source, reading)
+    seen = files.load_interactions(source, log)
     positive = select_positive(seen, min_rating)
     filters.find_users(seen)  # an unknown id is an error before the fit
     filters.find_items(seen)
     if tune:
-        with terminal.show_training(f"tuning {model}"):
+        with show_training(f"tuning {model}"):
             recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-    with terminal.show_status(f"fitting {model}"):
+    with show_status(f"fitting {model}"):
         return fit_recommender(recommender, positive, seed, seen=None if positive is seen else seen)
 
 

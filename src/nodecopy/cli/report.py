@@ -16,20 +16,18 @@ from numpy.typing import NDArray
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision, mute_data_warnings
 from nodecopy._core.random import child, generator, seed_sequence
-from nodecopy.cli import files as node_splits
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.classify import (
-    RECOMMENDED,
-    NNeighbours,
-    ScaleFeatures,
-    ScaleWeights,
-    create_classifier,
-    load_graph,
+from nodecopy.cli import files, options
+from nodecopy.cli.classify import RECOMMENDED, create_classifier
+from nodecopy.cli.files import NodeSplit, cross_validation_folds
+from nodecopy.cli.options import (
+    INPUT,
+    OUTPUT,
+    InteractionOptions,
+    TrainingGraphOptions,
+    at_least,
+    check_outputs,
+    option,
 )
-from nodecopy.cli.files import NodeSplit, ReadingOptions, cross_validation_folds, reads
-from nodecopy.cli.help_pages import complete_dataset, complete_interactions
-from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
 from nodecopy.cli.sample import create_rule, name_rule
 from nodecopy.copying import NodeCopying, choose_donors
@@ -166,39 +164,35 @@ class Part(StrEnum):
     ATTACK = "attack"
 
 
-@reads("graph", "interactions")
 def report(
     source: str | None = typer.Argument(
         None,
-        help="The name of a dataset or a file with a graph, or a table of features alone. Optional with "
-        "--features, --interactions or --results.",
+        help="A dataset or a file with a graph.\n\nA table of features alone gets a graph of nearest neighbours. "
+        "Optional with --features, --interactions or --results.",
         metavar="SOURCE",
-        autocompletion=complete_dataset,
     ),
-    labels: options.Labels = None,
-    features: options.Features = None,
-    directed: options.Directed = False,
-    largest_component: options.LargestComponent = False,
     interactions: str | None = option(
         "A dataset or a table of user, item[, rating, time], for recommendations.",
         metavar="SOURCE",
-        complete=complete_interactions,
+        panel=INPUT,
     ),
-    results: Path | None = option("Folder of results tables that nodecopy reproduce wrote."),
+    results: Path | None = option(
+        "Folder of results tables that nodecopy reproduce wrote.", panel=INPUT, metavar="FOLDER"
+    ),
     samples: int | None = option(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)",
         None,
         at_least(1),
     ),
-    scale_features: ScaleFeatures = "auto",
-    scale_weights: ScaleWeights = "auto",
-    n_neighbours: NNeighbours = None,
-    without: list[Part] | None = option("Leave out a part that trains networks. May be repeated."),
-    seed: int = option("Seed of samples, splits and training.", 0, at_least(0)),
-    out: Path = option("File for the page: .html.", Path("report.html")),
+    without: list[Part] | None = option(
+        "Leave out a part that trains networks: classification or attack. May be repeated."
+    ),
+    seed: options.Seed = 0,
+    out: Path = option("File for the page: .html.", Path("report.html"), panel=OUTPUT),
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    tables: TrainingGraphOptions = TrainingGraphOptions(),
+    log: InteractionOptions = InteractionOptions(),
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
@@ -212,47 +206,39 @@ def report(
         nodecopy report edges.csv --labels labels.csv --features features.csv
         nodecopy report --interactions ratings.csv --out readers.html
     """
-    check_outputs([source, labels, features, interactions], out=(out, (".html",)))
+    check_outputs([source, tables.labels, tables.features, interactions], out=(out, (".html",)))
+    features = tables.features
     if source is None and features is None and interactions is None and results is None:
         raise InputError("there is nothing to report; give a graph, --interactions or --results.")
-    log = None if interactions is None else sources.load_interactions(interactions, reading)
-    tables = [] if results is None else [results_section(results)]  # before anything is trained
+    read = None if interactions is None else files.load_interactions(interactions, log)
+    extra = [] if results is None else [results_section(results)]  # before anything is trained
     page: list[Section] = []
     if source is not None or features is not None:
-        graph = load_graph(
-            source,
-            labels,
-            features,
-            directed,
-            largest_component,
-            reading,
-            scale=scale_features,
-            n_neighbours=n_neighbours,
-        )
-        scalings = scale_features, scale_weights
+        graph = files.load_training_graph(source, tables)
+        scalings = tables.scale_features, tables.scale_weights
         page += _graph_sections(graph, source or str(features), samples, seed, set(without or ()), scalings)
-    if log is not None:
+    if read is not None:
         from nodecopy.recommend import CopyEASE
         from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 
         with show_status("fitting CopyEASE"):
-            donors = donor_matrix(default_donors(), log)
-            evaluations = _evaluate_recommenders(log, seed)
-            recommender = CopyEASE().fit(log)
-            page.append(interactions_section(log, recommender, donors, seed=seed, evaluations=evaluations))
+            donors = donor_matrix(default_donors(), read)
+            evaluations = _evaluate_recommenders(read, seed)
+            recommender = CopyEASE().fit(read)
+            page.append(interactions_section(read, recommender, donors, seed=seed, evaluations=evaluations))
     given = (source or features, interactions, results)
     names = [Path(name).name for name in given if name is not None]
     origin = f"{', '.join(names)}; seed {seed}"
-    write_page(out, f"Node copying: {names[0]}", [*page, *tables], origin=origin)
+    write_page(out, f"Node copying: {names[0]}", [*page, *extra], origin=origin)
     if json_:
-        sections = [{key: part.get(key) for key in ("title", "headline")} for part in (*page, *tables)]
-        print_json(sources.describe_run(names[0], seed=seed, page=str(out), sections=sections))
+        sections = [{key: part.get(key) for key in ("title", "headline")} for part in (*page, *extra)]
+        print_json(files.describe_run(names[0], seed=seed, page=str(out), sections=sections))
     else:
-        print_headlines([*page, *tables])
+        _print_headlines([*page, *extra])
     print_note(f"page written to {out}: open it in a browser")
 
 
-def print_headlines(sections: Sequence[Section]) -> None:
+def _print_headlines(sections: Sequence[Section]) -> None:
     """Print the headline of every section that has one."""
     for section in sections:
         if section.get("headline"):
@@ -270,12 +256,12 @@ def _graph_sections(
     if reason is not None:
         print_note(f"no classification: {reason}")
     else:
-        split, root = node_splits.split_for_report(graph, source, seed)
-        if Part.CLASSIFICATION not in without:
+        split, root = files.split_for_report(graph, source, seed)
+        if "classification" not in without:
             with show_training("training networks"):
                 result = classify_for_report(graph, split, child(root, TrialSeeds.METHOD), scalings, N_GRAPHS)
             trained.append(_classification_section(graph, result))
-        if Part.ATTACK not in without and not graph.directed and not graph.is_weighted:
+        if "attack" not in without and not graph.directed and not graph.is_weighted:
             with show_status("attacking one node"):
                 trained += _attack_sections(graph, split, seed)
     with show_status("sampling"):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn
 from rich.text import Text
 
 from nodecopy._core.files import atomic_write, check_writable, resolve
 from nodecopy._core.messages import join_lines
 from nodecopy.cli import options
-from nodecopy.cli.help_pages import complete_experiment, complete_part
-from nodecopy.cli.options import at_least, flag, option
-from nodecopy.cli.output import console, error_console, print_json, print_note, print_table, shows_progress
+from nodecopy.cli.options import ENGINE, INPUT, MORE, OUTPUT, at_least, flag, option
+from nodecopy.cli.output import console, create_bar, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering, runner
@@ -28,58 +26,57 @@ from nodecopy.experiments.summary import Results, summarise
 from nodecopy.report.plots import IntervalQuality, StatisticSamples, draw_coverage, draw_sample_statistics
 
 
-class Backend(StrEnum):
-    """Where trials are computed."""
-
-    LOCAL = "local"
-    DASK = "dask"
-
-
 def reproduce(
     experiment: str = typer.Argument(
-        help="An experiment, such as table2, or the path of a .toml file. Experiments: "
+        help="An experiment, such as table2, or the path of a .toml file.\n\nExperiments: "
         f"{', '.join(toml.names())}.",
         metavar="EXPERIMENT",
-        autocompletion=complete_experiment,
     ),
-    trust: bool = flag("--trust", "Run the code of classes outside nodecopy that a .toml file names."),
+    trust: bool = flag(
+        "--trust", "Run the code of classes outside nodecopy that a .toml file names.", panel=MORE
+    ),
     dataset: str | None = option(
-        "Some of its datasets, separated by commas; all by default.",
-        metavar="NAMES",
-        complete=complete_part("datasets"),
+        "Some of its datasets, separated by commas; all by default.", metavar="NAMES", panel=INPUT
     ),
-    labels: str | None = option("Some of its numbers of labels per class, such as 5,10."),
+    labels: str | None = option("Some of its numbers of labels per class, such as 5,10.", panel=INPUT),
     visible_validation: str | None = option(
-        "Some of its numbers of validation nodes that methods are given, such as 0."
+        "Some of its numbers of validation nodes that methods are given, such as 0.", panel=MORE
     ),
     attacks: str | None = option(
-        "Some of its attacks, such as dice-50,nettack.", metavar="NAMES", complete=complete_part("attacks")
+        "Some of its attacks, such as dice-50,nettack.", metavar="NAMES", panel=MORE
     ),
-    methods: str | None = option(
-        "Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES", complete=complete_part("methods")
-    ),
+    methods: str | None = option("Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES"),
     trials: int | None = option("Number of trials; by default that of the experiment.", None, at_least(1)),
-    seed: int = option("Seed of the splits and methods.", 0, at_least(0)),
+    seed: options.Seed = 0,
     device: options.Device = "cpu",
     batch_size: int | None = option(
         "Trials of a cell that are computed together. (default: of classifiers as many as take half a minute "
         "on a CPU, all on a GPU; else 1)",
         None,
         at_least(1),
+        panel=ENGINE,
     ),
-    workers: int = option("Number of processes.", 1, at_least(1)),
-    backend: Backend = option("Where trials are computed: here, or on a Dask cluster.", Backend.LOCAL),
-    scheduler: str | None = option("dask: address of the scheduler, such as tcp://host:8786."),
-    store: Path = option("Folder for finished trials.", Path("results/store")),
+    workers: int = option("Number of processes.", 1, at_least(1), panel=ENGINE),
+    backend: Literal["local", "dask"] = option(
+        "Where trials are computed: here, or on a Dask cluster.", "local", panel=ENGINE
+    ),
+    scheduler: str | None = option("dask: address of the scheduler, such as tcp://host:8786.", panel=ENGINE),
+    store: Path = option("Folder for finished trials.", Path("results/store"), panel=ENGINE),
     resume: bool = option(
         "Compute only the trials that the store lacks, or compute all trials again.",
         True,
         None,
         "--resume/--fresh",
+        panel=ENGINE,
     ),
-    stored: bool = flag("--stored", "Compute nothing; print the table of stored trials."),
+    stored: bool = flag("--stored", "Compute nothing; print the table of stored trials.", panel=ENGINE),
     out_folder: Path | None = option(
-        "Folder for the table as .md, .csv and .tex; of graph models also a .png.", None, None, "--out"
+        "Folder for the table as .md, .csv and .tex; of graph models also a .png.",
+        None,
+        None,
+        "--out",
+        panel=OUTPUT,
+        metavar="FOLDER",
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
@@ -108,7 +105,7 @@ def reproduce(
         if text is not None
     }
     chosen = toml.load(experiment, trust=trust).narrow(trials=trials, **filters)
-    if (backend is Backend.DASK) != (scheduler is not None):
+    if (backend == "dask") != (scheduler is not None):
         raise InputError("--backend dask and --scheduler ADDRESS go together; one of them is missing.")
     if stored and not resume:
         raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
@@ -141,8 +138,7 @@ def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_
     trials = range(experiment.task.trials)
     cells = experiment.cells(seed)
     n_missing = sum(len(trials if fresh else store.find_missing(cell, trials)) for cell in cells)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=error_console, transient=True, disable=not shows_progress()) as bar:
+    with create_bar(MofNCompleteColumn()) as bar:
         progress = bar.add_task("trials", total=n_missing)
         skipped: set[str] = set()
         totals: dict[tuple[str, ...], list[float]] = {}

@@ -13,10 +13,19 @@ from nodecopy import datasets
 from nodecopy._core.files import atomic_folder, list_tree, resolve
 from nodecopy._core.files import reading as reading_file
 from nodecopy._core.messages import log_decision
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.options import at_least, between, check_applicable, flag, option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import (
+    ENGINE,
+    MORE,
+    OUTPUT,
+    GraphOptions,
+    InteractionOptions,
+    at_least,
+    between,
+    check_applicable,
+    flag,
+    option,
+)
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.copying import (
     DonorRule,
@@ -27,15 +36,6 @@ from nodecopy.copying import (
     Weighted,
     choose_donors,
 )
-from nodecopy.edge_tables import (
-    EdgeTableCopying,
-    JaccardTable,
-    NearestNeighboursTable,
-    SameLabelTable,
-    WeightedTable,
-)
-from nodecopy.edge_tables.donors import EdgeTableRule
-from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -44,123 +44,86 @@ from nodecopy.io.columns import INTERACTION_COLUMNS, match_kind, match_names
 from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
 
-# The folder of samples that ``nodecopy sample`` writes and ``nodecopy stats --samples`` reads.
-
-
 ORIGIN = "samples.json"
-"""Says how the samples of a folder were drawn, and lists them. No other folder is overwritten."""
-
-
-@contextmanager
-def create_sample_folder(
-    out: Path, origin: dict[str, Any], suffix: str, *, overwrite: bool, inputs: Iterable[Any] = ()
-) -> Iterator[Callable[[int], Path]]:
-    """Write a folder completely or not at all; yields the function from a sample's number to its path."""
-    files = [path for path in inputs if path is not None]
-    with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=files) as folder:
-        width = len(str(origin["n"] - 1))
-        yield lambda number: folder / f"sample-{number:0{width}d}.{suffix}"
-        about = origin | {"files": list_tree(folder)}
-        (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-
-
-def find_samples(path: Path) -> list[Path]:
-    """Return the files of a folder of samples, or the path itself where it is a file."""
-    if path.is_dir():
-        files = sorted(file for file in path.glob("sample-*") if file.is_file())
-        if not files:
-            raise InputError(
-                f"--samples must be a graph or a folder with sample-* files; {path} has none. "
-                "Write some with nodecopy sample --out FOLDER."
-            )
-        return files
-    if not path.exists():
-        raise InputError(f"--samples must be graphs or folders of graphs; {path} does not exist.")
-    return [path]
-
-
-Rule = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
-"""The donor rules."""
-RULES: dict[Rule, type] = {
+"""Records how the samples of a folder were drawn, and lists them. No other folder is overwritten."""
+RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
+RULES: dict[RuleName, type] = {
     "same-label": SameLabel,
     "nearest-neighbours": NearestNeighbours,
     "jaccard": Jaccard,
     "weighted": Weighted,
 }
-Rule = Literal["maximum", "one-endpoint", "none"]
-"""How undirected samples are symmetrised."""
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
-"""What the rules do to the density of undirected samples."""
-EngineName = Literal["memory", "duckdb", "spark"]
-"""Where samples are drawn."""
+"""How the density of undirected samples depends on symmetrisation."""
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
-"""The file formats of samples."""
+TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weighted": "similarity"}
+"""The donor rules that read a table with an engine, and the option of the table."""
 
 
-@reads("graph", "interactions")
 def sample(
     source: options.Source,
-    labels: options.Labels = None,
-    features: options.Features = None,
-    directed: options.Directed = False,
     interactions: bool | None = option(
-        "Whether the file holds interactions or a graph. Interactions are tables of user, item[, rating, "
-        "time]. (default: decided by the header)",
+        "Whether the file holds interactions or a graph. (default: decided by the header)\n\nInteractions are "
+        "tables of user, item[, rating, time].",
         None,
         None,
         "--interactions/--graph",
+        panel=MORE,
     ),
-    largest_component: options.LargestComponent = False,
-    donors: Rule = option(
-        "The donor rule. auto takes same-label where at least half of the nodes have a label, else "
+    donors: RuleName = option(
+        "The donor rule.\n\nauto takes same-label where at least half of the nodes have a label, else "
         "nearest-neighbours where there are features, else jaccard.",
         "auto",
     ),
     n_neighbours: int | None = option(
-        "nearest-neighbours: donors of each node. (default: 10)", None, at_least(1)
+        "nearest-neighbours: donors of each node. (default: 10)", None, at_least(1), panel=MORE
     ),
-    exponent: float | None = option("jaccard: exponent of the Jaccard index. (default: 1)"),
+    exponent: float | None = option("jaccard: exponent of the Jaccard index. (default: 1)", panel=MORE),
     max_donors: int | None = option(
-        "jaccard: use this many of the most similar nodes only. (default: all)", None, at_least(1)
+        "jaccard: use this many of the most similar nodes only. (default: all)", None, at_least(1), panel=MORE
     ),
     similarity: Path | None = option(
         "weighted: a square .npz matrix with the array ids (without ids, or as .npy: of nodes 0 to n-1); "
-        "with an engine, a Parquet file of node, donor and weight."
+        "with an engine, a Parquet file of node, donor and weight.",
+        panel=MORE,
     ),
-    neighbours: Path | None = option("nearest-neighbours with an engine: a Parquet file of node and donor."),
+    neighbours: Path | None = option(
+        "nearest-neighbours with an engine: a Parquet file of node and donor.", panel=ENGINE
+    ),
     max_item_degree: int | None = option(
-        "jaccard with an engine: ignore shared items of more nodes than this."
+        "jaccard with an engine: ignore shared items of more nodes than this.", panel=ENGINE
     ),
     keep: float = option("Probability that a node keeps its own neighbours.", 0.0, between(0, 1)),
-    symmetrise: Rule = option(
-        "How undirected samples are symmetrised. An edge exists if a random endpoint has it (one-endpoint, "
+    symmetrise: Literal["maximum", "one-endpoint", "none"] = option(
+        "How undirected samples are symmetrised.\n\nAn edge exists if a random endpoint has it (one-endpoint, "
         "about as many edges) or if either has it (maximum, as in the paper; up to twice as many "
         "edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
         "one-endpoint",
     ),
-    n: int = option(
-        "Number of samples.",
-        1,
-        at_least(1),
-        "--n",
-        "-n",
+    n: int = option("Number of samples.", 1, at_least(1), "--n", "-n"),
+    seed: options.Seed = 0,
+    workers: int | None = option(
+        "Threads that draw samples in parallel. (default: 1)", None, at_least(1), panel=ENGINE
     ),
-    seed: int = option("Seed of the samples. Sample s depends on it and on s alone.", 0, at_least(0)),
-    workers: int | None = option("Threads that draw samples in parallel. (default: 1)", None, at_least(1)),
-    out: Path | None = option("Folder for the samples. It is written completely or not at all."),
-    format: Format | None = option("File format of the samples. (default: that of the input, else csv)"),
-    overwrite: bool = flag("--overwrite", "Replace a folder of earlier samples."),
-    engine: EngineName = option(
-        "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"
+    out: Path | None = option(
+        "Folder for the samples, written completely or not at all.", panel=OUTPUT, metavar="FOLDER"
     ),
-    memory: str | None = option("duckdb: the memory that it may use, such as 1GB."),
-    master: str = option("spark: the master URL, such as spark://host:7077.", "local[*]"),
+    format: Format | None = option(
+        "File format of the samples. (default: that of the input, else csv)", panel=MORE
+    ),
+    overwrite: bool = flag("--overwrite", "Replace a folder of earlier samples.", panel=MORE),
+    engine: Literal["memory", "duckdb", "spark"] = option(
+        "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory", panel=ENGINE
+    ),
+    memory: str | None = option("duckdb: the memory that it may use, such as 1GB.", panel=ENGINE),
+    master: str = option("spark: the master URL, such as spark://host:7077.", "local[*]", panel=ENGINE),
     scratch: Path | None = option(
-        "duckdb, spark: folder for temporary files. (default: the folder of --out)"
+        "duckdb, spark: folder for temporary files. (default: the folder of --out)", panel=ENGINE
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    graph: GraphOptions = GraphOptions(),
+    log: InteractionOptions = InteractionOptions(),
 ) -> None:
     """Sample graphs or interactions by node copying.
 
@@ -178,35 +141,33 @@ def sample(
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
         check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
-        of_graphs = {"labels": labels, "features": features, "directed": directed}
-        data: Any = _load(source, interactions, reading, **of_graphs, largest_component=largest_component)
+        data = _load(source, interactions, graph, log)
         donor_rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
-        origin = sources.describe_run(source, **rule_settings, **settings)
+        origin = files.describe_run(source, **rule_settings, **settings)
         with show_status("fitting the donor rule"):
             model: NodeCopying[Any] = NodeCopying(donor_rule, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
-        given = [None if sources.is_dataset(source) else source, labels, features, similarity]
+        inputs = [None if files.is_dataset(source) else source, graph.labels, graph.features, similarity]
         write: Any = write_interactions if isinstance(data, Interactions) else write_graph
         write = partial(write, spreadsheet=spreadsheet)
-        summaries = _sample_in_memory(model, origin, workers or 1, write, out, suffix, overwrite, given)
+        summaries = _sample_in_memory(model, origin, workers or 1, write, out, suffix, overwrite, inputs)
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
-        of_memory = {"features": features, "largest_component": largest_component, "workers": workers}
-        of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent} | reading.given()
+        of_memory = graph.given() | log.given() | {"workers": workers}
+        of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent}
+        of_memory = {name: value for name, value in of_memory.items() if name not in ("labels", "directed")}
         check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
-        tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
+        tables = {"labels": graph.labels, "neighbours": neighbours, "similarity": similarity}
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
-        table_rule, rule_settings = create_table_rule(donors, tables, limits)
-        origin = sources.describe_run(source, engine=engine, **rule_settings, **settings)
-        start = engine_factory(engine, memory, master, scratch or resolve(out).parent)
-        kind = {"directed": directed, "interactions": bool(interactions)}
-        inputs = [path for path in tables.values() if path is not None]
-        summaries = write_table_samples(
-            table_rule, source, inputs, start, origin, out, overwrite=overwrite, **kind
-        )
-        title, is_undirected = f"{source}, {engine}", not (directed or interactions)
+        table_rule, rule_settings = _create_table_rule(donors, tables, limits)
+        origin = files.describe_run(source, engine=engine, **rule_settings, **settings)
+        start = _engine_factory(engine, memory, master, scratch or resolve(out).parent)
+        kind = {"directed": graph.directed, "interactions": bool(interactions)}
+        paths = [source, *(path for path in tables.values() if path is not None)]
+        summaries = _sample_tables(table_rule, paths, start, origin, out, overwrite=overwrite, **kind)
+        title, is_undirected = f"{source}, {engine}", not (graph.directed or interactions)
     if json_:
         print_json({**origin, "samples": summaries})
         return
@@ -219,17 +180,19 @@ def sample(
 
 
 def _load(
-    source: str, interactions: bool | None, reading: ReadingOptions, **graph_options: Any
+    source: str, interactions: bool | None, graph: GraphOptions, log: InteractionOptions
 ) -> Graph | Interactions:
-    if sources.is_dataset(source):
+    of_graph = {name: True for name in graph.given() if name != "header"}
+    of_log = {name: True for name in log.given() if name != "header"}
+    if files.is_dataset(source):
         interactions = interactions or datasets.describe(source).kind == "interactions"
-    elif interactions is None and not any(graph_options.values()) and not reading.given("graph"):
-        interactions = bool(reading.given("interactions")) or _is_interaction_table(source)
+    elif interactions is None and not of_graph:
+        interactions = bool(of_log) or _is_interaction_table(source)
     if not interactions:
-        check_applicable("--interactions", "a graph", **reading.given("interactions"))
-        return sources.load_graph(source, **graph_options, reading=reading)
-    check_applicable("graphs", "interactions", **graph_options, **reading.given("graph"))
-    return sources.load_interactions(source, reading)
+        check_applicable("--interactions", "a graph", **of_log)
+        return files.load_graph(source, graph)
+    check_applicable("graphs", "interactions", **of_graph)
+    return files.load_interactions(source, log)
 
 
 def _is_interaction_table(source: str) -> bool:
@@ -248,22 +211,19 @@ def _is_interaction_table(source: str) -> bool:
     return True
 
 
-def name_rule(donors: DonorRule) -> Rule:
+def name_rule(donors: DonorRule) -> RuleName:
     """Return the name of a donor rule on the command line."""
     return next(name for name, kind in RULES.items() if isinstance(donors, kind))
 
 
 def _choose_donors(
-    donors: Rule, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
+    donors: RuleName, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return the donor rule, chosen by the data with auto, and its name and settings.
-
-    Options of other donor rules are errors.
-    """
+    """Return the donor rule, chosen by the data with auto, and its name and settings."""
     if donors == "auto":
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
-        log_decision(f"donor rule {donors}, since {reason}. Choose another with --donors.")
+        log_decision(f"donor rule {donors}, since {reason}.", "donors")
     for name in of_rules:
         owner = "nearest-neighbours" if name == "n_neighbours" else "jaccard"
         if donors != owner:
@@ -273,7 +233,7 @@ def _choose_donors(
 
 
 def create_rule(
-    donors: Rule,
+    donors: RuleName,
     data: Graph | Interactions,
     n_neighbours: int | None = None,
     exponent: float | None = None,
@@ -297,6 +257,15 @@ def create_rule(
     return Jaccard(**settings), settings
 
 
+def _choose_format(format: Format | None, source: str, data: Graph | Interactions) -> str:
+    """Return the suffix of sample files: as requested, else that of the input file, else csv."""
+    suffix = Path(Path(source).name.removesuffix(".gz")).suffix.removeprefix(".")
+    chosen: str = format or (suffix if suffix in get_args(Format) else "csv")
+    if chosen == "graphml" and isinstance(data, Interactions):
+        raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
+    return chosen
+
+
 def _sample_in_memory(
     model: NodeCopying[Any],
     origin: dict[str, Any],
@@ -313,21 +282,12 @@ def _sample_in_memory(
     if out is None:
         return [_summarise(sample, model.graph_) for sample in samples]
     summaries = []
-    with create_sample_folder(out, origin, suffix, overwrite=overwrite, inputs=inputs) as sample_path:
+    with _create_folder(out, origin, suffix, overwrite=overwrite, inputs=inputs) as sample_path:
         for number, sample in enumerate(samples):
             path = sample_path(number)
             write(sample, path)
             summaries.append({"file": path.name} | _summarise(sample, model.graph_))
     return summaries
-
-
-def _choose_format(format: Format | None, source: str, data: Graph | Interactions) -> str:
-    """Return the suffix of sample files: as requested, else that of the input file, else csv."""
-    suffix = Path(Path(source).name.removesuffix(".gz")).suffix.removeprefix(".")
-    chosen: str = format or (suffix if suffix in get_args(Format) else "csv")
-    if chosen == "graphml" and isinstance(data, Interactions):
-        raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
-    return chosen
 
 
 def _summarise(sample: Any, data: Any) -> dict[str, Any]:
@@ -337,53 +297,59 @@ def _summarise(sample: Any, data: Any) -> dict[str, Any]:
     return {"edges": sample.n_edges, "overlap": edge_overlap(sample, data)}
 
 
-# ``nodecopy sample --engine``: samples of Parquet files that need not fit into memory.
+@contextmanager
+def _create_folder(
+    out: Path, origin: dict[str, Any], suffix: str, *, overwrite: bool, inputs: Iterable[Any]
+) -> Iterator[Callable[[int], Path]]:
+    """Write a folder completely or not at all; yields the function from a sample's number to its path."""
+    paths = [path for path in inputs if path is not None]
+    with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=paths) as folder:
+        width = len(str(origin["n"] - 1))
+        yield lambda number: folder / f"sample-{number:0{width}d}.{suffix}"
+        about = origin | {"files": list_tree(folder)}
+        (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
-TABLE_RULES: dict[str, tuple[str, type[Any]]] = {
-    "same-label": ("labels", SameLabelTable),
-    "nearest-neighbours": ("neighbours", NearestNeighboursTable),
-    "weighted": ("similarity", WeightedTable),
-}
-"""The donor rules that read a table: the option that names it, and the class."""
-
-
-def engine_factory(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Engine]:
+def _engine_factory(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Any]:
     """Return the function that starts an engine."""
+    from nodecopy.edge_tables.engines import DuckDB, Spark
+
     if name == "duckdb":
         return lambda: DuckDB(memory, scratch=scratch)
     check_applicable("--engine duckdb", "--engine spark, whose memory its cluster sets", memory=memory)
     return lambda: Spark(master, scratch)
 
 
-def create_table_rule(
+def _create_table_rule(
     donors: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
-) -> tuple[EdgeTableRule, dict[str, Any]]:
-    """Return a donor rule, and its name and settings; auto takes the donor rule whose table is given, else jaccard.
+) -> tuple[Any, dict[str, Any]]:
+    """Return a donor rule for an engine, and its name and settings.
 
-    Tables of other donor rules, and limits of Jaccard, are errors.
+    With auto it is the donor rule whose table is given, else jaccard.
     """
+    from nodecopy import edge_tables
+
     if donors == "auto":
-        donors = next((kind for kind, (name, _) in TABLE_RULES.items() if tables[name]), "jaccard")
-    for other, (name, _) in TABLE_RULES.items():
+        donors = next((rule for rule, name in TABLE_RULES.items() if tables[name]), "jaccard")
+    for other, name in TABLE_RULES.items():
         if other != donors:
             check_applicable(f"--donors {other}", f"--donors {donors}", **{name: tables[name]})
     if donors == "jaccard":
-        return JaccardTable(**limits), {"donors": donors, **limits}
+        return edge_tables.JaccardTable(**limits), {"donors": donors, **limits}
     check_applicable("--donors jaccard", f"--donors {donors}", **limits)
-    name, kind = TABLE_RULES[donors]
+    name = TABLE_RULES[donors]
     if tables[name] is None:
         raise InputError(
             f"--donors {donors} with an engine needs a Parquet file; got none. Give --{name} FILE."
         )
+    kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")  # type: ignore[index]
     return kind(tables[name]), {"donors": donors}
 
 
-def write_table_samples(
-    donors: EdgeTableRule,
-    source: str,
-    inputs: Iterable[Path],
-    start_engine: Callable[[], Engine],
+def _sample_tables(
+    donors: Any,
+    inputs: list[Any],
+    start_engine: Callable[[], Any],
     origin: dict[str, Any],
     out: Path,
     *,
@@ -391,19 +357,18 @@ def write_table_samples(
     directed: bool,
     interactions: bool,
 ) -> list[dict[str, Any]]:
-    """Write a folder of samples, completely or not at all, and return a summary of each file."""
+    """Write a folder of samples by an engine, completely or not at all, and return a summary of each file."""
+    from nodecopy.edge_tables import EdgeTableCopying
+
+    source = inputs[0]
     if not Path(source).exists() and source in datasets.names():
         raise InputError(
             f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}. "
             "Leave --engine out."
         )
     model, n, summaries = EdgeTableCopying(donors, origin["keep"], origin["symmetrise"]), origin["n"], []
-    with (
-        create_sample_folder(
-            out, origin, "parquet", overwrite=overwrite, inputs=[source, *inputs]
-        ) as sample_path,
-        start_engine() as engine,
-    ):
+    folder = _create_folder(out, origin, "parquet", overwrite=overwrite, inputs=inputs)
+    with folder as sample_path, start_engine() as engine:
         model.fit(source, engine=engine, directed=directed, interactions=interactions)
         if not model.n_nodes_:
             raise InputError(f"{source} must hold at least one edge; it holds none.")

@@ -8,12 +8,10 @@ from typing import Any
 
 from nodecopy._core.arrays import find_positions
 from nodecopy._core.messages import mute_decisions
-from nodecopy.cli import files as sources
-from nodecopy.cli import options
-from nodecopy.cli.files import ReadingOptions, reads
-from nodecopy.cli.options import option
+from nodecopy.cli import files, options
+from nodecopy.cli.options import INPUT, MORE, StructureOptions, option
 from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_status
-from nodecopy.cli.sample import find_samples
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
@@ -21,37 +19,34 @@ from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import HEADS, LABEL_NAMES
 
 
-@reads("graph")
 def stats(
     source: options.Source,
-    labels: options.Labels = None,
-    directed: options.Directed = False,
-    largest_component: options.LargestComponent = False,
     samples: list[Path] | None = option(
         "A sampled graph, or a folder that 'nodecopy sample' wrote, to compare the graph with. May "
-        "be repeated."
+        "be repeated.",
+        panel=INPUT,
     ),
     path_length: bool | None = option(
-        "Compute the mean shortest path length. (default: for at most 10,000 nodes)"
+        "Compute the mean shortest path length. (default: for at most 10,000 nodes)", panel=MORE
     ),
     json_: options.AsJson = False,
-    reading: ReadingOptions = sources.DEFAULT,
+    graph: StructureOptions = StructureOptions(),
 ) -> None:
     """Compute structural statistics of a graph, or compare it with samples.
 
-    With --samples, low and high hold 95 % of the samples, and the p-value says how often a sample is as far
-    out as the graph.
+    With --samples, low and high hold 95 % of the samples, and the p-value is the share of samples at least as
+    far out as the graph.
 
     Examples:
         nodecopy stats karate
         nodecopy stats edges.csv --labels labels.csv --samples samples
     """
-    graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
-    warn_about_missing_labels(graph, LABEL_NAMES)
+    observed = files.load_graph(source, graph)
+    warn_about_missing_labels(observed, LABEL_NAMES)
     if samples:
-        files = [file for path in samples for file in find_samples(path)]
-        sampled = show_progress(_read_samples(files, graph), len(files), "reading")
-        comparison = compare(graph, sampled, path_length=path_length)
+        paths = [file for path in samples for file in find_samples(path)]
+        sampled = show_progress(_read_samples(paths, observed), len(paths), "reading")
+        comparison = compare(observed, sampled, path_length=path_length)
         if json_:
             print_json(comparison.to_dict())
         else:
@@ -60,23 +55,38 @@ def stats(
                 print_note(sentence)
         return
     with show_status("computing statistics"):
-        values = statistics(graph, path_length=path_length)
+        values = statistics(observed, path_length=path_length)
     if json_:
         print_json(values)
     else:
         print_table(["statistic", "value"], values.items())
 
 
-def _read_samples(files: list[Path], observed: Graph) -> Iterator[Graph]:
+def find_samples(path: Path) -> list[Path]:
+    """Return the files of a folder of samples, or the path itself where it is a file."""
+    if path.is_dir():
+        samples = sorted(file for file in path.glob("sample-*") if file.is_file())
+        if not samples:
+            raise InputError(
+                f"--samples must be a graph or a folder with sample-* files; {path} has none. "
+                "Write some with nodecopy sample --out FOLDER."
+            )
+        return samples
+    if not path.exists():
+        raise InputError(f"--samples must be graphs or folders of graphs; {path} does not exist.")
+    return [path]
+
+
+def _read_samples(paths: list[Path], observed: Graph) -> Iterator[Graph]:
     """Yield samples on the observed nodes; edge lists have neither isolated nodes nor labels."""
-    for file in files:
+    for path in paths:
         of_table: dict[str, Any] = {}
-        if is_table(file):
+        if is_table(path):
             of_table = {"node_ids": observed.node_ids, "directed": observed.directed}
         with mute_decisions():
-            sample = read_graph(file, **of_table)
+            sample = read_graph(path, **of_table)
         if not of_table:
             sample = sample.subgraph(
-                find_positions(observed.node_ids, sample.node_ids, f"{file}: the observed graph")
+                find_positions(observed.node_ids, sample.node_ids, f"{path}: the observed graph")
             )
         yield observed.replace(adjacency=sample.adjacency, directed=sample.directed)

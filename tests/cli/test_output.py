@@ -4,28 +4,24 @@ import io
 import json
 import logging
 import math
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from nodecopy import cli
-from nodecopy._core.messages import LOGGER, Hint, log_decision, warn_about_data
+from nodecopy._core.messages import LOGGER, log_decision, warn_about_data
 from nodecopy._core.parallel import track
 from nodecopy.cli import output as terminal
 from nodecopy.cli.output import (
-    OptionNames,
-    estimate_time,
-    format_duration,
+    describe_error,
     format_value,
     print_error,
     print_json,
     print_note,
     print_table,
     print_warning,
-    print_written,
     show_notices,
 )
+from nodecopy.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -74,26 +70,10 @@ def test_json_has_null_in_place_of_undefined_numbers(capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": [{"c": None}]}
 
 
-def test_notes_and_errors_are_apart_from_results(capsys: pytest.CaptureFixture[str]) -> None:
-    print_error("a [dim] word")
-    print_note("note [1]")
-    print_written(Path("out.csv"), "table of predictions")
-    print_written(None, "samples", option="--out FOLDER")
-    print_written(None, "flips")
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines() == [
-        "error: a [dim] word",
-        "note [1]",
-        "table of predictions written to out.csv",
-        "nothing written: give --out FOLDER to write the samples",
-    ]
-
-
 def test_decisions_and_warnings_are_printed_once_and_kept(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with show_notices(OptionNames()):
+    with show_notices():
         log_decision("read the first row as a header")
         log_decision("read the first row as a header")
         warn_about_data("few nodes have labels")
@@ -105,26 +85,22 @@ def test_decisions_and_warnings_are_printed_once_and_kept(
     assert not LOGGER.handlers
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(25, "25 seconds"), (119, "119 seconds"), (150, "2 minutes"), (9000, "2 hours")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text
-
-
-def test_a_short_run_is_not_estimated(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(estimate_time([1, 2, 3], 3, "targets")) == [1, 2, 3]
-    assert capsys.readouterr().err == ""
-
-
-def test_notices_name_options(capsys: pytest.CaptureFixture[str]) -> None:
-    with show_notices(OptionNames(cli.import_command("stats").params)):
-        log_decision("the first row is data.", Hint(header=True))
-        warn_about_data("edges are repeated.", Hint("{} adds them.", duplicates="sum"), Hint(workers=3))
+def test_notices_and_errors_name_options(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--header", "--duplicates", "--exponent", "--scale-features"]
+    with show_notices(options):
+        log_decision("the first row is data.", "header")
+        warn_about_data("edges are repeated.", "duplicates", "workers")
+        log_decision("columns are standardised.", "features", "header")
+        log_decision("nothing to change.", "workers")
     assert capsys.readouterr().err.splitlines() == [
-        "the first row is data. Use --header otherwise.",
-        "warning: edges are repeated. --duplicates sum adds them.",
+        "the first row is data. Use --header to change this.",
+        "warning: edges are repeated. Use --duplicates to change this.",
+        "columns are standardised. Use --scale-features or --header to change this.",
+        "nothing to change.",
     ]
+    assert (
+        describe_error(InputError("n_steps of VGAE", "must be 3."), options) == "n_steps of VGAE must be 3."
+    )
 
 
 def test_notices_restore_the_level_of_the_logger() -> None:
@@ -132,7 +108,7 @@ def test_notices_restore_the_level_of_the_logger() -> None:
     level = LOGGER.level
     LOGGER.setLevel(logging.ERROR)
     try:
-        with show_notices(OptionNames()):
+        with show_notices():
             assert LOGGER.level == logging.INFO
         assert LOGGER.level == logging.ERROR
     finally:
@@ -148,11 +124,3 @@ def test_training_shows_a_bar_that_moves_with_the_reported_progress(monkeypatch:
     written = shown.file.getvalue()  # type: ignore[attr-defined]
     assert "round 2 of 2" in written
     assert written.count("a note") == 2
-
-
-def test_without_a_terminal_training_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = Console(file=io.StringIO(), force_terminal=False)
-    monkeypatch.setattr(terminal, "error_console", shown)
-    with terminal.show_training("training"):
-        list(track([1, 2], "round"))
-    assert shown.file.getvalue() == ""  # type: ignore[attr-defined]

@@ -1,0 +1,174 @@
+"""What commands read: tables and their options, ids, splits of nodes; and what they must not overwrite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, datasets
+from nodecopy._core.random import child, seed_sequence
+from nodecopy.cli.files import (
+    cross_validation_folds,
+    find_ids,
+    load_graph,
+    parse_nodes,
+    split_as_in_experiments,
+    split_file,
+    split_for_report,
+)
+from nodecopy.cli.options import GraphOptions, check_applicable, check_outputs
+from nodecopy.errors import InputError
+from nodecopy.experiments.spec import TrialSeeds, trial_seed
+from nodecopy.graph import UNLABELLED
+from tests.cli.conftest import Run
+
+
+def test_columns_are_named(run: Run) -> None:
+    Path("edges.csv").write_text("when,a,b,much\n1,x,y,2\n1,y,z,3\n1,x,y,4\n")
+    columns = ("--source", "a", "--target", "b", "--weight", "much", "--duplicates", "sum", "--json")
+    result = json.loads(run("stats", "edges.csv", *columns).out)
+    assert (result["n_nodes"], result["n_edges"]) == (3, 2)
+    assert "repeated edges: 1; their weights are added" in result["notices"][1]
+
+
+def test_headers_are_decided(run: Run) -> None:
+    Path("edges.csv").write_text("ann,bob\nbob,cleo\n")
+    ran = run("stats", "edges.csv")
+    assert "the first row (ann,bob) is data, since 'bob' occurs again. Use --header" in ran.err
+    result = json.loads(run("stats", "edges.csv", "--header", "--json").out)
+    assert result["n_nodes"] == 2
+
+
+def test_isolated_nodes_on_demand(run: Run) -> None:
+    Path("edges.csv").write_text("source,target\na,b\n")
+    Path("labels.csv").write_text("id,label\na,1\nz,2\n")
+    ran = run("stats", "edges.csv", "--labels", "labels.csv")
+    assert (ran.code, "z" in ran.err) == (2, True)
+    result = json.loads(run("stats", "edges.csv", "--labels", "labels.csv", "--allow-isolated", "--json").out)
+    assert result["n_nodes"] == 3
+
+
+def test_columns_of_features_are_ignored(run: Run, tmp_path: Path) -> None:
+    """Before, only classify and report had the option that errors of others named."""
+    edges, features = tmp_path / "edges.csv", tmp_path / "features.csv"
+    ring = range(12)
+    edges.write_text("source,target\n" + "".join(f"{n},{(n + 1) % 12}\n" for n in ring))
+    features.write_text("id,x,note\n" + "".join(f"{n},{n % 5},text {n}\n" for n in ring))
+    arguments = ("sample", edges, "--features", features, "--n", "2")
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert "column 'note' has another text" in ran.err
+    assert run(*arguments, "--ignore-column", "note").code == 0
+    assert "--ignore-column applies to" in run("sample", edges, "--n", "2", "--ignore-column", "x").err
+
+
+def test_graphs_of_files(run: Run) -> None:
+    Path("edges.csv").write_text("source,target\na,b\nb,c\nd,e\n", encoding="utf-8")
+    assert load_graph("edges.csv", GraphOptions()).n_nodes == 5
+    assert load_graph("edges.csv", GraphOptions(directed=True)).directed
+    component = load_graph("edges.csv", GraphOptions(largest_component=True))
+    assert component.node_ids.tolist() == ["a", "b", "c"]
+
+
+def test_nodes_are_given_as_text_or_as_a_file(run: Run) -> None:
+    graph = Graph(np.zeros((3, 3)), node_ids=["a", "b c", "d"])
+    Path("ids.txt").write_text("d\n\nb c\n", encoding="utf-8")
+    Path("a").write_text("d\n", encoding="utf-8")
+    assert parse_nodes(graph, "d, b c").tolist() == [2, 1]
+    assert parse_nodes(graph, "ids.txt").tolist() == [2, 1]
+    assert parse_nodes(graph, "a").tolist() == [0]  # an id is never taken for a file
+    for nodes, message in (
+        (" ,", "must name at least one node"),
+        ("a,a", "--nodes"),
+        ("x", "ids of nodes; got 'x'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            parse_nodes(graph, nodes)
+
+
+def test_an_unknown_id_is_an_error_with_close_ids() -> None:
+    users = np.array(["ann", "anna", "bob"])
+    assert find_ids(["bob", "ann"], users, "--user").tolist() == [2, 0]
+    with pytest.raises(InputError) as raised:
+        find_ids(["annn"], users, "--user")
+    assert str(raised.value) == (
+        "--user must hold ids of users; got 'annn', which is none. Did you mean ann or anna?"
+    )
+
+
+def test_all_options_that_were_given_are_named() -> None:
+    with pytest.raises(InputError) as raised:
+        check_applicable("files", "the dataset 'cora'", labels="labels.csv", features=None, directed=True)
+    assert str(raised.value) == (
+        "--labels and --directed apply to files only; got the dataset 'cora'. Leave them out."
+    )
+
+
+@pytest.mark.parametrize("name", ["in.csv", "folder/../in.csv"])
+def test_what_is_read_is_not_replaced(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="--out must be a file that is neither an input nor another output"):
+        check_outputs([str(tmp_path / "in.csv")], out=(tmp_path / name, (".csv",)))
+
+
+def test_no_text_is_a_formula_with_spreadsheet(run: Run) -> None:
+    Path("log.csv").write_text("user,item\n=HYPERLINK(1),+a\n=HYPERLINK(1),b\n-c,b\n-c,d\n@e,d\n@e,+a\n")
+    command = ("recommend", "log.csv", "--model", "popularity", "--all-users", "--out", "out.csv")
+    run(*command, "--spreadsheet")
+    cells = [cell for line in Path("out.csv").read_text().splitlines() for cell in line.split(",")]
+    assert "'=HYPERLINK(1)" in cells
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+    run(*command)
+    assert "=HYPERLINK(1)" in Path("out.csv").read_text().replace(",", "\n").splitlines()
+    run("sample", "log.csv", "--spreadsheet", "--out", "samples")
+    assert "'-c" in Path("samples/sample-0.csv").read_text()
+
+
+def labelled(labels: list[int]) -> Graph:
+    return Graph(np.zeros((len(labels), len(labels))), labels=labels)
+
+
+def test_labelled_nodes_of_a_file_are_split_by_class() -> None:
+    graph = labelled([0] * 10 + [1] * 2 + [-1] * 3)
+    split = split_file(graph, 0.9, seed_sequence(0))
+    assert split.test.tolist() == [12, 13, 14]
+    assert sorted([*split.train, *split.validation]) == list(range(12))
+    assert np.bincount(np.array([0] * 10 + [1] * 2)[split.train]).tolist() == [1, 1]
+
+
+def test_a_report_holds_out_one_label_in_five() -> None:
+    graph = labelled([0] * 10 + [1] * 5 + [-1])
+    split, _ = split_for_report(graph, "edges.csv", 3)
+    assert np.asarray(graph.labels)[split.test].tolist() == [0, 0, 1]
+    assert sorted([*split.train, *split.test]) == list(range(15))
+
+
+def test_a_dataset_is_split_as_in_trial_0() -> None:
+    pytest.importorskip("sklearn")
+    digits = datasets.load("digits")
+    split, root = split_as_in_experiments(digits, "digits", 2, 1)
+    assert root.spawn_key == trial_seed(1, "digits", 0, labels=2).spawn_key
+    expected = datasets.label_split(digits.labels, 2, 500, 1000, rng=child(root, TrialSeeds.SPLIT))
+    assert [part.tolist() for part in split] == [part.tolist() for part in expected]
+
+
+def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogCaptureFixture) -> None:
+    club = datasets.load("karate")
+    with caplog.at_level("INFO", "nodecopy"):
+        split, _ = split_as_in_experiments(club, "karate", 1, 0)
+    assert [len(part) for part in split] == [2, 10, 22]
+    assert "10 validation nodes and 22 test nodes, since karate has 32 labelled" in caplog.text
+    with pytest.raises(InputError, match=r"--labels-per-class must be below \d+, .* of karate; got 500"):
+        split_as_in_experiments(club, "karate", 500, 0)
+
+
+def test_folds_leave_training_nodes_of_every_class() -> None:
+    labels = np.array([0] * 7 + [1] * 2 + [2] + [UNLABELLED] * 5)
+    folds = cross_validation_folds(labels, 4, np.random.default_rng(0))
+    tested = np.concatenate(folds)
+    assert sorted(tested.tolist()) == list(range(9))  # the only node of class 2 is never tested
+    assert max(map(len, folds)) - min(map(len, folds)) <= 1
+    for fold in folds:
+        assert set(np.delete(labels, fold)) == {0, 1, 2, UNLABELLED}
