@@ -34,8 +34,9 @@ def test_options_of_defences(run: Run, files: Graph) -> None:
     for options, settings in cases:
         options = ["--method", "copying", "--n-donors", "4", *options]
         ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", *options, "--json")
-        defence = CopyingDefence(n_donors=4, **settings).fit(files, train, rng=child(seed_sequence(0), 1))
-        expected = dict(zip(["cat", "dog"], defence.correct_proba([4])[0].tolist(), strict=True))
+        defence = CopyingDefence(n_donors=4, **settings)
+        defence.fit(files, train, targets=[4], rng=child(seed_sequence(0), 1))
+        expected = dict(zip(["cat", "dog"], defence.predict_proba()[4].tolist(), strict=True))
         assert json.loads(ran.out)["nodes"][0]["probabilities"] == pytest.approx(expected, abs=1e-6)
     for method in ("copying", "evidence"):
         options = ["--method", method, "--suspects", "0.1", "--n-donors", "4", "--retrain"]
@@ -49,7 +50,8 @@ def test_evidence_is_the_default_and_is_told(run: Run, files: Graph) -> None:
     options = ("--nodes", "p04", "--n-donors", "4")
     result = json.loads(run("defend", "graph.csv", *TABLES, *options, "--json").out)
     train = np.array([number for number in range(29) if number != 4])
-    defence = EvidenceDefence(n_donors=4, retrain=True).fit(files, train, rng=child(seed_sequence(0), 1))
+    defence = EvidenceDefence(n_donors=4, retrain=True)
+    defence.fit(files, train, targets=[4], rng=child(seed_sequence(0), 1))
     (node,) = result["nodes"]
     (report,) = defence.explain([4])
     assert result["method"] == "evidence"

@@ -17,7 +17,7 @@ def test_a_table_of_intervals(run: Run) -> None:
     assert head[:4] == ["statistic", "observed", "standard", "error"]
     assert [row[0] for row in rows] == ["transitivity", "density"]
     assert rows[0][1] == "0.2557"
-    assert "if the edges were drawn again and the nodes stayed?" in ran.err
+    assert "if the edges were resampled for the same nodes?" in ran.err
     assert "warning: 35% of the ends of edges are at nodes with fewer than 3 donors" in ran.err
 
 
@@ -27,7 +27,7 @@ def test_json_with_a_null_model(run: Run) -> None:
     estimate = result["statistics"]["assortativity"]
     assert estimate["low"] < estimate["observed"] < estimate["high"]
     assert 0 < result["tests"]["assortativity"]["p_value"] < 0.1
-    assert result["target"] == "edges"
+    assert result["resample"] == "edges"
     assert result["notices"]
 
 

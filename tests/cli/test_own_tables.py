@@ -61,7 +61,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "replaced missing cells by the median and marked them: age (" in ran.err
     assert "features: each column is standardised" in ran.err
     assert "--scale-features" in ran.err
-    assert "--ignore-column NAME leaves a column out" in ran.err
+    assert "--ignore-column" in ran.err
     assert "weights: log(1 + weight / smallest weight)" in ran.err
     assert accuracy("predictions.csv", truth) > 0.85
     with Path("predictions.csv").open() as file:
