@@ -1,3 +1,5 @@
+"""Metrics of ranked lists against their definitions, user by user and item by item."""
+
 from __future__ import annotations
 
 import math
@@ -10,13 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.metrics import ndcg_score
 
 from nodecopy import Interactions
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.metrics import ranking
-from nodecopy.metrics import ranking as list_metrics
-from nodecopy.metrics.ranking import Evaluation, evaluate, top_items
+from nodecopy.metrics.ranking import (
+    MAX_SORTED_RATIO,
+    Evaluation,
+    ItemStatistics,
+    Lists,
+    evaluate,
+    top_items,
+)
 
 
 @st.composite
@@ -100,16 +107,6 @@ def test_both_conventions_against_the_definitions(problem: Any, k: int) -> None:
     assert printed == pytest.approx(oracle(scores, train, None, test, k, is_printed=True))
 
 
-@given(st.integers(0, 2**32), st.integers(1, 12))
-def test_ndcg_against_scikit_learn(seed: int, k: int) -> None:
-    draws = np.random.default_rng(seed)
-    scores, test = draws.random((7, 12)), draws.random((7, 12)) < 0.3
-    test[:, 0] = True
-    train = Interactions(np.zeros((7, 12)))
-    metrics = evaluate(lambda rows: scores[rows], train, Interactions(test), metrics=[f"ndcg@{k}"])
-    assert metrics[f"ndcg@{k}"] == pytest.approx(ndcg_score(test, scores, k=k))
-
-
 def test_the_ideal_of_the_printed_convention_ends_at_100() -> None:
     """150 items by descending score, of which the 1st, 3rd and 121st are relevant."""
     scores = -np.arange(150.0)[None]
@@ -137,7 +134,7 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
         sizes.append(len(rows))
         return scores[rows]
 
-    monkeypatch.setattr(list_metrics, "LISTS_PER_BLOCK", 3)
+    monkeypatch.setattr(ranking, "LISTS_PER_BLOCK", 3)
     blocks = evaluate(score, train, test, metrics=names)
     assert set(sizes) == {2}
     assert blocks == whole
@@ -185,17 +182,6 @@ def test_test_interactions_in_train_are_misses_with_a_warning() -> None:
         evaluate(lambda rows: scores[rows], train, test, validation=train, metrics=["recall@2"])
 
 
-def test_users_outside_training_have_a_history() -> None:
-    """Items of the history are no candidates; popularity is that in train."""
-    train = Interactions([[1, 0, 0], [1, 1, 0], [1, 1, 0]])
-    history, test = Interactions([[1, 0, 0], [0, 1, 0]]), Interactions([[0, 1, 0], [0, 0, 1]])
-    scores = np.array([[3.0, 2, 1], [1, 3, 2]])
-    metrics = evaluate(
-        lambda rows: scores[rows], train, test, history=history, metrics=["recall@1", "popularity@1"]
-    )
-    assert metrics == pytest.approx({"recall@1": 1.0, "popularity@1": 1 / 3})
-
-
 def test_an_evaluation_is_a_dictionary_with_the_values_of_users() -> None:
     pytest.importorskip("pandas")
     train = Interactions([[1, 0], [1, 0], [1, 0]], user_ids=["a", "b", "c"])
@@ -227,3 +213,41 @@ def test_map_and_ndcg_against_implicit() -> None:
     theirs = evaluation.ranking_metrics_at_k(Model(), *matrices, K=7, show_progress=False)
     ours = evaluate(lambda rows: scores[rows], train, test, metrics=["map@7", "ndcg@7"])
     assert [ours["map@7"], ours["ndcg@7"]] == pytest.approx([theirs["map"], theirs["ndcg"]])
+
+
+LISTS = Lists(
+    items=np.array([[0, 1, 2], [2, 1, -1]]),
+    hits=np.array([[False, True, True], [False, False, False]]),
+    n_relevant=np.array([4, 1]),
+    n_ideal=np.array([4, 1]),
+)
+
+
+def test_metrics_of_items() -> None:
+    items = ItemStatistics(Interactions([[1, 1, 0, 0], [1, 0, 0, 0]]).rows)
+    assert items.per_list("popularity", LISTS.items).tolist() == pytest.approx([(1 + 0.5) / 3, 0.25])
+    assert items.per_list("diversity", LISTS.items).tolist() == pytest.approx([1 - 2**-0.5 / 3, 1.0])
+    assert items.per_list("diversity", LISTS.items[:, :1]).tolist() == [0.0, 0.0]
+    assert items.overall("coverage", LISTS.items) == 0.75
+    assert items.overall("novelty", LISTS.items) == pytest.approx((0 + 1 + 1 + 1 + 1) / 5)
+    assert items.overall("novelty", np.full((1, 2), -1)) == 0.0
+
+
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 40),
+    st.integers(1, 8),
+    st.sampled_from([1, 3, 1000]),
+    st.sampled_from([np.uint8, np.int64, np.float32, np.float64]),
+    st.sampled_from([1, MAX_SORTED_RATIO]),
+)
+def test_top_items_on_ties(seed: int, n_items: int, k: int, levels: int, dtype: Any, max_ratio: int) -> None:
+    """Few levels make many ties; with a small ratio most rows are ranked by counting ties."""
+    k = min(k, n_items)
+    scores = np.random.default_rng(seed).integers(levels, size=(5, n_items)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        scores[0, ::2] = -np.inf
+    expected = [sorted(range(n_items), key=lambda item: (-row[item], item))[:k] for row in scores.tolist()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nodecopy.metrics.ranking.MAX_SORTED_RATIO", max_ratio)
+        assert top_items(scores, k).tolist() == expected

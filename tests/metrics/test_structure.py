@@ -1,3 +1,5 @@
+"""Statistics of graphs: by hand, by formulas and NetworkX, compiled and plain counts, and comparisons."""
+
 from __future__ import annotations
 
 import json
@@ -5,19 +7,28 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import networkx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy._core.arrays import Rows
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import Graph
-from nodecopy.metrics import structure
+from nodecopy.metrics import counting, counting_kernels, structure
+from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import (
+    LABEL_NAMES,
+    Comparison,
+    compare,
     component_statistics,
     degree_statistics,
     edge_overlap,
@@ -27,7 +38,6 @@ from nodecopy.metrics.structure import (
     statistics,
     triangle_statistics,
 )
-from tests.metrics.example_graphs import graph_of, random_graph, star
 
 KEYS = [
     "n_nodes",
@@ -48,6 +58,31 @@ KEYS = [
     "n_components",
     "largest_component",
 ]
+
+
+def graph_of(*edges: tuple[int, int], n: int, directed: bool = False, labels: Any = None) -> Graph:
+    source, target = [a for a, _ in edges], [b for _, b in edges]
+    return Graph.from_edges(source, target, node_ids=np.arange(n), labels=labels, directed=directed)
+
+
+def random_graph(n: int, n_edges: int, seed: int, *, directed: bool = False) -> Graph:
+    draws = np.random.default_rng(seed)
+    hubs = (n * draws.random((2, n_edges)) ** 2).astype(int)  # low numbers have high degrees
+    labels = draws.integers(-1, 3, n)
+    return Graph.from_edges(*hubs, node_ids=np.arange(n), labels=labels, directed=directed)
+
+
+def star(n_leaves: int) -> Graph:
+    return graph_of(*((0, i) for i in range(1, n_leaves + 1)), n=n_leaves + 1)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, directed: bool = False) -> Graph:
+    n = draw(st.integers(0, 12))
+    node = st.integers(0, max(n - 1, 0))
+    edges = draw(st.lists(st.tuples(node, node), max_size=40)) if n else []
+    labels = draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n))
+    return graph_of(*edges, n=n, directed=directed, labels=np.array(labels, np.int64))
 
 
 def test_triangle_by_hand() -> None:
@@ -118,23 +153,6 @@ def test_graphs_without_edges(n: int, labels: int | None, directed: bool) -> Non
         defined |= {"mean_degree": 0, "max_degree": 0, "average_clustering": 0}
     assert list(values) == [*KEYS, "path_length", "edge_overlap"]
     assert {key: value for key, value in values.items() if not math.isnan(value)} == defined
-
-
-def test_one_class_is_all_homophily_but_not_class_insensitive() -> None:
-    values = label_statistics(graph_of((0, 1), n=3, labels=[0, 0, 0]))
-    assert (values["cross_community_share"], values["edge_homophily"]) == (0, 1)
-    assert math.isnan(values["class_insensitive_homophily"])
-
-
-def test_single_edge_has_no_claws_and_no_assortativity() -> None:
-    values = statistics(star(1))
-    assert all(math.isnan(values[key]) for key in ("claw_share", "transitivity", "assortativity"))
-
-
-def test_values_are_plain_numbers() -> None:
-    values = statistics(random_graph(30, 80, 0), observed=random_graph(30, 80, 1))
-    assert {type(value) for value in values.values()} <= {int, float}
-    assert json.loads(json.dumps(values)) == values
 
 
 def test_weights_are_ignored() -> None:
@@ -215,7 +233,7 @@ def test_compiled_and_plain_statistics_have_the_same_bits(
 
 def test_many_small_graphs_are_counted_by_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = random_graph(100, 200, 0).rows
-    monkeypatch.setattr(structure._CountedEntries, "total", 0)
+    monkeypatch.setattr(structure, "_counted_entries", 0)
     monkeypatch.setattr(structure, "MIN_TOTAL_ENTRIES", 2 * rows.n_entries)
     names = [structure.select_counting(rows).__name__.rpartition(".")[2] for _ in range(3)]
     assert names == ["counting", "counting", "counting_kernels"]
@@ -288,17 +306,159 @@ def test_published_statistics(name: str) -> None:
     assert values["edge_entropy"] * 100 == pytest.approx(entropy, abs=0.005)
 
 
-def test_a_directed_graph_is_symmetrised_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    directed = Graph.from_edges([0, 1, 2], [1, 2, 0], directed=True)
-    structure.statistics(directed)  # fills the cache of names
-    calls: list[bool] = []
-    original = structure._without_directions
+# Counts by SciPy and by compiled code, which test each other; a search over triples tests both
 
-    def record(graph: Graph) -> Graph:
-        calls.append(graph.directed)
-        return original(graph)
 
-    monkeypatch.setattr(structure, "_without_directions", record)
-    values = structure.select_statistics(directed, ["triangles", "n_components"])
-    assert values == {"triangles": 1, "n_components": 1}
-    assert calls.count(True) == 1
+def triangles_by_search(graph: Graph) -> list[int]:
+    linked = graph.adjacency.toarray() > 0
+    counts = [0] * graph.n_nodes
+    for trio in combinations(range(graph.n_nodes), 3):
+        if all(linked[a, b] for a, b in combinations(trio, 2)):
+            for node in trio:
+                counts[node] += 1
+    return counts
+
+
+@settings(deadline=None, max_examples=150)
+@given(graph=graphs(), other=graphs())
+def test_compiled_and_plain_counts_are_equal(graph: Graph, other: Graph) -> None:
+    rows = graph.rows
+    expected = triangles_by_search(graph)
+    for module in (counting, counting_kernels):
+        assert module.triangle_counts(rows).tolist() == expected
+        assert module.count_triangles(rows) == sum(expected) // 3
+    assert counting.component_sizes(rows) == counting_kernels.component_sizes(rows)
+    assert counting.degree_products(rows) == counting_kernels.degree_products(rows)
+    if graph.n_nodes == other.n_nodes:
+        assert counting.common_entries(rows, other.rows) == counting_kernels.common_entries(rows, other.rows)
+
+
+@settings(deadline=None, max_examples=150)
+@given(graph=graphs(directed=True))
+def test_compiled_and_plain_counts_of_directed_rows_are_equal(graph: Graph) -> None:
+    assert graph.labels is not None
+    for plain, compiled in zip(
+        counting.label_counts(graph.rows, graph.labels, 4),
+        counting_kernels.label_counts(graph.rows, graph.labels, 4),
+        strict=True,
+    ):
+        assert plain.tolist() == compiled.tolist()
+    sources = np.arange(graph.n_nodes)[::2]
+    expected = counting_kernels.distances(graph.rows, sources)
+    assert counting.distances(graph.rows, sources) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "MAX_LEVELS", 1)  # so that Dijkstra's algorithm takes over
+        assert counting.distances(graph.rows, sources) == expected
+
+
+def test_distances_along_a_path_longer_than_the_levels() -> None:
+    n = counting.MAX_LEVELS + 50
+    path = graph_of(*zip(range(n - 1), range(1, n), strict=True), n=n)
+    expected = 2 * sum((n - d) * d for d in range(1, n)), n * (n - 1)
+    for module in (counting, counting_kernels):
+        assert module.distances(path.rows, np.arange(n)) == expected
+
+
+def path(*labels: int) -> Graph:
+    return Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], labels=list(labels))
+
+
+def test_partial_labels_are_a_warning() -> None:
+    graph = path(0, 0, 1, -1, -1, -1)
+    with pytest.warns(DataWarning, match="modularity counts the 3 others .* over 2 of 5 edges") as caught:
+        warn_about_missing_labels(graph, ["modularity", "edge_homophily"])
+    assert str(caught[0].message).endswith("Set labels to change this.")
+    assert statistics(graph)["edge_homophily"] == 1 / 2
+
+
+@pytest.mark.parametrize("labels", [(0, 0, 1, 1, 0, 1), (-1,) * 6])
+def test_all_or_no_labels_give_no_warning(labels: tuple[int, ...]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_about_missing_labels(path(*labels), ["modularity", *LABEL_NAMES])
+        warn_about_missing_labels(path(0, 0, 1, 1, 0, -1), ["transitivity"])
+
+
+# Comparison of samples with the observed graph
+
+PATH = Graph.from_edges([0, 1, 2], [1, 2, 3])
+CYCLE = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+TAILED = Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3])
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    def samples() -> Iterator[Graph]:
+        yield from (PATH, CYCLE, TAILED)
+
+    return compare(PATH, samples())
+
+
+def test_means_and_deviations(comparison: Comparison) -> None:
+    each = [statistics(sample, observed=PATH) for sample in (PATH, CYCLE, TAILED)]
+    assert comparison.n_samples == 3
+    assert comparison.statistics == tuple(each[0])
+    for name, observed, mean, deviation, *_ in comparison:
+        values = [sample[name] for sample in each]
+        assert observed == pytest.approx(each[0][name], nan_ok=True)
+        assert mean == pytest.approx(np.mean(values), nan_ok=True)
+        assert deviation == pytest.approx(np.std(values, ddof=1), nan_ok=True)
+        assert comparison.values[name] == pytest.approx(values, nan_ok=True)
+    assert comparison["edge_overlap"].observed == 1
+    assert comparison["edge_overlap"].mean == pytest.approx((1 + 1 + 2 / 3 + 1 / 3) / 3)
+
+
+def test_forms_of_a_comparison(comparison: Comparison) -> None:
+    table = json.loads(json.dumps(comparison.to_dict()))
+    assert table["n_samples"] == 3
+    assert table["statistics"]["n_edges"]["observed"] == 3
+    assert list(table["statistics"]) == list(comparison.statistics)
+    frame = comparison.to_pandas()
+    assert list(frame.columns) == ["observed", "mean", "deviation", "low", "high", "p_value"]
+    assert frame.loc["n_edges", "mean"] == pytest.approx(11 / 3)
+    lines = str(comparison).splitlines()
+    assert len(lines) == len(comparison.statistics) + 1
+    assert len({len(line) for line in lines}) == 1
+    assert lines[2].split() == ["n_edges", "3", "3.66667", "0.57735", "3", "4", "1"]
+    with pytest.raises(KeyError):
+        comparison["modularity"]
+
+
+def test_wrong_samples() -> None:
+    with pytest.raises(InputError, match="at least one graph; got none"):
+        compare(PATH, [])
+    smaller = Graph.from_edges([0], [1])
+    with pytest.raises(InputError, match=r"graphs on 4 nodes; got Graph\(2 nodes.* as number 1"):
+        compare(PATH, [PATH, smaller])
+    with pytest.raises(InputError, match="several graphs"):
+        compare(PATH, PATH)  # type: ignore[arg-type]
+    for other in (PATH.replace(node_ids=[5, 6, 7, 8]), PATH.replace(directed=True)):
+        with pytest.raises(InputError, match="node ids and directedness; number 0 has not"):
+            compare(PATH, [other])
+
+
+def test_intervals_and_p_values_of_samples() -> None:
+    rng = np.random.default_rng(0)
+    samples = [Graph(np.triu(rng.random((4, 4)) < 0.5, 1)) for _ in range(99)]
+    row = compare(PATH, samples)["n_edges"]
+    values = np.sort([sample.n_edges for sample in samples])
+    assert row.low == pytest.approx(np.quantile(values, 0.025, method="weibull"))
+    below, above = (values <= 3).sum(), (values >= 3).sum()
+    assert row.p_value == pytest.approx(min(1.0, 2 * (min(below, above) + 1) / 100))
+
+
+def test_undefined_samples_count_as_extreme() -> None:
+    row = compare(PATH, [CYCLE, *[TAILED] * 8])["assortativity"]  # undefined where all degrees are equal
+    assert math.isnan(row.low)
+    assert row.p_value == pytest.approx(2 * (1 + 1) / (9 + 1))
+
+
+def test_a_statistic_outside_of_all_samples_has_a_sentence() -> None:
+    comparison = compare(PATH, [CYCLE, CYCLE])
+    assert comparison.outside["n_edges"] == (
+        "n_edges is 3, less than in all 2 samples (4 to 4): draw more samples to be sure."
+    )
+    assert compare(PATH, [CYCLE] * 40).outside["n_edges"].endswith("their model does not explain it.")
+    assert "n_nodes" not in comparison.outside
+    assert "edge_overlap" not in comparison.outside
+    assert not compare(PATH, [PATH]).outside

@@ -42,7 +42,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | Non
     >>> accuracy([[0.9, 0.1], [0.4, 0.6]], [0, 0])
     0.5
     """
-    return _accuracy(*select_nodes(probabilities, labels, nodes))
+    p, codes = select_nodes(probabilities, labels, nodes)
+    return float((p.argmax(axis=1) == codes).mean())
 
 
 def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -54,7 +55,9 @@ def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = N
     >>> round(nll([[0.5, 0.5]], [1]), 4)
     0.6931
     """
-    return _nll(*select_nodes(probabilities, labels, nodes))
+    p, codes = select_nodes(probabilities, labels, nodes)
+    true = p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)
+    return float(-np.log(true).mean()) + 0.0  # never -0
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -63,7 +66,9 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None =
     >>> round(brier([[0.8, 0.2]], [0]), 4)
     0.08
     """
-    return _brier(*select_nodes(probabilities, labels, nodes))
+    p, codes = select_nodes(probabilities, labels, nodes)
+    p[np.arange(len(codes)), codes] -= 1
+    return float((p**2).sum(axis=1).mean())
 
 
 def selective_accuracy(
@@ -101,8 +106,7 @@ def selective_accuracy(
     level_accuracy = np.bincount(levels, is_correct) / sizes
     n_correct = np.cumsum(np.repeat(level_accuracy, sizes))
     n_kept = np.ceil((1 - shares) * len(is_correct) - 1e-9).clip(1).astype(np.int64)
-    accuracies: NDArray[np.float64] = n_correct[n_kept - 1] / n_kept
-    return accuracies
+    return np.asarray(n_correct[n_kept - 1] / n_kept)
 
 
 def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
@@ -162,7 +166,10 @@ def expected_calibration_error(
     0.4
     """
     check_integer(n_bins, "n_bins", low=1, high=MAX_BINS)
-    return _ece(*select_nodes(probabilities, labels, nodes), n_bins)
+    p, codes = select_nodes(probabilities, labels, nodes)
+    confidence, bins = confidence_bins(p, n_bins)
+    excess = confidence - (p.argmax(axis=1) == codes)
+    return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
 
 
 def reliability_curve(
@@ -188,35 +195,13 @@ def reliability_curve(
 
 def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> dict[str, float]:
     """Return ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins) by name."""
-    p, codes = select_nodes(probabilities, labels, nodes)
-    brier_score = _brier(p.copy(), codes)
-    values = {"accuracy": _accuracy(p, codes), "nll": _nll(p, codes)}
-    return values | {"brier": brier_score, "ece": _ece(p, codes, N_BINS)}
-
-
-def _accuracy(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    return float((p.argmax(axis=1) == codes).mean())
-
-
-def _nll(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    return float(-np.log(p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)).mean()) + 0.0  # never -0
-
-
-def _brier(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    """Return the Brier score; ``p`` is overwritten."""
-    p[np.arange(len(codes)), codes] -= 1
-    return float((p**2).sum(axis=1).mean())
-
-
-def _ece(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins: int) -> float:
-    confidence, bins = confidence_bins(p, n_bins)
-    excess = confidence - (p.argmax(axis=1) == codes)
-    return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
+    functions = {"accuracy": accuracy, "nll": nll, "brier": brier, "ece": expected_calibration_error}
+    return {name: function(probabilities, labels, nodes) for name, function in functions.items()}
 
 
 def confidence_bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the confidence of every node, and its bin in a :func:`reliability_curve`."""
-    confidence: NDArray[np.float64] = p.max(axis=1)
+    confidence = np.asarray(p.max(axis=1))
     return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 
 
@@ -251,9 +236,6 @@ def select_nodes(
     return p, codes
 
 
-# Temperature scaling: one number, fitted to labelled nodes, that calibrates class probabilities.
-
-
 MAX_TEMPERATURE = 20.0
 """The largest temperature; the smallest is its reciprocal."""
 
@@ -265,11 +247,6 @@ class TemperatureScaling:
     Probabilities p become proportional to p^(1 / temperature). A temperature above 1 makes predictions less
     confident, one below 1 more; the predicted classes stay the same. The mean prediction of an ensemble is
     scaled, not each of its samples.
-
-    Parameters
-    ----------
-    temperature
-        1 changes nothing.
 
     Examples
     --------
@@ -326,16 +303,11 @@ class TemperatureScaling:
         scaled = _logits(p) / check_real(self.temperature, "temperature", low=1 / MAX_TEMPERATURE)
         scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         scaled /= scaled.sum(axis=1, keepdims=True)
-        calibrated: NDArray[np.floating] = scaled.astype(p.dtype if p.dtype.kind == "f" else np.float64)
-        return calibrated
+        return np.asarray(scaled, p.dtype if p.dtype.kind == "f" else np.float64)
 
 
 def _logits(p: NDArray[Any]) -> NDArray[np.float64]:
-    logits: NDArray[np.float64] = np.log(p.astype(np.float64).clip(MIN_PROBABILITY))
-    return logits
-
-
-# Warn about statistics of labels where only some nodes have one.
+    return np.asarray(np.log(p.astype(np.float64).clip(MIN_PROBABILITY)))
 
 
 def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
@@ -347,16 +319,16 @@ def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
     n_missing = graph.n_nodes - len(labelled)
     if not n_missing or not len(labelled):
         return
-    effects, is_modularity = [], "modularity" in names
-    if is_modularity:
+    effects, parameters = [], []
+    if "modularity" in names:
         effects.append(f"modularity counts the {n_missing:,} others as one community")
+        parameters.append("labels")
     if affected:
         n_edges = graph.subgraph(labelled).n_edges
         subject = f"{', '.join(affected)} {'is' if len(affected) == 1 else 'are'}"
         effects.append(f"{subject} over {n_edges:,} of {graph.n_edges:,} edges, those between labelled nodes")
     warn_about_data(
         f"{len(labelled):,} of {graph.n_nodes:,} nodes have a label: {'; '.join(effects)}. Label all nodes, "
-        "such as by predicted classes, for a statistic of the whole graph."
-        + " Without labels, modularity is computed from estimated communities."
-        * is_modularity
+        "such as by predicted classes, for a statistic of the whole graph.",
+        *parameters,
     )

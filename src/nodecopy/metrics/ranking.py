@@ -1,7 +1,7 @@
 """Metrics of ranked lists of items, by the paper's formulas and by the convention of its printed numbers.
 
 A user's list holds the items by descending score; ties go to the lower column. Users without test items are
-left out of every mean. :mod:`.list_metrics` defines the metrics.
+left out of every mean. :func:`evaluate` defines the metrics.
 
 With ``convention="formula"``, the one to report, recall and NDCG are those that the paper's section 7
 defines, and neither training nor validation items are candidates. With ``"printed"`` only training items
@@ -28,175 +28,22 @@ from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 
-# Definitions of the metrics of ranked lists, see :func:`.ranking.evaluate`.
-
-
 Values = NDArray[np.float64]
 HIT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "map", "mrr")
-LISTS_PER_BLOCK = 512
-"""Lists whose diversity is computed at once, which bounds the memory."""
-
-
-@dataclass(frozen=True)
-class Lists:
-    """Ranked lists of users and their hits.
-
-    Attributes
-    ----------
-    items
-        Columns of the items, best first; -1 where a user has fewer candidates.
-    hits
-        Whether each of at least as many items is relevant.
-    n_relevant, n_ideal
-        Number of relevant items of each user, and of hits of the ideal list of NDCG.
-    """
-
-    items: IntArray
-    hits: NDArray[np.bool_]
-    n_relevant: IntArray
-    n_ideal: IntArray
-
-    def metric(self, name: str, k: int) -> Values:
-        """Return one of ``HIT_METRICS`` of the first k items of every list."""
-        hits = self.hits[:, :k]
-        if name == "recall":
-            return np.asarray(hits.sum(axis=1) / self.n_relevant)
-        if name == "precision":
-            return np.asarray(hits.sum(axis=1) / k)
-        if name == "hit_rate":
-            return np.asarray(hits.any(axis=1), np.float64)
-        if name == "mrr":
-            return np.asarray(hits.any(axis=1) / (hits.argmax(axis=1) + 1))
-        if name == "map":
-            precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
-            return np.asarray((precision * hits).sum(axis=1) / np.minimum(self.n_relevant, k))
-        return ndcg(self.hits, self.n_ideal, k)
-
-
-def ndcg(hits: NDArray[np.bool_], n_ideal: IntArray, k: int) -> Values:
-    """Return the discounted gain of each list, divided by that of a list that starts with its hits."""
-    discount = 1 / np.log2(np.arange(2, hits.shape[1] + 2))
-    ideal = np.append(0.0, np.cumsum(discount))
-    gain = (hits[:, :k] * discount[:k]).sum(axis=1)  # no BLAS: the same bits in any block
-    best = ideal[np.minimum(n_ideal, k)]
-    return np.asarray(np.divide(gain, best, out=np.zeros(len(hits)), where=best > 0))
-
-
-class ItemStatistics:
-    """What the training interactions, which have no weights, say of items."""
-
-    def __init__(self, train: Rows) -> None:
-        self.train = train
-        self.counts = np.bincount(train.indices, minlength=train.n_columns)
-
-    def overall(self, metric: str, lists: IntArray) -> float:
-        """Return the coverage or novelty of all lists together."""
-        items = lists[lists >= 0]
-        if metric == "coverage":
-            return len(np.unique(items)) / len(self.counts)
-        self_information = -np.log2(np.maximum(self.counts, 1) / self.train.n_rows)
-        return float(self_information[items].mean()) if len(items) else 0.0
-
-    def per_list(self, metric: str, lists: IntArray) -> Values:
-        """Return the popularity or diversity of every list."""
-        if metric == "diversity":
-            return self._diversity(lists)
-        is_item = lists >= 0
-        shares = np.where(is_item, self.counts[lists] / self.train.n_rows, 0.0)
-        return np.asarray(shares.sum(axis=1) / np.maximum(is_item.sum(axis=1), 1))
-
-    def _diversity(self, lists: IntArray) -> Values:
-        """Return 1 minus the mean cosine of pairs.
-
-        The sum of the unit vectors of a list has a square that is the sum of all cosines, those of items with
-        themselves included.
-        """
-        units = unit_rows(sparse.csr_array(self.train.csr.T))
-        n_items, has_users = (lists >= 0).sum(axis=1), (self.counts[lists] > 0) & (lists >= 0)
-        total = np.zeros(len(lists))
-        for start in range(0, len(lists), LISTS_PER_BLOCK):
-            block = lists[start : start + LISTS_PER_BLOCK]
-            row, rank = np.nonzero(block >= 0)
-            shape = len(block), len(self.counts)
-            sums = sparse.csr_array((np.ones(len(row)), (row, block[row, rank])), shape=shape) @ units
-            total[start : start + len(block)] = np.asarray(sums.multiply(sums).sum(axis=1))
-        n_pairs = n_items * (n_items - 1)
-        mean = np.divide(total - has_users.sum(axis=1), n_pairs, out=np.ones(len(lists)), where=n_pairs > 0)
-        return np.asarray(1 - mean)
-
-
-# The best columns of the rows of a matrix of scores.
-
-
-MAX_SORTED_RATIO = 8
-"""Rows with at most this many times k candidates are sorted; rows with more have ties, which are counted."""
-
-
-def top_items(scores: ArrayLike, k: int) -> IntArray:
-    """Return the ``k`` best columns of every row, best first; ties go to the lower column.
-
-    >>> top_items([[0.5, 0.9, 0.5], [0.0, 0.0, 1.0]], 2).tolist()
-    [[1, 0], [2, 0]]
-    """
-    values = as_array(scores, "scores")
-    if values.ndim != 2 or values.dtype.kind not in "biuf":
-        raise InputError(
-            "scores", f"must hold numbers, one row per user; got {values.dtype} of shape {values.shape}."
-        )
-    n_users, n_items = values.shape
-    check_integer(k, "k", low=1, high=n_items, high_name="n_items")
-    if values.dtype.kind != "f":
-        values = values.astype(np.float64)
-    if n_users and np.isnan(values.max()):
-        raise InputError("scores", "must be numbers; got nan.")
-    bounds = _lower_bound(values, k)
-    is_candidate = values >= bounds
-    has_ties = np.count_nonzero(is_candidate, axis=1) > MAX_SORTED_RATIO * k
-    is_candidate[has_ties] = False
-    row, column = np.nonzero(is_candidate)
-    order = np.lexsort((column, -values[row, column], row))
-    rank = np.arange(len(row)) - np.searchsorted(row, row)
-    ranked = np.empty((n_users, k), np.int64)
-    ranked[~has_ties] = column[order[rank < k]].reshape(-1, k)
-    for user in np.flatnonzero(has_ties):
-        ranked[user] = _rank_with_ties(values[user], bounds[user], k)
-    return ranked
-
-
-def _lower_bound(values: NDArray[Any], k: int) -> NDArray[Any]:
-    """Return a number for each row that is at most the k-th largest of the row, and near it.
-
-    It is the k-th largest of the maxima of groups of columns, which are faster to find than ranks.
-    """
-    n_users, n_items = values.shape
-    size = max(1, n_items // (4 * k))
-    n_groups = n_items // size
-    maxima = values[:, : n_groups * size].reshape(n_users, n_groups, size).max(axis=2)
-    return np.partition(maxima, n_groups - k, axis=1)[:, -k][:, None]
-
-
-def _rank_with_ties(values: NDArray[Any], bound: NDArray[Any], k: int) -> IntArray:
-    """Return the same as :func:`top_items` for a row in which many items tie, given its lower bound."""
-    above = np.flatnonzero(values > bound)
-    equal = np.flatnonzero(values == bound)
-    if len(above) >= k:
-        largest = values[above]
-        threshold = np.partition(largest, len(above) - k)[-k]
-        above, equal = above[largest > threshold], above[largest == threshold]
-    chosen = np.concatenate([above, equal[: k - len(above)]])
-    return chosen[np.lexsort((chosen, -values[chosen]))]
-
-
-CONVENTIONS = ("formula", "printed")
 PER_USER_METRICS = (*HIT_METRICS, "popularity", "diversity")
 METRICS = (*PER_USER_METRICS, "coverage", "novelty")
 DEFAULT_METRICS = tuple(
     f"{metric}@{k}" for k in (10, 20) for metric in ("recall", "ndcg", "coverage", "novelty")
 )
+CONVENTIONS = ("formula", "printed")
 PRINTED_IDEAL_DEPTH = 100
 """Length of the list whose hits make up the ideal list of the printed convention."""
 MAX_BLOCK_SCORES = 2**23
 """Scores of one block of users, which bounds the memory."""
+LISTS_PER_BLOCK = 512
+"""Lists whose diversity is computed at once, which bounds the memory."""
+MAX_SORTED_RATIO = 8
+"""Rows with at most this many times k candidates are sorted; rows with more have ties, which are counted."""
 
 
 class Evaluation(dict[str, float]):
@@ -392,3 +239,146 @@ def _find_hits(ranked: IntArray, users: IntArray, relevant: Rows) -> NDArray[np.
     is_relevant = np.zeros((len(users), relevant.n_columns + 1), bool)  # the last column stands for -1
     is_relevant[relevant.csr[users].nonzero()] = True
     return np.take_along_axis(is_relevant, ranked, axis=1)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Ranked lists of users and their hits.
+
+    Attributes
+    ----------
+    items
+        Columns of the items, best first; -1 where a user has fewer candidates.
+    hits
+        Whether each of at least as many items is relevant.
+    n_relevant, n_ideal
+        Number of relevant items of each user, and of hits of the ideal list of NDCG.
+    """
+
+    items: IntArray
+    hits: NDArray[np.bool_]
+    n_relevant: IntArray
+    n_ideal: IntArray
+
+    def metric(self, name: str, k: int) -> Values:
+        """Return one of ``HIT_METRICS`` of the first k items of every list."""
+        hits = self.hits[:, :k]
+        if name == "recall":
+            return np.asarray(hits.sum(axis=1) / self.n_relevant)
+        if name == "precision":
+            return np.asarray(hits.sum(axis=1) / k)
+        if name == "hit_rate":
+            return np.asarray(hits.any(axis=1), np.float64)
+        if name == "mrr":
+            return np.asarray(hits.any(axis=1) / (hits.argmax(axis=1) + 1))
+        if name == "map":
+            precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+            return np.asarray((precision * hits).sum(axis=1) / np.minimum(self.n_relevant, k))
+        return ndcg(self.hits, self.n_ideal, k)
+
+
+def ndcg(hits: NDArray[np.bool_], n_ideal: IntArray, k: int) -> Values:
+    """Return the discounted gain of each list, divided by that of a list that starts with its hits."""
+    discount = 1 / np.log2(np.arange(2, hits.shape[1] + 2))
+    ideal = np.append(0.0, np.cumsum(discount))
+    gain = (hits[:, :k] * discount[:k]).sum(axis=1)  # no BLAS: the same bits in any block
+    best = ideal[np.minimum(n_ideal, k)]
+    return np.asarray(np.divide(gain, best, out=np.zeros(len(hits)), where=best > 0))
+
+
+class ItemStatistics:
+    """Popularity and similarity of items in the training interactions, which have no weights."""
+
+    def __init__(self, train: Rows) -> None:
+        self.train = train
+        self.counts = np.bincount(train.indices, minlength=train.n_columns)
+
+    def overall(self, metric: str, lists: IntArray) -> float:
+        """Return the coverage or novelty of all lists together."""
+        items = lists[lists >= 0]
+        if metric == "coverage":
+            return len(np.unique(items)) / len(self.counts)
+        self_information = -np.log2(np.maximum(self.counts, 1) / self.train.n_rows)
+        return float(self_information[items].mean()) if len(items) else 0.0
+
+    def per_list(self, metric: str, lists: IntArray) -> Values:
+        """Return the popularity or diversity of every list."""
+        if metric == "diversity":
+            return self._diversity(lists)
+        is_item = lists >= 0
+        shares = np.where(is_item, self.counts[lists] / self.train.n_rows, 0.0)
+        return np.asarray(shares.sum(axis=1) / np.maximum(is_item.sum(axis=1), 1))
+
+    def _diversity(self, lists: IntArray) -> Values:
+        """Return 1 minus the mean cosine of pairs.
+
+        The sum of the unit vectors of a list has a square that is the sum of all cosines, those of items with
+        themselves included.
+        """
+        units = unit_rows(sparse.csr_array(self.train.csr.T))
+        n_items, has_users = (lists >= 0).sum(axis=1), (self.counts[lists] > 0) & (lists >= 0)
+        total = np.zeros(len(lists))
+        for start in range(0, len(lists), LISTS_PER_BLOCK):
+            block = lists[start : start + LISTS_PER_BLOCK]
+            row, rank = np.nonzero(block >= 0)
+            shape = len(block), len(self.counts)
+            sums = sparse.csr_array((np.ones(len(row)), (row, block[row, rank])), shape=shape) @ units
+            total[start : start + len(block)] = np.asarray(sums.multiply(sums).sum(axis=1))
+        n_pairs = n_items * (n_items - 1)
+        mean = np.divide(total - has_users.sum(axis=1), n_pairs, out=np.ones(len(lists)), where=n_pairs > 0)
+        return np.asarray(1 - mean)
+
+
+def top_items(scores: ArrayLike, k: int) -> IntArray:
+    """Return the ``k`` best columns of every row, best first; ties go to the lower column.
+
+    >>> top_items([[0.5, 0.9, 0.5], [0.0, 0.0, 1.0]], 2).tolist()
+    [[1, 0], [2, 0]]
+    """
+    values = as_array(scores, "scores")
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        raise InputError(
+            "scores", f"must hold numbers, one row per user; got {values.dtype} of shape {values.shape}."
+        )
+    n_users, n_items = values.shape
+    check_integer(k, "k", low=1, high=n_items, high_name="n_items")
+    if values.dtype.kind != "f":
+        values = values.astype(np.float64)
+    if n_users and np.isnan(values.max()):
+        raise InputError("scores", "must be numbers; got nan.")
+    bounds = _lower_bound(values, k)
+    is_candidate = values >= bounds
+    has_ties = np.count_nonzero(is_candidate, axis=1) > MAX_SORTED_RATIO * k
+    is_candidate[has_ties] = False
+    row, column = np.nonzero(is_candidate)
+    order = np.lexsort((column, -values[row, column], row))
+    rank = np.arange(len(row)) - np.searchsorted(row, row)
+    ranked = np.empty((n_users, k), np.int64)
+    ranked[~has_ties] = column[order[rank < k]].reshape(-1, k)
+    for user in np.flatnonzero(has_ties):
+        ranked[user] = _rank_with_ties(values[user], bounds[user], k)
+    return ranked
+
+
+def _lower_bound(values: NDArray[Any], k: int) -> NDArray[Any]:
+    """Return a number for each row that is at most the k-th largest of the row, and near it.
+
+    It is the k-th largest of the maxima of groups of columns, which are faster to find than ranks.
+    """
+    n_users, n_items = values.shape
+    size = max(1, n_items // (4 * k))
+    n_groups = n_items // size
+    maxima = values[:, : n_groups * size].reshape(n_users, n_groups, size).max(axis=2)
+    return np.partition(maxima, n_groups - k, axis=1)[:, -k][:, None]
+
+
+def _rank_with_ties(values: NDArray[Any], bound: NDArray[Any], k: int) -> IntArray:
+    """Return the same as :func:`top_items` for a row in which many items tie, given its lower bound."""
+    above = np.flatnonzero(values > bound)
+    equal = np.flatnonzero(values == bound)
+    if len(above) >= k:
+        largest = values[above]
+        threshold = np.partition(largest, len(above) - k)[-k]
+        above, equal = above[largest > threshold], above[largest == threshold]
+    chosen = np.concatenate([above, equal[: k - len(above)]])
+    return chosen[np.lexsort((chosen, -values[chosen]))]

@@ -1,4 +1,4 @@
-"""Tests of whether one method is better than another on the same trials."""
+"""Significance: the signed-rank test of two methods on the same trials, and Monte Carlo tests."""
 
 from __future__ import annotations
 
@@ -64,9 +64,6 @@ def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     return np.round(a.astype(np.float64) - b.astype(np.float64), 12)
 
 
-# The p-value of a Monte Carlo test: how often samples are at least as extreme as the observed value.
-
-
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -87,7 +84,7 @@ class TailCount:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the count has ended."""
+        """Whether the count has ended."""
         return self.stop_after is not None and self.n_extreme >= self.stop_after
 
     def add(self, is_extreme: bool) -> None:
@@ -98,26 +95,18 @@ class TailCount:
 
     @property
     def p_value(self) -> float:
-        """Return the p-value of Besag and Clifford: h / l once h are extreme, else (h + 1) / (n + 1)."""
+        """The p-value of Besag and Clifford: h / l once h are extreme, else (h + 1) / (n + 1)."""
         if self.is_complete:
             return self.n_extreme / self.n_samples
         return (self.n_extreme + 1) / (self.n_samples + 1)
 
 
 class MonteCarloTest:
-    """Count samples against an observed value; undefined ones count as extreme on both sides.
+    """The p-value of a Monte Carlo test: how often samples are at least as extreme as the observed value.
 
-    Parameters
-    ----------
-    observed
-        The observed value.
-    alternative
-        ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
-    stop_after
-        Number of extreme samples after which a side is not counted on; all are by default.
+    Undefined samples count as extreme on both sides. ``alternative`` is ``"two-sided"`` (default),
+    ``"greater"`` or ``"less"``. After ``stop_after`` extreme samples a side is not counted further.
 
-    Examples
-    --------
     >>> test = MonteCarloTest(2.0)
     >>> for value in (0.0, 1.0, 3.0, 1.5):
     ...     test.add(value)
@@ -141,7 +130,7 @@ class MonteCarloTest:
 
     @property
     def is_clear(self) -> bool:
-        """Return whether every side has ended, so that further samples change nothing."""
+        """Whether every side has ended, so that further samples change nothing."""
         return all(tail.is_complete for tail in self._tails.values())
 
     @property
@@ -150,11 +139,11 @@ class MonteCarloTest:
 
     @property
     def p_value(self) -> float:
-        """Return the p-value; the two-sided one is twice the smaller one of the sides."""
+        """The p-value; the two-sided one is twice the smaller one of the sides."""
         return min(len(self._tails) * self._smaller_tail.p_value, 1.0)
 
     @property
     def p_value_error(self) -> float:
-        """Return the Monte Carlo standard error of the p-value."""
+        """The Monte Carlo standard error of the p-value."""
         tail = self._smaller_tail
         return len(self._tails) * math.sqrt(tail.p_value * (1 - tail.p_value) / (tail.n_samples + 1))

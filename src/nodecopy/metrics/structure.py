@@ -270,10 +270,8 @@ def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:
     return list(zip(degrees.tolist(), counts[degrees].tolist(), strict=True))
 
 
-class _CountedEntries:
-    """How many entries of small graphs were counted in this process."""
-
-    total = 0
+_counted_entries = 0
+"""Entries of small graphs that were counted in this process."""
 
 
 def select_counting(rows: Rows) -> ModuleType:
@@ -281,8 +279,9 @@ def select_counting(rows: Rows) -> ModuleType:
 
     Both return the same integers.
     """
-    if rows.n_entries < MIN_COMPILED_ENTRIES and _CountedEntries.total < MIN_TOTAL_ENTRIES:
-        _CountedEntries.total += rows.n_entries
+    global _counted_entries
+    if rows.n_entries < MIN_COMPILED_ENTRIES and _counted_entries < MIN_TOTAL_ENTRIES:
+        _counted_entries += rows.n_entries
         return counting
     from nodecopy.metrics import counting_kernels
 
@@ -302,11 +301,8 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator else math.nan
 
 
-# Comparison of samples of a graph model with the observed graph, statistic by statistic.
-
-
 class Row(NamedTuple):
-    """One statistic: its observed value, and what the samples say about it."""
+    """A statistic of the observed graph and the distribution of its values in the samples."""
 
     name: str
     observed: float
