@@ -1,8 +1,8 @@
 """Recommendation (the paper's section 7): items for users, from a table of their interactions.
 
-Read :mod:`.base` first, the contract of all recommenders. Every other recommender has a module of its own.
-Networks trained by pairs build on :mod:`.bpr`; :mod:`.ensemble_bpr` and :mod:`.sampled_graph_bpr` add node
-copying to them (Algorithms 3 and 4), and :mod:`.copy_ease` adds it to EASE. Names are imported on first use,
+Read :mod:`.base` first, the contract of all recommenders. :mod:`.ease` and :mod:`.copy_ease` have a closed
+form, computed by :mod:`.algebra` or, for many items, :mod:`.sparse_ridge`. Networks trained by pairs are in
+:mod:`.bpr`; :mod:`.ensembles` adds node copying to them (Algorithms 3 and 4). Names are imported on first use,
 so that only networks need torch.
 """
 

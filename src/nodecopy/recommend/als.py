@@ -53,9 +53,7 @@ class IALS(EmbeddingRecommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import IALS
-    >>> library = datasets.load("library")
-    >>> items, scores = IALS(8).fit(library, rng=0).recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> IALS(8).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 

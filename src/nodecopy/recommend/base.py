@@ -195,9 +195,7 @@ class Recommender(Saveable, ABC):
         """
         matrix = self.interactions_.matrix
         counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
-        norms = np.sqrt(np.outer(counts[rows.indices], counts))
-        shared = ((rows @ matrix.T) @ matrix).toarray()
-        return np.asarray(np.divide(shared, norms, out=np.zeros_like(norms), where=norms > 0))
+        return _divide_by_norms((rows @ matrix.T) @ matrix, counts[rows.indices], counts)
 
     def user_similarities(self, positions: IntArray) -> NDArray[Any]:
         """Return the similarity of users of training, given by position, to all users of training.
@@ -205,9 +203,7 @@ class Recommender(Saveable, ABC):
         The default is the cosine of the users' items in the interactions.
         """
         matrix, degrees = self.interactions_.matrix, self.interactions_.rows.degrees
-        norms = np.sqrt(np.outer(degrees[positions], degrees))
-        shared = (matrix[positions] @ matrix.T).toarray()
-        return np.asarray(np.divide(shared, norms, out=np.zeros_like(norms), where=norms > 0))
+        return _divide_by_norms(matrix[positions] @ matrix.T, degrees[positions], degrees)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Return what every donor user and every donor item adds to the score of an item for a history.
@@ -249,8 +245,7 @@ class Recommender(Saveable, ABC):
                 raise InputError(
                     "validation",
                     f"must hold other interactions than those to learn from; {n_shared} of its "
-                    f"{validation.n_interactions} are among them. interactions.difference(validation) has "
-                    f"none of them.",
+                    f"{validation.n_interactions} are among them. Fit interactions.difference(validation).",
                 )
         if seen is not None:
             seen = align(seen, train, "seen")
@@ -262,10 +257,7 @@ class Recommender(Saveable, ABC):
         return self
 
     def save(self, path: PathLike) -> None:
-        """Write the fitted recommender to an ``.npz`` file, which :func:`nodecopy.load` reads.
-
-        The file is written as a whole or not at all. It does not hold the device.
-        """
+        """Write the fitted recommender, without the device, to a file that :func:`nodecopy.load` reads."""
         self.check_fitted()
         super().save(path)
 
@@ -282,20 +274,15 @@ class Recommender(Saveable, ABC):
             return
         self.check_params()
         super().set_state({"seen_": state["interactions_"]} | state)
-        train = self.interactions_
-        last = np.flatnonzero(train.rows.degrees)[-1:]
+        last = np.flatnonzero(self.interactions_.rows.degrees)[-1:]
         shape = self._score_known(last).shape
-        if shape != (len(last), train.n_items):
-            raise InputError(
-                "scores", f"must be {train.n_items}, one per item; got an array of shape {shape}."
-            )
+        if shape != (len(last), self.interactions_.n_items):
+            raise InputError("scores", f"must be one per item; got an array of shape {shape}.")
 
     def check_fitted(self) -> Interactions:
         """Return the training interactions, or raise :class:`~nodecopy.errors.NotFittedError`."""
         if not hasattr(self, "interactions_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet: call fit(interactions) first."
-            )
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit(interactions) first.")
         return self.interactions_
 
     def score_positions(self, positions: IntArray) -> NDArray[Any]:
@@ -303,28 +290,18 @@ class Recommender(Saveable, ABC):
         return self._checked_scores(sparse.csr_array(self.interactions_.matrix[positions]))
 
     def score(self, users: ArrayLike | None = None) -> Scores:
-        """Return the scores of all items for some users, ``[len(users), n_items]``.
+        """Return the scores of all items for users given by their ids, by default for all users.
 
         A larger score is better for that user; scores of two users or of two models cannot be compared.
-
-        Parameters
-        ----------
-        users
-            User ids; all users by default.
         """
         return self._score_known(self._user_positions(users))
 
     def score_new(self, histories: Sequence[ArrayLike], *, unknown: str = "error") -> Scores:
-        """Return the scores of all items for users outside training, ``[len(histories), n_items]``.
+        """Return the scores of all items for users outside training.
 
-        Parameters
-        ----------
-        histories
-            For each user the ids of the items that the user has. Models that score only the users they were
-            fitted to are an error.
-        unknown
-            Whether items that were not in training are an error (``"error"``, default) or left out
-            (``"ignore"``).
+        ``histories`` holds for each user the ids of the items that the user has; ``unknown`` is ``"error"``
+        (default) or ``"ignore"``, which leaves out items that were not in training. Models that score only
+        the users they were fitted to raise an error.
         """
         return self._score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
 
@@ -416,47 +393,29 @@ class Recommender(Saveable, ABC):
 
         EASE and CopyEASE use their weights from the item to the others, ItemKNN its cosines, models with
         embeddings the cosine of the item embeddings, and all others the cosine of the items' users.
-
-        Parameters
-        ----------
-        items
-            Item ids.
-        k
-            Number of similar items, below the number of items.
         """
         item_ids = self.check_fitted().item_ids
         positions = find_ids(items, item_ids, "items")
         check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
         rows = one_hot(positions, len(item_ids))  # the item itself is left out
-        return select_best(
-            lambda block: np.array(self.similarity_rows(rows[block]), np.float32),
-            len(positions),
-            k,
-            item_ids,
-            seen=rows,
-        )
+
+        def score(block: slice) -> Scores:
+            return np.array(self.similarity_rows(rows[block]), np.float32)
+
+        return select_best(score, len(positions), k, item_ids, seen=rows)
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` users most similar to each user, best first, and the similarities.
 
         Models with embeddings use the cosine of the user embeddings, all others that of the users' items.
-
-        Parameters
-        ----------
-        users
-            User ids.
-        k
-            Number of similar users, below the number of users.
         """
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
         check_integer(k, "k", low=1, high=len(user_ids) - 1, high_name="n_users - 1")
-        return select_best(
-            lambda block: np.array(self.user_similarities(positions[block]), np.float32),
-            len(positions),
-            k,
-            user_ids,
-            seen=one_hot(positions, len(user_ids)),
-        )
+
+        def score(block: slice) -> Scores:
+            return np.array(self.user_similarities(positions[block]), np.float32)
+
+        return select_best(score, len(positions), k, user_ids, seen=one_hot(positions, len(user_ids)))
 
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
         """Return why an item has its score for a user: items of the history, donors, and how much they add.
@@ -497,14 +456,11 @@ class Recommender(Saveable, ABC):
     ) -> Explanation:
         """Return the same as :meth:`explain` for a user outside training, given by the ids of the items.
 
-        ``unknown`` says whether items that were not in training are an error or left out.
+        With ``unknown="ignore"`` items that were not in training are left out; by default they are an error.
         """
-        item_ids = self.check_fitted().item_ids
-        columns = history_rows([history], item_ids, unknown).indices
+        columns = history_rows([history], self.check_fitted().item_ids, unknown).indices
         if not len(columns):
-            raise InputError(
-                "history", "must hold an item of training; got none: it is scored by popularity."
-            )
+            raise InputError("history", "must hold an item of training; got none, which popularity scores.")
         return self._explain(columns, item, k, donors)
 
     def _explain(self, history: IntArray, item: Any, k: int | None, donors: bool) -> Explanation:
@@ -566,9 +522,8 @@ class Recommender(Saveable, ABC):
         """
         owners = train = self.check_fitted()
         if history is not None:
-            history = owners = align(
-                history, train, "history", unknown, keep_users=True, hint=IGNORE
-            ).binary()
+            history = align(history, train, "history", unknown, keep_users=True, hint=IGNORE)
+            history = owners = history.binary()
         test = align(test, owners, "test", unknown, hint=IGNORE)
         if validation is not None:
             validation = align(validation, owners, "validation", unknown, hint=IGNORE)
@@ -589,11 +544,7 @@ class Recommender(Saveable, ABC):
         array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
         if array.shape != rows.shape or array.dtype.kind not in "biuf":
             got = type_name(scores) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
-            raise InputError(
-                name,
-                f"must return numbers of shape {rows.shape}, a row per user and a column per item; "
-                f"got {got}.",
-            )
+            raise InputError(name, f"must return numbers of shape {rows.shape}, users x items; got {got}.")
         check_finite(array, name)
         return array
 
@@ -660,6 +611,12 @@ class EmbeddingRecommender(Recommender):
         return np.asarray(self.user_embeddings_[positions] @ self.item_embeddings_.T)
 
 
+def _divide_by_norms(shared: Any, first: IntArray, second: IntArray) -> NDArray[Any]:
+    """Return the cosines of binary vectors from the numbers of shared entries and of entries."""
+    norms = np.sqrt(np.outer(first, second))
+    return np.asarray(np.divide(shared.toarray(), norms, out=np.zeros_like(norms), where=norms > 0))
+
+
 def cosines(embeddings: NDArray[Any], items: IntArray) -> NDArray[Any]:
     """Return the cosine of some embeddings with all, 0 for an embedding of zeros."""
     unit = unit_rows(embeddings)
@@ -720,11 +677,7 @@ def align(
 def find_ids(
     values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error", hint: Any = None
 ) -> IntArray:
-    """Return the positions of external ids, which must be of the type of those in training.
-
-    With ``unknown="ignore"``, ids that are not in ``ids`` are left out; otherwise they are an error, with a
-    ``hint`` if there is one.
-    """
+    """Return the positions of external ids; unknown ones are left out or an error with a ``hint``."""
     if isinstance(values, (str, int)):
         raise InputError(name, f"must be a list of ids; got {show(values)}. Write [{show(values)}].")
     positions = _positions(check_ids(values, name), ids, name, unknown, hint)
@@ -790,10 +743,7 @@ def append_interactions(train: Interactions, new: Interactions) -> Interactions:
 def find_candidates(
     items: ArrayLike | None, exclude: ArrayLike | None, item_ids: NDArray[Any], unknown: str = "error"
 ) -> IntArray | None:
-    """Return the columns of the items that may be recommended, ascending; ``None`` for all.
-
-    ``unknown`` says whether ids that are not in ``item_ids`` are an error or ignored.
-    """
+    """Return the columns of the items that may be recommended, ascending; ``None`` for all."""
     wanted = None if items is None else find_ids(items, item_ids, "items", unknown, IGNORE)
     unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown, IGNORE)
     return select_candidates(wanted, unwanted, len(item_ids))
@@ -805,10 +755,7 @@ def select_candidates(
     n_items: int,
     names: tuple[str, str] = ("items", "exclude"),
 ) -> IntArray | None:
-    """Return the columns that are in ``items`` and not in ``exclude``, ascending; ``None`` for all.
-
-    ``names`` are those of the two in errors.
-    """
+    """Return the columns in ``items``, by default all, that are not in ``exclude``; ``None`` for all."""
     if items is None and exclude is None:
         return None
     is_candidate = np.full(n_items, items is None)

@@ -32,57 +32,6 @@ from nodecopy.nn.training import AdamStepper, check_device
 from nodecopy.recommend.base import EmbeddingRecommender
 from nodecopy.recommend.baselines import above_threshold
 
-# Negative sampling: items drawn uniformly outside a set of forbidden pairs.
-
-
-class NegativeSampler:
-    """Draw, for given users, items outside a set of forbidden pairs.
-
-    The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
-    f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not
-    decrease within a user. One binary search over the numbers of all users finds it, and no draw is
-    rejected.
-
-    Parameters
-    ----------
-    forbidden
-        Users x items; the stored entries are never drawn.
-
-    Attributes
-    ----------
-    pool_sizes
-        Number of items that each user can be given; users with none must not be passed to :meth:`draw`.
-    """
-
-    def __init__(self, forbidden: sparse.csr_array) -> None:
-        pattern = sparse.csr_array(forbidden, copy=True)
-        pattern.sum_duplicates()
-        n_users, n_items = pattern.shape
-        n_forbidden = np.diff(pattern.indptr)
-        user = np.repeat(np.arange(n_users, dtype=np.int64), n_forbidden)
-        number = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], n_forbidden)
-        self.pool_sizes: IntArray = n_items - n_forbidden
-        self._indptr, self._stride = pattern.indptr.astype(np.int64), n_items + 1
-        self._allowed_before = user * self._stride + (pattern.indices - number)
-
-    def draw(self, users: IntArray, rng: Generator) -> NDArray[np.int64]:
-        """Return one item for each of the users."""
-        rank = rng.integers(self.pool_sizes[users])
-        keys = users.astype(np.int64) * self._stride + rank
-        n_before = np.searchsorted(self._allowed_before, keys, side="right") - self._indptr[users]
-        return np.asarray(rank + n_before, dtype=np.int64)
-
-
-def forbid_likely_pairs(observed: sparse.csr_array, likely: Any) -> sparse.csr_array:
-    """Return the observed and likely pairs; a user with no negatives left gets only the observed ones."""
-    both = sparse.csr_array(observed.astype(bool) + likely.astype(bool))
-    is_exhausted = np.diff(both.indptr) == both.shape[1]
-    likely = sparse.csr_array(likely, copy=True).astype(bool)
-    likely.data &= ~np.repeat(is_exhausted, np.diff(likely.indptr))
-    likely.eliminate_zeros()
-    return sparse.csr_array(observed.astype(bool) + likely)
-
-
 Embeddings = tuple[Tensor, Tensor]
 VALIDATION_LENGTH = 20
 """Length of the lists whose recall decides when training stops."""
@@ -225,8 +174,8 @@ class BPRRecommender(EmbeddingRecommender):
 
     def check_params(self) -> None:
         name = type(self).__name__
-        for parameter in ("n_factors", "batch_size", "n_epochs", "evaluate_every", "patience"):
-            check_integer(getattr(self, parameter), f"{parameter} of {name}", low=1)
+        for parameter in ("n_factors", "batch_size", "n_epochs", "evaluate_every", "patience", "n_layers"):
+            check_integer(getattr(self, parameter, 1), f"{parameter} of {name}", low=1)
         for parameter in ("learning_rate", "regularisation"):
             check_real(getattr(self, parameter), f"{parameter} of {name}", low=0.0)
         check_device(self.device)
@@ -342,24 +291,18 @@ def _embed(
     return embeddings
 
 
-# Matrix factorisation trained by Bayesian personalised ranking (Rendle et al., 2009).
-
-
 @dataclass(eq=False)
 class BPRMF(BPRRecommender):
     """Learn free embeddings of users and items (Rendle et al., 2009).
 
-    The parameters and attributes are those of every network trained by pairs: ``n_factors``,
-    ``learning_rate``, ``batch_size``, ``regularisation``, ``n_epochs``, ``evaluate_every``, ``patience``
-    and ``device``, described in :class:`.BPRRecommender`.
+    The parameters and attributes are those of :class:`.BPRRecommender`.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import BPRMF
-    >>> library = datasets.load("library")
-    >>> items, scores = BPRMF(n_factors=8, n_epochs=2).fit(library, rng=0).recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> model = BPRMF(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -367,12 +310,9 @@ class BPRMF(BPRRecommender):
         return EmbeddingNetwork(interactions.n_users, interactions.n_items, self.n_factors)
 
 
-# LightGCN (He et al., 2020): free embeddings, averaged over propagation steps.
-
-
 @dataclass(eq=False)
 class LightGCN(BPRRecommender):
-    """Average free embeddings over 0, 1, ..., ``n_layers`` propagation steps of D^-1/2 A D^-1/2.
+    """Average free embeddings over 0, 1, ..., ``n_layers`` steps of D^-1/2 A D^-1/2 (He et al., 2020).
 
     The other parameters and the attributes are those of :class:`.BPRRecommender`.
 
@@ -387,18 +327,13 @@ class LightGCN(BPRRecommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import LightGCN
-    >>> library = datasets.load("library")
-    >>> items, scores = LightGCN(n_factors=8, n_epochs=2).fit(library, rng=0).recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> model = LightGCN(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
     n_layers: int = 2
     regularisation: float = 0.001
-
-    def check_params(self) -> None:
-        super().check_params()
-        check_integer(self.n_layers, "n_layers of LightGCN", low=1)
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _LightGCN(interactions.n_users, interactions.n_items, self.n_factors, self.n_layers)
@@ -425,9 +360,6 @@ class _LightGCN(EmbeddingNetwork):
             total = total + layer
         mean = total[0] / (self.n_layers + 1)
         return mean[: self.n_users], mean[self.n_users :]
-
-
-# MGCCF (Sun et al., 2019): convolutions on the bipartite graph and on graphs of similar users and items.
 
 
 @dataclass(eq=False)
@@ -467,9 +399,8 @@ class MGCCF(BPRRecommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import MGCCF
-    >>> library = datasets.load("library")
-    >>> items, scores = MGCCF(n_factors=8, n_epochs=2).fit(library, rng=0).recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> model = MGCCF(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -482,7 +413,6 @@ class MGCCF(BPRRecommender):
 
     def check_params(self) -> None:
         super().check_params()
-        check_integer(self.n_layers, "n_layers of MGCCF", low=1)
         check_real(self.similarity_degree, "similarity_degree of MGCCF", low=0.0)
         check_real(self.dropout, "dropout of MGCCF", low=0.0, high=0.99)
         check_choice(self.fusion, "fusion of MGCCF", ["sum", "concatenation"])
@@ -554,3 +484,44 @@ def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
     sums = np.asarray(csr.sum(axis=1))
     csr.data = csr.data / np.repeat(sums, np.diff(csr.indptr))
     return csr
+
+
+# Negative sampling
+
+
+class NegativeSampler:
+    """Draw, for given users, items outside the stored entries of a users x items matrix.
+
+    The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
+    f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not
+    decrease within a user. One binary search over the numbers of all users finds it, and no draw is
+    rejected. ``pool_sizes`` holds the number of allowed items of each user; users with none are not drawn.
+    """
+
+    def __init__(self, forbidden: sparse.csr_array) -> None:
+        pattern = sparse.csr_array(forbidden, copy=True)
+        pattern.sum_duplicates()
+        n_users, n_items = pattern.shape
+        n_forbidden = np.diff(pattern.indptr)
+        user = np.repeat(np.arange(n_users, dtype=np.int64), n_forbidden)
+        number = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], n_forbidden)
+        self.pool_sizes: IntArray = n_items - n_forbidden
+        self._indptr, self._stride = pattern.indptr.astype(np.int64), n_items + 1
+        self._allowed_before = user * self._stride + (pattern.indices - number)
+
+    def draw(self, users: IntArray, rng: Generator) -> NDArray[np.int64]:
+        """Return one item for each of the users."""
+        rank = rng.integers(self.pool_sizes[users])
+        keys = users.astype(np.int64) * self._stride + rank
+        n_before = np.searchsorted(self._allowed_before, keys, side="right") - self._indptr[users]
+        return np.asarray(rank + n_before, dtype=np.int64)
+
+
+def forbid_likely_pairs(observed: sparse.csr_array, likely: Any) -> sparse.csr_array:
+    """Return the observed and likely pairs; a user with no negatives left gets only the observed ones."""
+    both = sparse.csr_array(observed.astype(bool) + likely.astype(bool))
+    is_exhausted = np.diff(both.indptr) == both.shape[1]
+    likely = sparse.csr_array(likely, copy=True).astype(bool)
+    likely.data &= ~np.repeat(is_exhausted, np.diff(likely.indptr))
+    likely.eliminate_zeros()
+    return sparse.csr_array(observed.astype(bool) + likely)

@@ -1,8 +1,8 @@
 """EASE and the base class of EASE and CopyEASE: linear models whose weights have a closed form.
 
 Scores are A B, where B predicts each item from the others by ridge regression. The input of EASE (Steck,
-2019) is the observed matrix, so that M = C = A'A, and B = I - K diag(1 / K_ii) with K = (M + lambda I)^-1. The
-items x items matrix B is stored (10^4 items take 400 MB), or its sparse form where there are many items.
+2019) is the observed matrix, so that M = C = A'A, and B = I - K diag(1 / K_ii) with K = (M + lambda I)^-1.
+The items x items matrix B is stored (10^4 items take 400 MB), or its sparse form where there are many items.
 """
 
 from __future__ import annotations
@@ -160,12 +160,7 @@ class LinearRecommender(Recommender):
         In the sums over users behind the moments, only users whose interactions, weight or donors changed,
         or whose donors' interactions changed, are computed again; the equations are solved as in ``fit``.
         The first call computes the sums of all users and keeps them: up to three items x items matrices in
-        double precision. In the sparse form, everything is fitted again.
-
-        Parameters
-        ----------
-        interactions
-            The new interactions; those that are known already change nothing.
+        double precision. In the sparse form, everything is fitted again. Known interactions change nothing.
 
         Examples
         --------
@@ -438,18 +433,8 @@ MIN_WEIGHT_SHARE = 1e-6
 class DonorSystem:
     """The parts of donors in the scores of a linear recommender.
 
-    Parameters
-    ----------
-    matrix
-        A, users x items, zeros and ones.
-    regularisation
-        Lambda, or that of each item.
-    weights
-        Weight of each user in the objective; all are 1 by default.
-    P, Q
-        Donor probabilities of users and of items; ``None`` for the uniform rule.
-    user_share, item_share, item_bonus
-        The probabilities q1 and q2, and the weight of A Q' in the scores.
+    The arguments are those of :func:`.copied_moments`, lambda (or that of each item) and the weight of A Q'
+    in the scores.
     """
 
     def __init__(

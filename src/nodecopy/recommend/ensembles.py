@@ -1,6 +1,7 @@
-"""The paper's Algorithm 3: networks trained by pairs, evaluated on graphs whose users are copied.
+"""The paper's Algorithms 3 and 4: networks trained by pairs, evaluated on graphs whose users are copied.
 
-Users copy users: a donor is drawn by the Jaccard index of the users' items.
+Users copy users: a donor is drawn by the Jaccard index of the users' items. In Algorithm 4, pairs that are
+likely in a copied graph are not drawn as negatives either.
 """
 
 from __future__ import annotations
@@ -71,8 +72,7 @@ class EnsembleBPR(Recommender):
     >>> from nodecopy.recommend import EnsembleBPR, LightGCN
     >>> library = datasets.load("library")
     >>> model = EnsembleBPR(LightGCN(n_factors=8, n_epochs=2)).fit(library, rng=0)
-    >>> items, scores = model.recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -144,9 +144,6 @@ def embed_graphs(network: BPRRecommender, matrices: Iterable[sparse.csr_array]) 
     return np.stack([users for users, _ in embeddings]), np.stack([items for _, items in embeddings])
 
 
-# The paper's Algorithm 4: pairs that are likely in a copied graph are not drawn as negatives either.
-
-
 @dataclass(eq=False)
 class SampledGraphBPR(EnsembleBPR):
     """Train without negatives that are likely in the copied graph, then average over copied graphs.
@@ -183,8 +180,7 @@ class SampledGraphBPR(EnsembleBPR):
     >>> from nodecopy.recommend import LightGCN, SampledGraphBPR
     >>> library = datasets.load("library")
     >>> model = SampledGraphBPR(LightGCN(n_factors=8, n_epochs=2), threshold=0.3).fit(library, rng=0)
-    >>> items, scores = model.recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 

@@ -1,4 +1,4 @@
-"""Late fusion of two recommenders: a weighted sum of their standardised scores."""
+"""A hybrid of two recommenders: a weighted sum of their standardised scores."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ class WeightedHybrid(Recommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import CopyEASE, WeightedHybrid, ItemKNN
-    >>> library = datasets.load("library")
-    >>> items, scores = WeightedHybrid(CopyEASE(), ItemKNN()).fit(library, rng=0).recommend(["reader 001"], 3)
-    >>> items.shape
+    >>> model = WeightedHybrid(CopyEASE(), ItemKNN()).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 

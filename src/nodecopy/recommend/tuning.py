@@ -8,11 +8,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_integer
 from nodecopy._core.messages import log_decision
 from nodecopy._core.parallel import track
@@ -25,22 +26,13 @@ from nodecopy.metrics.ranking import Lists
 from nodecopy.recommend.algebra import best_unseen, row_blocks
 from nodecopy.recommend.base import align, check_nonempty
 
-if TYPE_CHECKING:
-    from nodecopy.recommend.ease import LinearRecommender
-
 HELD_OUT_SHARE = 0.1
 DEFAULT_K = 20
 REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
 MAX_BLOCK_SCORES = 2**25
 MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5
 """Smallest gain that counts: more than rounding, and than noise, in standard errors over users."""
-WITHOUT_MOMENTS = {
-    "regularisation",
-    "regularisation_exponent",
-    "item_bonus",
-    "popularity_penalty",
-    "precision",
-}
+NO_MOMENTS = ("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision")
 """Parameters on which the moments do not depend."""
 
 
@@ -65,7 +57,7 @@ class Coordinate(NamedTuple):
 
 
 def tune(
-    model: LinearRecommender,
+    model: Any,
     interactions: InteractionsLike,
     validation: InteractionsLike | None,
     budget: int,
@@ -79,20 +71,21 @@ def tune(
     check_integer(k, "k", low=1, high=train.n_items, high_name="n_items")
     model.check_params()
     fitted, held_out = _hold_out(train, validation, rng)
-    if not ((held_out.rows.degrees > 0) & (fitted.rows.degrees > 0)).any():
+    users = np.flatnonzero((held_out.rows.degrees > 0) & (fitted.rows.degrees > 0))
+    if not len(users):
         raise InputError("a user must have interactions to fit and others in validation; got no such user.")
-    search = Search(model, fitted, held_out, k, budget)
+    search = Search(model, fitted, held_out, users, k, budget)
     best = search.run()
     model.set_params(**best.settings)
     model.tuning_ = [trial.to_dict(k) for trial in search.trials]
-    first, settings = search.trials[0], best.settings.items()
     chosen = ", ".join(
-        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in settings
+        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in best.settings.items()
     )
+    (recall, ndcg), (first_recall, first_ndcg) = best.means, search.trials[0].means
     log_decision(
         f"{type(model).__name__} was tuned with {len(search.trials)} settings on "
-        f"{held_out.n_interactions:,} held-out interactions: {chosen}. recall@{k} is {best.recall:.4f} "
-        f"(before: {first.recall:.4f}), ndcg@{k} {best.ndcg:.4f} ({first.ndcg:.4f}).",
+        f"{held_out.n_interactions:,} held-out interactions: {chosen}. recall@{k} is {recall:.4f} "
+        f"(before: {first_recall:.4f}), ndcg@{k} {ndcg:.4f} ({first_ndcg:.4f}).",
         *(["budget"] if len(search.trials) == budget else []),
     )
 
@@ -122,12 +115,8 @@ class ScoredSettings(NamedTuple):
     by_user: NDArray[np.float64]
 
     @property
-    def recall(self) -> float:
-        return float(self.by_user[0].mean())
-
-    @property
-    def ndcg(self) -> float:
-        return float(self.by_user[1].mean())
+    def means(self) -> tuple[float, float]:
+        return float(self.by_user[0].mean()), float(self.by_user[1].mean())
 
     def is_better_than(self, other: ScoredSettings) -> bool:
         """Return whether the gain in recall + NDCG is more than rounding and noise."""
@@ -136,16 +125,17 @@ class ScoredSettings(NamedTuple):
         return bool(gains.mean() > max(MIN_GAIN, MIN_STANDARD_ERRORS * noise))
 
     def to_dict(self, k: int) -> dict[str, Any]:
-        return {"settings": self.settings, f"recall@{k}": self.recall, f"ndcg@{k}": self.ndcg}
+        return {"settings": self.settings, f"recall@{k}": self.means[0], f"ndcg@{k}": self.means[1]}
 
 
 @dataclass
 class Search:
     """A coordinate search of at most ``budget`` fits of a model."""
 
-    model: LinearRecommender
+    model: Any
     fitted: Interactions
     held_out: Interactions
+    users: IntArray
     k: int
     budget: int
     trials: list[ScoredSettings] = field(default_factory=list)
@@ -164,14 +154,12 @@ class Search:
         ]
         start = {name: params[name] for part in coordinates for name in part.names}
         steps = track(range(self.budget), "setting")
-        best = self.fit(start, steps)
+        before, best = None, self.fit(start, steps)
         assert best is not None  # the parameters of the model have been checked
-        while True:
+        while best is not before and len(self.trials) < self.budget:
             before = best
             for coordinate in coordinates:
                 best = self.climb(best, coordinate, steps)
-            if best is before or len(self.trials) >= self.budget:
-                break
         for _ in steps:  # the rest of the budget is not needed
             pass
         return best
@@ -202,7 +190,7 @@ class Search:
             return None
         if next(steps, None) is None:
             return None
-        fixed = {name: value for name, value in settings.items() if name not in WITHOUT_MOMENTS}
+        fixed = {name: value for name, value in settings.items() if name not in NO_MOMENTS}
         if fixed != self.last[0]:
             self.last = (None, None, None)  # frees the memory first
             self.last = fixed, candidate, candidate.moments(self.fitted, rules=self.rules)
@@ -214,16 +202,14 @@ class Search:
 
     def evaluate(self, weights: Any) -> NDArray[np.float64]:
         """Return recall and NDCG of each user with held-out interactions, in two rows."""
-        held_out = self.held_out.rows
-        users = np.flatnonzero((held_out.degrees > 0) & (self.fitted.rows.degrees > 0))
         parts = []
-        for block in row_blocks(len(users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
-            items = best_unseen(self.fitted.matrix[users[block]], weights, self.k)
-            relevant = held_out.csr[users[block]]
+        for block in row_blocks(len(self.users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
+            items = best_unseen(self.fitted.matrix[self.users[block]], weights, self.k)
+            relevant = self.held_out.rows.csr[self.users[block]]
             hits, n_relevant = (
                 np.take_along_axis(relevant.toarray() > 0, items, axis=1),
                 np.diff(relevant.indptr),
             )
             lists = Lists(items, hits, n_relevant, n_relevant)
-            parts.append(np.array([lists.metric(name, self.k) for name in ("recall", "ndcg")]))
+            parts.append([lists.metric(name, self.k) for name in ("recall", "ndcg")])
         return np.concatenate(parts, axis=1)
