@@ -16,17 +16,6 @@ from nodecopy._core.parallel import (
 )
 
 
-def test_only_the_outermost_items_are_reported() -> None:
-    lines: list[tuple[str, int, int]] = []
-    with report_progress(lambda *line: lines.append(line)):
-        for _ in track("ab", "outer"):
-            assert list(track("cd", "inner")) == ["c", "d"]
-        list(track("e", "next"))
-    list(track("f", "later"))
-    expected = [("outer 1 of 2", 0, 2), ("outer 2 of 2", 1, 2), ("outer 2 of 2", 2, 2)]
-    assert lines == [*expected, ("next 1 of 1", 0, 1), ("next 1 of 1", 1, 1)]
-
-
 def test_an_error_ends_the_report() -> None:
     lines: list[str] = []
 

@@ -13,6 +13,8 @@ from nodecopy.copying import DonorDistribution, DonorLists, DonorRows
 from tests.copying.oracles import with_keep
 
 ALMOST_ONE = np.nextafter(1.0, 0.0)
+
+
 N_GRID = 4000
 
 
@@ -114,22 +116,3 @@ def test_match_probabilities_by_summing(distribution: DonorDistribution, data: s
     P = distribution.probabilities().toarray()
     by_hand = [sum(P[i, m] for m in range(n) if group_of[m] == wanted[i]) for i in range(n)]
     np.testing.assert_allclose(distribution.match_probabilities(group_of, wanted), by_hand, atol=1e-12)
-
-
-def test_many_rows_keep_their_cumulative_probabilities() -> None:
-    """Sums run over all rows; the rounding they gather stays far below any probability that matters."""
-    n = 20_000
-    similarity = np.random.default_rng(0).random((n, 3))
-    columns = np.tile([0, 1, 2], n)
-    matrix = sparse.csr_array((similarity.ravel(), columns, np.arange(0, 3 * n + 1, 3)), shape=(n, n))
-    distribution = DonorRows.from_similarity(matrix)
-    wanted = np.cumsum(similarity / similarity.sum(axis=1, keepdims=True), axis=1)
-    np.testing.assert_allclose(distribution.cumulative.reshape(n, 3), wanted, atol=1e-10)
-
-
-def test_similarities_stay_as_they_were() -> None:
-    similarity = sparse.csr_array(np.array([[0.0, 2.0], [0.0, 0.0]]))
-    similarity.data[:] = [0.0]  # a stored zero
-    DonorRows.from_similarity(similarity)
-    assert similarity.nnz == 1
-    assert similarity.data.tolist() == [0.0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -99,23 +98,6 @@ def test_nearest_neighbours_against_sorting(data: st.DataObject, include_self: b
         np.testing.assert_allclose(result[i], wanted, rtol=1e-15)
 
 
-def test_features_are_the_default_embeddings() -> None:
-    for features in (POINTS, sparse.csr_array(POINTS)):
-        graph = EMPTY.replace(features=features)
-        assert np.array_equal(P(NearestNeighbours(2, scale="none"), graph), P(NearestNeighbours(2, POINTS)))
-
-
-def test_measurements_are_standardised_to_find_donors(caplog: pytest.LogCaptureFixture) -> None:
-    """Donors were the nodes with the nearest income before, whatever their city."""
-    city, income = np.repeat([0.0, 1.0], 20), np.random.default_rng(0).normal(5e4, 1e4, 40)
-    graph = Graph(np.zeros((40, 40)), np.column_stack([city, 1 - city, income]))
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        probabilities = P(NearestNeighbours(10), graph)
-    assert not probabilities[city == 0][:, city == 1].any()
-    assert "features: each column is standardised to find donors, since" in caplog.text
-    assert P(NearestNeighbours(10, scale="none"), graph)[city == 0][:, city == 1].any()
-
-
 def test_weighted_by_hand() -> None:
     similarity = np.array([[1.0, 3, 0, 0], [0, 0, 0, 0], [0, 2, 0, 0], [1, 1, 1, 1]])
     wanted = [[0.25, 0.75, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0.25, 0.25, 0.25, 0.25]]
@@ -175,18 +157,6 @@ def test_nearest_among_peers_by_hand(
     np.testing.assert_allclose(P(rule, PAW), by_hand, rtol=1e-15)
 
 
-def test_peers_are_all_where_nothing_divides_them() -> None:
-    draw = np.random.default_rng(0)
-    embeddings = draw.normal(size=(30, 3)).round(1)
-    ring = Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30, labels=np.zeros(30, int))
-    for ties in ("first", "all"):
-        plain = P(NearestNeighbours(4, embeddings, ties=ties), ring)
-        assert np.array_equal(
-            P(NearestNeighbours(4, embeddings, ties=ties, max_degree_ratio=1.0), ring), plain
-        )
-        assert np.array_equal(P(NearestNeighbours(4, embeddings, ties=ties, groups="labels"), ring), plain)
-
-
 @settings(deadline=None, max_examples=40)
 @given(st.integers(2, 25), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_a_balanced_law_takes_every_node_once(n: int, k: int, seed: int) -> None:
@@ -203,18 +173,6 @@ def test_a_balanced_law_takes_every_node_once(n: int, k: int, seed: int) -> None
     for degree in np.unique(degrees):
         expected = balanced[:, degrees == degree].sum()
         assert expected == pytest.approx((degrees == degree).sum(), rel=1e-6)
-
-
-def test_what_is_balanced_stays() -> None:
-    labels = [0, 1, 0, 1]
-    np.testing.assert_allclose(P(Balanced(SameLabel(labels))), P(SameLabel(labels)), rtol=1e-8)
-    by_hand = [[2 / 3, 1 / 3, 0], [1 / 3, 1 / 3, 1 / 3], [0, 1 / 3, 2 / 3]]
-    # D W D with D = diag(a, b, a) has rows of one where 2 a^2 + a b = 1 and 2 a b + b^2 = 1.
-    found = P(Balanced(Weighted([[2, 1, 0], [1, 1, 1], [0, 1, 2]])), Graph(np.zeros((3, 3))))
-    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-8)
-    assert found[0, 2] == 0
-    doubly = P(Balanced(Weighted(by_hand)), Graph(np.zeros((3, 3))))
-    np.testing.assert_allclose(doubly, by_hand, rtol=1e-8)
 
 
 def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,11 +340,6 @@ def test_keep_by_degree_by_hand() -> None:
         [third, 0, 0, third, third],
     ]
     np.testing.assert_allclose(found, np.array(wanted), atol=1e-15)
-
-
-def test_a_prior_of_zero_is_the_observed_graph_but_for_nodes_without_neighbours() -> None:
-    donors = KeepByDegree(SameLabel(), prior=0).fit(STAR).probabilities().diagonal()
-    np.testing.assert_allclose(donors, [1, 1, 1, 1, 1 / 3])
 
 
 @given(

@@ -15,6 +15,8 @@ from tests.copying.oracles import Matrix, all_donors, dense, maximum, with_keep
 from tests.strategies import graphs
 
 SIMILARITY = np.array([[0, 1, 2, 0], [0, 0, 0, 0], [3, 1, 0, 1], [1, 1, 1, 2.0]])
+
+
 RULES = [
     SameLabel([0, 0, 1, 0]),
     SameLabel([-1, 2, 2, -1]),
@@ -24,8 +26,14 @@ RULES = [
     Jaccard(include_self=False, exponent=2),
     Weighted(SIMILARITY),
 ]
+
+
 SQUARE = np.array([[0, 1, 0, 1], [1, 0, 1, 1], [0, 1, 0, 0], [1, 1, 0, 0]])
+
+
 HEAVY = np.array([[0, 1, 0, 3], [1, 0, 0.5, 3], [0, 0.5, 0, 0], [3, 3, 0, 0]])
+
+
 ARROWS = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [2, 0, 0, 1], [0, 0, 0, 0.5]])
 
 
@@ -124,24 +132,6 @@ def test_too_many_weights_name_the_way_out() -> None:
         NodeCopying(model.donors).fit(model.graph_.replace(directed=True)),
     ):
         assert other.expected_adjacency().toarray().shape == (12, 12)
-
-
-def test_64_weights_are_few_enough() -> None:
-    adjacency = np.zeros((12, 12))
-    adjacency[np.triu_indices(12, 1)] = np.minimum(np.arange(66), 63) + 1.0
-    model = NodeCopying(SameLabel([0] * 12), symmetrise="maximum").fit(Graph(adjacency))
-    assert len(model.expected_adjacency().layers) == 64
-
-
-@pytest.mark.parametrize(("nodes", "got"), [([4], "4"), ([-1], "-1")])
-def test_unknown_nodes_are_errors(nodes: list[int], got: str) -> None:
-    expected = NodeCopying(SameLabel([0, 0, 0, 0])).fit(Graph(SQUARE)).expected_adjacency()
-    with pytest.raises(InputError, match=f"nodes must lie between 0 and 3; got {got}"):
-        expected.rows(nodes)
-    with pytest.raises(InputError, match="second must hold one entry per entry, 2 in all; got 1"):
-        expected.entries([0, 1], [1])
-    assert expected.rows([]).shape == (0, 4)
-    assert expected.entries([], []).tolist() == []
 
 
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint"])

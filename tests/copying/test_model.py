@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 import math
-import pickle
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from nodecopy import (
     Weighted,
     datasets,
 )
-from nodecopy._core.random import pair_coins, sample_key, seed_sequence
+from nodecopy._core.random import sample_key, seed_sequence
 from nodecopy.copying import DonorRows
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.model import EdgeTrackingSampler
@@ -89,26 +88,6 @@ def test_samples_follow_their_donors(number: int) -> None:
             assert np.array_equal(sample, oracles.one_endpoint(A, donors, key))
 
 
-def test_copy_gives_the_sample_for_given_donors() -> None:
-    for symmetrise in RULES:
-        model = ring(symmetrise)
-        assert model.copy(model.draw_donors(rng=9), rng=9) == model.sample(rng=9)
-    model = ring(directed=True)
-    assert (model.copy(np.full(40, 3)).degrees == model.graph_.degrees[3]).all()
-
-
-def test_one_endpoint_keeps_edges_both_agree_on() -> None:
-    """In a complete graph with one donor each pair's coin alone decides, and both halves agree on it."""
-    model = NodeCopying(Weighted(np.eye(9)), symmetrise="one-endpoint").fit(Graph(np.ones((9, 9))))
-    donors = np.zeros(9, int)  # everybody copies node 0: adjacent to all but node 0
-    sample, key = model.copy(donors, rng=3), sample_key(seed_sequence(3), 0)
-    wanted = np.ones((9, 9)) - np.eye(9)
-    decides_other = pair_coins(key, np.zeros(9, int), np.arange(9))
-    wanted[0] = wanted[:, 0] = np.where(decides_other, 0, 1)  # row 0 says yes, every other row says no
-    wanted[0, 0] = 0
-    assert np.array_equal(sample.adjacency.toarray(), wanted)
-
-
 @pytest.mark.parametrize("symmetrise", RULES)
 @pytest.mark.parametrize("directed", [False, True])
 def test_compiled_samples_are_the_same(
@@ -138,33 +117,6 @@ def test_keep_is_the_share_of_nodes_that_are_their_own_donors() -> None:
     model = NodeCopying(Weighted(similarity), keep).fit(Graph(sparse.csr_array((n, n))))
     own = np.mean(model.draw_donors(rng=0) == np.arange(n))
     assert abs(own - keep) < 6 * math.sqrt(keep * (1 - keep) / n)
-
-
-# Ids, labels and pickles
-@pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
-@settings(deadline=None, max_examples=40)
-@given(graphs(labelled=True), st.sampled_from(RULES))
-def test_ids_labels_and_features_stay(graph: Graph, symmetrise: str) -> None:
-    model = NodeCopying(SameLabel(), symmetrise=symmetrise).fit(graph)
-    sample = model.sample(rng=1)
-    assert sample.replace(adjacency=graph.adjacency) == graph
-    assert sample.label_names == graph.label_names
-    assert sample == Graph(  # what came out passes every check of what comes in
-        sample.adjacency, graph.features, graph.named_labels(), graph.node_ids, graph.directed
-    )
-    assert pickle.loads(pickle.dumps(sample)) == sample
-
-
-@pytest.mark.parametrize(
-    "donors", [SameLabel([0, 0, 1, 1]), Jaccard(), Ring(), NearestNeighbours(2, np.eye(4))]
-)
-def test_models_pickle(donors: Any) -> None:
-    model = NodeCopying(donors, 0.25).fit(ARROWS)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.sample(rng=6) == model.sample(rng=6)
-    assert pickle.loads(pickle.dumps(NodeCopying(donors, 0.25))).fit(ARROWS).sample(rng=6) == model.sample(
-        rng=6
-    )
 
 
 # The probability of a sample
@@ -267,15 +219,6 @@ def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: s
         type(DONOR_RULES[name]),
     )
     assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
-
-
-@pytest.mark.parametrize("donors", [SameLabel([0, 0, 1, 1]), Jaccard(), NearestNeighbours(2, np.eye(4))])
-def test_node_copying_of_interactions_samples_the_same_interactions(donors: Any, tmp_path: Path) -> None:
-    model = NodeCopying(donors).fit(RATINGS)
-    model.save(tmp_path / "model.npz")
-    loaded = NodeCopying.load(tmp_path / "model.npz")
-    assert loaded.graph_ == RATINGS
-    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
 
 
 def test_the_edges_that_small_classes_lose() -> None:

@@ -60,13 +60,6 @@ def values(path: Path) -> list[Any]:
     return list(pq.read_table(path)["value"].to_pylist())
 
 
-def test_a_write_replaces_a_file(engine: Engine, tmp_path: Path) -> None:
-    target = save(tmp_path / "out.parquet", 9)
-    engine.write(engine.scan(save(tmp_path / "in.parquet", 1)), target)
-    assert values(target) == [1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
-
-
 def test_a_failed_write_leaves_the_earlier_file(engine: Engine, tmp_path: Path) -> None:
     target = save(tmp_path / "out.parquet", 9)
     words = engine.scan(save(tmp_path / "in.parquet", "1", "x"))
@@ -120,32 +113,6 @@ def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None
         found = [tuple(row.values()) for row in engine.rows(engine.distinct(rows))]
         assert sorted(found) == [(-5, 7, 3), (2, -1, 2), (2, 3, 4)]
         assert len(engine.rows(engine.distinct(rows.drop("weight")))) == 3
-
-
-def test_temporary_tables_are_removed(engine: Engine, tmp_path: Path) -> None:
-    pq.write_table(pyarrow.table({"source": [1, 1], "target": [2, 2]}), tmp_path / "rows.parquet")
-    rows = engine.scan(tmp_path / "rows.parquet").cast({"source": "int32", "target": "int32"})
-    with engine.temporary_tables():
-        name = engine.distinct(rows).get_name()
-        assert name in engine.backend.list_tables()
-    assert name not in engine.backend.list_tables()
-
-
-def test_a_closed_engine_is_an_error(tmp_path: Path) -> None:
-    path = save(tmp_path / "in.parquet", 1)
-    with DuckDB(threads=1) as opened:
-        table = opened.scan(path)
-    opened.close()
-    uses: list[Any] = [
-        lambda: opened.rows(table),
-        lambda: opened.scan(path),
-        lambda: opened.materialise(table),
-        lambda: opened.write(table, tmp_path / "out.parquet"),
-    ]
-    for use in uses:
-        with pytest.raises(InputError, match="engine is closed"):
-            use()
-    assert values(path) == [1]
 
 
 def test_folders_of_spark_are_written_as_a_whole(tmp_path: Path) -> None:
@@ -223,19 +190,6 @@ def test_columns_are_found_by_name_or_position(
     assert engine.row(selected) == expected
 
 
-def test_columns_that_are_found_by_position_are_named(
-    engine: Engine, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO", "nodecopy")
-    select_columns(table(engine, source=[1], target=[2], weight=[0.5]), EDGE_COLUMNS, "edges", n_required=2)
-    assert not caplog.messages
-    select_columns(table(engine, source=[1], b=[2], year=[1999]), EDGE_COLUMNS, "edges", n_required=2)
-    select_columns(table(engine, a=[1], b=[2], c=[0.5]), EDGE_COLUMNS, "edges", n_required=2)
-    named = [message.partition(" of each row")[0] for message in caplog.messages]
-    assert named[-1] == "edges: a is the source and b is the target and c is the weight"
-    assert named[0].startswith("edges: b is the target")
-
-
 NUMBERS = st.integers(0, 3) | st.integers(-HALF, HALF - 1) | st.sampled_from([-HALF, HALF - 1, -1])
 
 
@@ -280,17 +234,6 @@ def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(found) == 1001
     if weight is not None:
         assert {(a, b): w for a, b, w in found}[7, 1] == 9
-
-
-def test_pairs_with_the_same_first_number_are_together_and_parts_are_even(tmp_path: Path) -> None:
-    first, second = np.random.default_rng(0).integers(0, 10_000, (2, 100_000))
-    pairs = PairSorter(tmp_path / "scratch")
-    for piece in np.split(np.stack([first, second]).astype(np.int32), 4, axis=1):
-        pairs.add(*piece)
-    parts = [(source, target) for source, target in pairs.parts()]
-    source = np.concatenate([part[0] for part in parts])
-    assert np.count_nonzero(np.diff(source)) == len(np.unique(first)) - 1
-    assert max(len(part[0]) for part in parts) < 3 * 100_000 / 256
 
 
 @pytest.mark.parametrize(

@@ -58,18 +58,6 @@ def test_samples_are_those_of_the_model_in_memory(
     assert twins.in_tables(engine) == twins.in_memory()
 
 
-def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
-    pairs = np.random.default_rng(0).integers(0, 40, (2, 80))
-    graph = Graph.from_edges(*pairs)
-    labels = SameLabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
-    model = EdgeTableCopying(labels).fit(edge_table(engine, graph), engine=engine)
-    samples = [
-        frozenset(map(tuple, (row.values() for row in engine.rows(model.sample(rng=0, sample=s)))))
-        for s in (0, 1)
-    ]
-    assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
-
-
 pytest.importorskip("ibis")
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from nodecopy import (
     Graph,
     Interactions,
-    Jaccard,
     NodeCopying,
     SameLabel,
     Weighted,
@@ -19,7 +18,6 @@ from nodecopy import (
     from_igraph,
     from_networkx,
     read_graph,
-    read_interactions,
     sample_like,
     to_igraph,
     to_pandas,
@@ -87,11 +85,6 @@ def test_parallel_edges_become_the_heaviest_and_loops_of_directed_graphs_stay() 
     other = sample_like(network, donors=Weighted(np.eye(2)), weight="length", rng=0)
     assert sorted(other.edges(data="name")) == [("a", "b", "long"), ("b", "b", "loop")]
     assert type(other) is nx.DiGraph
-
-
-def test_graphs_without_edges_or_nodes() -> None:
-    assert list(sample_like(nx.empty_graph(3), donors=Jaccard(), rng=0).edges) == []
-    assert list(sample_like(nx.Graph(), donors=Jaccard(), rng=0)) == []
 
 
 igraph = pytest.importorskip("igraph")
@@ -172,25 +165,6 @@ def test_graphs_go_out_and_come_back() -> None:
         Graph.from_edges([3, 1], [1, 2], [0.5, 2.0], directed=True),
     ):
         assert read_graph(to_pandas(graph), directed=graph.directed) == graph
-
-
-def test_interactions_go_out_and_come_back() -> None:
-    log = Interactions.from_table(["ann", "ann", "bob"], ["tea", "jam", "tea"], [1, 2, 5])
-    assert list(to_pandas(log).columns) == ["user", "item", "rating"]
-    assert read_interactions(to_pandas(log)) == log
-    columns = to_pandas(log)
-    assert Interactions.from_table(columns["user"], columns["item"], columns["rating"]) == log
-
-
-def test_gaps_and_wrong_columns_are_told_with_their_row() -> None:
-    frame = pandas.DataFrame({"source": ["a", None], "target": ["b", "c"]})
-    with pytest.raises(InputError, match="the data frame: row 2 has no source"):
-        read_graph(frame)
-    missing = pandas.DataFrame({"source": pandas.array([1, None], "Int64"), "target": [1, 2]})
-    with pytest.raises(InputError, match="the data frame: row 2 has no source"):
-        read_graph(missing)
-    with pytest.raises(InputError, match="there is no column 'from'"):
-        read_graph(frame, source="from")
 
 
 def test_graphs_of_the_package_are_sampled_too() -> None:
