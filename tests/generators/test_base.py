@@ -1,24 +1,43 @@
-"""Edge lists, their conversion to graphs, and label propagation into blocks."""
+"""Edge lists, splits of edges, and settings and graphs that models refuse."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy import sparse
 
-from nodecopy import Graph
-from nodecopy.errors import InputError
-from nodecopy.generators import SBM
+from nodecopy import Graph, Interactions, datasets
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.generators import (
+    CELL,
+    DGLFRMB,
+    GAE,
+    MMSBM,
+    SBM,
+    VGAE,
+    ConfigurationModel,
+    Graphite,
+    NetGAN,
+    RandomDotProduct,
+    split_edges,
+)
 from nodecopy.generators.base import (
-    assign_blocks,
     binary_adjacency,
-    check_pairs,
+    decode_pairs,
     list_edges,
     remove_duplicates,
     replace_edges,
+    sample_non_edges,
     sort_unique,
 )
+from tests.contracts.graph_models import community_graph
 from tests.strategies import graphs
+
+KARATE = datasets.load("karate")
+EMPTY = Graph(np.zeros((3, 3)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -35,13 +54,6 @@ def test_listed_edges_rebuild_the_graph_without_loops_and_weights(graph: Graph) 
         assert len(first) == graph.n_edges
 
 
-def test_binary_adjacency_has_ones_and_single_precision() -> None:
-    weighted = Graph([[0, 3, 0], [3, 0, 0.5], [0, 0.5, 0]])
-    matrix = binary_adjacency(weighted)
-    assert matrix.dtype == np.float32
-    assert matrix.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
-
-
 @pytest.mark.parametrize(
     ("directed", "expected"), [(False, [(0, 2), (1, 2)]), (True, [(0, 2), (1, 2), (2, 0), (2, 1)])]
 )
@@ -51,42 +63,151 @@ def test_duplicates_and_loops_are_removed(directed: bool, expected: list[tuple[i
     assert list(zip(*(nodes.tolist() for nodes in pairs), strict=True)) == expected
 
 
-def test_pairs_of_positions_are_checked() -> None:
-    first, second = check_pairs([0, 2], np.array([1, 0], np.int32), 3)
-    assert (first.tolist(), second.tolist()) == ([0, 2], [1, 0])
-    with pytest.raises(InputError, match="second must lie between 0 and 2; got 3"):
-        check_pairs([0], [3], 3)
-    with pytest.raises(InputError, match="second must hold one entry per pair, 2 in all; got 1"):
-        check_pairs([0, 1], [1], 3)
-
-
 def test_sorted_distinct_numbers() -> None:
     numbers = np.random.default_rng(0).integers(0, 50, 200)
     assert sort_unique(numbers).tolist() == np.unique(numbers).tolist()
     assert sort_unique(np.zeros(0, np.int64)).tolist() == []
 
 
-def test_label_propagation_without_labels_divides_cliques() -> None:
-    cliques = np.kron(np.eye(4), np.ones((8, 8)))
-    cliques[7, 8] = 1
-    blocks = assign_blocks(Graph(cliques), np.random.default_rng(0))
-    assert sorted(np.bincount(blocks).tolist()) == [8, 8, 8, 8]
-    assert all(len(set(blocks[8 * k : 8 * k + 8])) == 1 for k in range(4))
+def edge_set(graph: Graph) -> set[tuple[int, int]]:
+    return pair_set(np.stack(sparse.triu(graph.adjacency).nonzero()))
 
 
-def test_unlabelled_nodes_take_labels_from_neighbours() -> None:
-    labels = ["cat", "", "", "dog", "", ""]
-    graph = Graph.from_edges([0, 1, 3], [1, 2, 4], node_ids=range(6), labels=labels)
-    assert assign_blocks(graph, np.random.default_rng(0)).tolist() == [0, 0, 0, 1, 1, 2]
-    large_codes = graph.replace(labels=[7, -1, -1, 10**18, -1, -1])
-    assert assign_blocks(large_codes, np.random.default_rng(0)).tolist() == [0, 0, 0, 1, 1, 2]
+def pair_set(pairs: Any) -> set[tuple[int, int]]:
+    return {(int(first), int(second)) for first, second in pairs.T}
 
 
-def test_observed_labels_are_the_blocks() -> None:
-    graph = Graph(np.zeros((4, 4)), labels=[5, 2, 5, 9])
-    assert assign_blocks(graph, np.random.default_rng(0)).tolist() == [1, 0, 1, 2]
+def test_parts_are_disjoint_and_complete() -> None:
+    karate = KARATE
+    edges = edge_set(karate)
+    for seed in range(20):
+        split = split_edges(karate, validation=0.2, test=0.3, rng=seed)
+        train = edge_set(split.train)
+        held_out = [pair_set(part.edges) for part in split[1:]]
+        non_edges = [pair_set(part.non_edges) for part in split[1:]]
+        assert [len(part) for part in held_out] == [len(part) for part in non_edges] == [15, 23]
+        assert train | held_out[0] | held_out[1] == edges
+        assert len(train) + 15 + 23 == len(edges)
+        assert not (non_edges[0] & non_edges[1])
+        assert not ((non_edges[0] | non_edges[1]) & edges)
+        assert all(first < second for part in non_edges for first, second in part)
 
 
-def test_only_graphs_are_fitted() -> None:
-    with pytest.raises(InputError, match=r"graph of SBM must be a Graph.*; got numpy\.ndarray"):
-        SBM().fit(np.eye(3))
+def test_weights_are_kept_and_directions_dropped() -> None:
+    graph = Graph([[0, 2, 0], [0, 0, 3], [0, 0, 0]], directed=True)
+    split = split_edges(graph, validation=0, test=0.5, rng=0)
+    assert not split.train.directed
+    assert split.train.n_edges == 1
+    assert split.train.adjacency.sum() in (4, 6)
+    assert split.validation.edges.shape == (2, 0)
+
+
+def test_non_edges_are_uniform() -> None:
+    """All pairs without an edge are equally likely."""
+    graph = Graph.from_edges([0, 0, 2, 4], [1, 4, 3, 5])
+    pairs = sample_non_edges(graph, 11, rng=0)
+    assert len(pair_set(pairs)) == 11
+    rng = np.random.default_rng(0)
+    counts: dict[tuple[int, int], int] = dict.fromkeys(pair_set(pairs), 0)
+    for _ in range(2200):
+        for pair in pair_set(sample_non_edges(graph, 2, rng=rng)):
+            counts[pair] += 1
+    squares = sum((count - 400) ** 2 / 400 for count in counts.values())
+    assert squares < 30  # the chi-squared distribution with 10 degrees of freedom passes 29.6 once in 1000
+
+
+def test_pairs_are_numbered_row_by_row() -> None:
+    assert np.array_equal(decode_pairs(np.arange(435), 30), np.triu_indices(30, 1))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ConfigurationModel(-1), "n_swaps of ConfigurationModel .* got -1"),
+        (RandomDotProduct(35), "n_dimensions of RandomDotProduct must be an integer between 1 and"),
+        (MMSBM(certainty=1.5), r"certainty of MMSBM .* got 1\.5"),
+        (MMSBM(assignment="soft"), "assignment of MMSBM must be one of 'mixed', 'hard'; got 'soft'"),
+        (MMSBM(delta=1.0), r"delta of MMSBM .* got 1\.0"),
+        (MMSBM(n_steps=-1), "n_steps of MMSBM .* got -1"),
+        (MMSBM(tau=0), "tau of MMSBM .* got 0"),
+        (MMSBM(np.ones((3, 2))), r"one row for each of 34 nodes; got float64 of shape \(3, 2\)"),
+        (MMSBM(np.zeros((34, 2))), "nor all zero"),
+        (MMSBM(np.full((34, 2), np.nan)), "memberships of MMSBM must hold finite numbers"),
+        (MMSBM(rho=1e4), "of MMSBM must not be so large that inference overflows"),
+        (MMSBM(tau=1e-300, kappa=2.0), "of MMSBM must not be so large that inference overflows"),
+        (VGAE(n_latent=1.5), r"n_latent of VGAE .* got 1\.5"),
+        (VGAE(n_epochs="many"), "n_epochs of VGAE .* got 'many'"),
+        (VGAE(learning_rate=-1), "learning_rate of VGAE .* got -1"),
+        (VGAE(sampler="boiled"), "sampler of VGAE must be one of 'raw', 'calibrated', 'corrected'"),
+        (VGAE(pairs="some"), "pairs of VGAE must be one of 'all', 'sampled'; got 'some'"),
+        (VGAE(balanced=1), "balanced of VGAE must be True or False"),
+        (VGAE(device="abacus"), "device .* got 'abacus'"),
+        (Graphite(feedback=1.5), r"feedback of Graphite .* between 0 and 1; got 1\.5"),
+        (Graphite(n_decoder_hidden=0), "n_decoder_hidden of Graphite .* got 0"),
+        (DGLFRMB(alpha=0), "alpha of DGLFRMB must be above 0; got 0"),
+        (DGLFRMB(decoder_widths=(32,)), "decoder_widths of DGLFRMB must be a tuple of two integers"),
+        (DGLFRMB(decoder_widths=(32, 0)), "decoder_widths of DGLFRMB .* got 0"),
+        (DGLFRMB(dropout=1.0), r"dropout of DGLFRMB .* got 1\.0"),
+        (CELL(rank=0), "rank of CELL .* got 0"),
+        (CELL(overlap=1.5), r"overlap of CELL .* got 1\.5"),
+        (CELL(weight_decay=None), "weight_decay of CELL .* got None"),
+        (CELL(learning_rate=1e30), "learning_rate of CELL must not be so large that training overflows"),
+        (NetGAN(n_transitions=1e6), r"n_transitions of NetGAN .* got 1000000\.0"),
+        (NetGAN(walk_length=1), "walk_length of NetGAN .* at least 2; got 1"),
+        (NetGAN(n_critic_steps=None), "n_critic_steps of NetGAN .* got None"),
+        (NetGAN(learning_rate=1e30, n_steps=4, n_transitions=2000), "learning_rate of NetGAN must not be"),
+    ],
+)
+def test_wrong_settings(model: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model.fit(KARATE, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("model", "graph", "message"),
+    [
+        (SBM(), np.eye(3), r"graph of SBM must be a Graph.*; got numpy\.ndarray"),
+        (GAE(), EMPTY, "must have an edge .* got Graph"),
+        (GAE(), Graph(np.eye(3), directed=True), "must have an edge between two different nodes"),
+        (GAE(), Interactions(np.eye(3)), "graph of GAE must be a Graph.*; got nodecopy.Interactions"),
+        (GAE(), community_graph().replace(features=np.full((20, 2), 1e30)), "that training overflows"),
+        (CELL(), Graph(np.zeros((0, 0))), "graph of CELL must have an edge"),
+        (CELL(), community_graph(directed=True), "graph of CELL must be undirected"),
+        (NetGAN(), EMPTY, "graph of NetGAN must have an edge; got Graph"),
+    ],
+)
+def test_graphs_that_cannot_be_fitted(model: Any, graph: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model.fit(graph, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([0, 40], [1, 2], "first must lie between 0 and 33; got 40"),
+        ([0, 1], [1], "second must hold one entry per pair, 2 in all; got 1"),
+        ([0.5], [1], "first must hold integers"),
+    ],
+)
+def test_wrong_pairs(first: Any, second: Any, message: str) -> None:
+    for model in (GAE(n_epochs=1), MMSBM(n_steps=1)):
+        with pytest.raises(InputError, match=message):
+            model.fit(KARATE, rng=0).edge_probabilities(first, second)
+        assert model.edge_probabilities([], []).shape == (0,)
+        with pytest.raises(NotFittedError):
+            type(model)().edge_probabilities([0], [1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": 0.5}, "size of sample_non_edges .* pairs without an edge = 0; got 5"),
+        ({"test": 1.5}, r"test of split_edges .* got 1\.5"),
+        ({"validation": 0.6, "test": 0.6}, r"validation \+ test of split_edges"),
+    ],
+)
+def test_wrong_shares(options: dict[str, float], message: str) -> None:
+    complete = Graph(np.ones((5, 5)))
+    assert split_edges(complete, test=0.0, validation=0.0, rng=0).train == complete
+    with pytest.raises(InputError, match=message):
+        split_edges(complete, **options, rng=0)

@@ -1,9 +1,10 @@
-"""Classical models: the distributions of their samples."""
+"""Classical models and the random dot product graph: the distributions of their samples."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,16 +13,20 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from nodecopy import Graph, datasets
-from nodecopy.errors import InputError
 from nodecopy.generators import (
+    SBM,
     BarabasiAlbert,
     BlockConfigurationModel,
     ChungLu,
     ConfigurationModel,
+    DegreeCorrectedSBM,
     ErdosRenyi,
+    RandomDotProduct,
 )
-from nodecopy.generators.base import EdgeListModel
+from nodecopy.generators.base import EdgeListModel, list_edges
 from nodecopy.generators.classical import _draw_pairs
+from nodecopy.generators.dot_product import IndependentEdges
+from nodecopy.generators.kernels import swap_edges
 from tests.generators.frequencies import assert_frequencies, edge_frequencies
 from tests.strategies import graphs
 
@@ -82,13 +87,6 @@ def test_the_directed_configuration_model_is_uniform() -> None:
     assert chisquare(list(counts.values())).pvalue > 1e-4
 
 
-def test_more_swaps_than_slots_of_the_hash_table() -> None:
-    graph = Graph(np.random.default_rng(0).random((60, 60)) < 0.1)
-    sample = ConfigurationModel(n_swaps=200).fit(graph).sample(rng=0)
-    assert (sample.degrees == graph.degrees).all()
-    assert sample != graph
-
-
 def test_preferential_attachment_of_four_nodes() -> None:
     """With one edge per arrival, the third node makes a path of three nodes.
 
@@ -122,32 +120,12 @@ def test_directed_edges_lead_from_new_to_old_nodes() -> None:
     assert np.median(sample.degrees) in (9, 10, 11)
 
 
-@settings(max_examples=100, deadline=None)
-@given(graphs(), st.sampled_from([ErdosRenyi(), ChungLu(), ConfigurationModel(), BarabasiAlbert()]))
-def test_samples_of_arbitrary_graphs_are_valid(graph: Graph, model: EdgeListModel) -> None:
-    for sample in model.fit(graph, rng=0).sample_many(2, rng=0):
-        assert sample.replace(adjacency=graph.adjacency) == graph
-        assert Graph(sample.adjacency, directed=graph.directed).rows == sample.rows
-
-
 def test_complete_and_empty_graphs_are_reproduced() -> None:
     for directed, model in itertools.product([False, True], [ErdosRenyi(), ConfigurationModel()]):
         full = Graph(1 - np.eye(7), directed=directed)
         assert model.fit(full).sample(rng=0) == full
         empty = Graph(np.zeros((7, 7)), directed=directed)
         assert model.fit(empty).sample(rng=0) == empty
-
-
-def test_the_number_of_swaps_is_that_of_the_fit() -> None:
-    model = ConfigurationModel(n_swaps=0).fit(datasets.load("karate"))
-    model.set_params(n_swaps=10)
-    assert model.sample(rng=0) == model.graph_
-    assert model.fit(model.graph_).sample(rng=0) != model.graph_
-
-
-def test_invalid_settings_are_named() -> None:
-    with pytest.raises(InputError, match=r"n_swaps of ConfigurationModel .* got -1"):
-        ConfigurationModel(-1).fit(datasets.load("karate"))
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -188,3 +166,91 @@ def test_pairs_of_large_graphs_are_pairs() -> None:
     assert first.min() >= 0
     assert second.max() < 3_000_000
     assert second.max() > 2_900_000
+
+
+def swap_plainly(edges: list[tuple[int, int]], directed: bool, left: Any, right: Any, flips: Any) -> None:
+    for i, j, flip in zip(left.tolist(), right.tolist(), flips.tolist(), strict=True):
+        (a, b), (c, d) = edges[i], edges[j]
+        if not directed and flip:
+            c, d = d, c
+        new = [(a, d), (c, b)] if directed else [(min(a, d), max(a, d)), (min(c, b), max(c, b))]
+        if len({a, b, c, d}) == 4 and not set(new) & set(edges):
+            edges[i], edges[j] = new
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("n_swaps", [1, 40, 2000])
+def test_swaps_are_those_of_the_plain_implementation(directed: bool, n_swaps: int) -> None:
+    """2000 swaps of about 50 edges rebuild the hash table many times."""
+    rng = np.random.default_rng(n_swaps)
+    first, second = list_edges(Graph(rng.random((15, 15)) < 0.25, directed=directed))
+    left, right = rng.integers(0, len(first), (2, n_swaps))
+    flips = rng.random(n_swaps) < 0.5
+    expected = list(zip(first.tolist(), second.tolist(), strict=True))
+    observed = list(expected)
+    swap_plainly(expected, directed, left, right, flips)
+    table = np.empty(1 << (4 * len(first)).bit_length(), np.int64)
+    swap_edges(first, second, 15, directed, left, right, flips, table)
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == expected
+    assert n_swaps == 1 or expected != observed
+
+
+def draw_blocks(n_nodes: int, directed: bool = False) -> Graph:
+    block = np.arange(n_nodes) % 2
+    chance = np.where(block[:, None] == block, 0.3, 0.05)
+    edges = np.random.default_rng(0).random((n_nodes, n_nodes)) < chance
+    np.fill_diagonal(edges, False)
+    return Graph(edges if directed else np.triu(edges), directed=directed)
+
+
+@pytest.mark.parametrize("n_nodes", [25, 200])  # all singular values, and the leading ones
+@pytest.mark.parametrize("directed", [False, True])
+def test_probabilities_are_the_best_approximation_of_low_rank(n_nodes: int, directed: bool) -> None:
+    graph = draw_blocks(n_nodes, directed)
+    model = RandomDotProduct(3).fit(graph)
+    u, s, vt = np.linalg.svd(graph.adjacency.toarray().astype(float))
+    assert np.allclose(model.left_ @ model.right_.T, (u[:, :3] * s[:3]) @ vt[:3], atol=1e-6)
+
+
+def test_the_number_of_dimensions_is_that_of_the_blocks() -> None:
+    assert RandomDotProduct().fit(draw_blocks(200)).left_.shape == (200, 2)
+    empty = RandomDotProduct().fit(Graph(np.zeros((3, 3))))
+    assert empty.left_.shape == (3, 1)
+    assert empty.sample(rng=0).n_edges == 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_edges_occur_with_their_probabilities(directed: bool) -> None:
+    """The number of edges of 200 samples; five standard errors of its mean."""
+    graph = draw_blocks(60, directed)
+    model = RandomDotProduct(2).fit(graph)
+    p = np.clip(model.left_ @ model.right_.T, 0, 1)
+    p = p[~np.eye(60, dtype=bool)] if directed else p[np.triu_indices(60, 1)]
+    mean = np.mean([sample.n_edges for sample in model.sample_many(200, rng=0)])
+    assert mean == pytest.approx(p.sum(), abs=5 * np.sqrt((p * (1 - p)).sum() / 200))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_edges_are_independent_with_their_probabilities(directed: bool) -> None:
+    """Means and pairwise products over 20,000 samples; five standard errors."""
+    p = np.array([[0.9, 0.7, 0.2], [0.5, 0.9, 1.0], [0.0, 0.3, 0.9]])
+    edges, rng, n = IndependentEdges(p, directed), np.random.default_rng(0), 20_000
+    samples = np.zeros((n, 3, 3))
+    for sample in samples:
+        sample[edges.draw(rng)] = 1
+    expected = p * (1 - np.eye(3)) if directed else np.triu(p, 1)
+    assert samples.mean(axis=0) == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(n))
+    covariance = np.cov(samples.reshape(n, 9).T)
+    assert covariance == pytest.approx(np.diag(np.diag(covariance)), abs=5 * 0.25 / np.sqrt(n))
+
+
+MODELS = [ErdosRenyi(), ChungLu(), ConfigurationModel(), BarabasiAlbert(), SBM(), DegreeCorrectedSBM()]
+
+
+@settings(max_examples=150, deadline=None)
+@given(graphs(), st.sampled_from(MODELS))
+def test_samples_of_arbitrary_graphs_are_valid(graph: Graph, model: EdgeListModel) -> None:
+    """With and without labels, edges, nodes, isolated nodes, self-loops, weights and directions."""
+    for sample in model.fit(graph, rng=0).sample_many(2, rng=0):
+        assert sample.replace(adjacency=graph.adjacency) == graph
+        assert Graph(sample.adjacency, directed=graph.directed).rows == sample.rows

@@ -1,15 +1,22 @@
-"""Walks of graphs, generators and critics: gathered rows against one-hot vectors, and distributions."""
+"""NetGAN and CELL: walks, losses against dense formulas, and when training stops."""
 
 from __future__ import annotations
+
+import os
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from numpy.random import SeedSequence
+from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from nodecopy import datasets
+from nodecopy import Graph, GraphModel, datasets
+from nodecopy.generators import CELL, VGAE, NetGAN
+from nodecopy.generators.autoencoders import PairLoss
+from nodecopy.generators.cell import TransitionLoss, stationary_distribution
 from nodecopy.generators.netgan import (
     LSTM,
     PENALTY_WEIGHT,
@@ -17,8 +24,12 @@ from nodecopy.generators.netgan import (
     ObservedWalks,
     TorchRandom,
     WalkGenerator,
+    count_transitions,
     gather_rows,
 )
+from nodecopy.metrics import edge_overlap, statistics
+from tests.contracts.graph_models import GraphModelContract, community_graph
+from tests.generators.helpers import RecordSizes, random_adjacency
 
 CPU = torch.device("cpu")
 
@@ -118,3 +129,209 @@ def test_only_the_generator_has_gradients() -> None:
         assert weight.grad is not None
         assert weight.grad.abs().max() > 0
     assert all(weight.grad is None for weight in critic.weights)
+
+
+SMALL: dict[str, Any] = {
+    "walk_length": 3,
+    "batch_size": 16,
+    "n_hidden": 8,
+    "n_critic_hidden": 8,
+    "n_embedding": 6,
+    "n_transitions": 4000,
+}
+
+
+def ring(n_nodes: int) -> Graph:
+    return Graph.from_edges(np.arange(n_nodes), (np.arange(n_nodes) + 1) % n_nodes)
+
+
+def test_transitions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = WalkGenerator(7, 4, 5, torch_random())
+    walks = generator.draw(50, 4, torch_random(1)).numpy()
+    expected = np.zeros((7, 7), int)
+    np.add.at(expected, (walks[:, :-1], walks[:, 1:]), 1)
+    counts = count_transitions(generator, 148, 4, torch_random(1))
+    assert np.array_equal(counts.toarray(), expected + expected.T)
+    monkeypatch.setattr("nodecopy.generators.netgan.LOGITS_AT_ONCE", {"cpu": 70})
+    monkeypatch.setattr("nodecopy.generators.netgan.TRANSITIONS_AT_ONCE", 60)
+    in_chunks = count_transitions(generator, 148, 4, torch_random(1))
+    assert in_chunks.sum() == counts.sum() == 300
+
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.filterwarnings("ignore:.*capturable:UserWarning")
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+def test_training_learns_the_edges_of_a_ring(device: str) -> None:
+    """Share of a generator's transitions that are edges: two of seven by chance."""
+    graph, shares = ring(8), []
+    sizes = SMALL | {"batch_size": 32, "n_hidden": 16, "n_critic_hidden": 16, "n_embedding": 8}
+    for n_steps in (1, 160):
+        model = NetGAN(learning_rate=0.02, n_steps=n_steps, device=device, **sizes)
+        counts = model.fit(graph, rng=0).counts_
+        shares.append(counts.multiply(graph.adjacency).sum() / counts.sum())
+    assert shares[0] < 0.35
+    assert shares[1] > 0.5
+
+
+def test_few_transitions_give_few_edges() -> None:
+    model = NetGAN(n_steps=1, **SMALL | {"n_transitions": 10}).fit(datasets.load("karate"), rng=0)
+    n_pairs = np.count_nonzero(np.triu(model.counts_.toarray(), 1))
+    assert n_pairs <= 10
+    assert model.sample(rng=0).n_edges == n_pairs
+
+
+def factors(n_nodes: int = 23, rank: int = 4, spread: float = 1.0) -> tuple[Tensor, Tensor]:
+    source = torch.Generator().manual_seed(1)
+    return (
+        spread * torch.randn(n_nodes, rank, generator=source),
+        spread * torch.randn(rank, n_nodes, generator=source),
+    )
+
+
+def test_stationary_distribution_is_the_eigenvector() -> None:
+    down, up = factors(spread=1.5)
+    P = (down @ up).double().softmax(dim=1).numpy()
+    values, vectors = np.linalg.eig(P.T)
+    leading = vectors[:, values.real.argmax()].real
+    pi, normalisers = stationary_distribution(down, up, torch.full((23,), 1 / 23))
+    np.testing.assert_allclose(pi, leading / leading.sum(), atol=2e-6)
+    np.testing.assert_allclose(normalisers, (down @ up).logsumexp(dim=1), rtol=1e-5)
+
+
+def test_scores_are_those_of_the_dense_formula() -> None:
+    model = CELL(rank=3, n_steps=15).fit(community_graph(), rng=0)
+    P = torch.from_numpy(model.down_ @ model.up_).double().softmax(dim=1).numpy()
+    pi = np.linalg.matrix_power(P, 2000)[0]
+    expected = pi[:, None] * P + (pi[:, None] * P).T
+    np.testing.assert_allclose(np.concatenate(list(model._score_blocks())), expected, rtol=1e-3, atol=1e-8)
+
+
+def test_training_stops_at_the_overlap() -> None:
+    karate, evaluations = datasets.load("karate"), []
+    model = CELL(overlap=0.6, evaluate_every=2)
+    model.fit(
+        karate, rng=0, callback=lambda step, sample: evaluations.append((step, edge_overlap(sample, karate)))
+    )
+    assert [step for step, _ in evaluations] == list(range(2, model.n_steps_ + 1, 2))
+    assert all(overlap < 0.6 for _, overlap in evaluations[:-1])
+    assert evaluations[-1] == (model.n_steps_, model.overlap_)
+    assert model.overlap_ >= 0.6
+    assert model.n_steps_ < 200
+    overlaps = [edge_overlap(sample, karate) for sample in model.sample_many(20, rng=1)]
+    assert np.mean(overlaps) == pytest.approx(0.6, abs=0.08)
+
+
+@pytest.mark.skipif(
+    not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
+)
+@pytest.mark.slow
+def test_statistics_on_cora() -> None:
+    """Half of the edges and most of the structure: hubs, negative assortativity, hundreds of triangles."""
+    cora = datasets.load("cora").largest_component()
+    model = CELL().fit(cora, rng=0)
+    values = statistics(model.sample(rng=1), observed=cora, path_length=False)
+    assert values["n_edges"] == cora.n_edges
+    assert 0.5 <= values["edge_overlap"] < 0.7
+    assert 90 < values["max_degree"] < 200
+    assert values["triangles"] > 400
+    assert values["assortativity"] < -0.03
+    assert values["power_law_exponent"] == pytest.approx(1.885, abs=0.05)
+
+
+def test_an_interrupted_fit_keeps_the_previous_one() -> None:
+    model = CELL(n_steps=20).fit(datasets.load("karate"), rng=0)
+    before, overlap = model.sample(rng=0), model.overlap_
+
+    def stop(step: int, sample: Graph) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(datasets.load("digits").subgraph(np.arange(60)), rng=0, callback=stop)
+    assert model.sample(rng=0) == before
+    assert model.overlap_ == overlap
+
+
+class TestContract(GraphModelContract):
+    @pytest.fixture(
+        scope="class",
+        params=[
+            CELL(rank=3, n_steps=20, evaluate_every=5),
+            NetGAN(n_steps=4, evaluate_every=2, **SMALL),
+        ],
+        ids=["CELL", "NetGAN"],
+    )
+    @classmethod
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = request.param
+        return model
+
+    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
+    @classmethod
+    def observed(cls, request: pytest.FixtureRequest) -> Graph:
+        return community_graph(weighted=request.param)
+
+
+@pytest.mark.parametrize("logits_at_once", [1, 50, None])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 6.0])
+def test_transition_loss_is_the_dense_one(logits_at_once: int | None, spread: float) -> None:
+    adjacency, start = random_adjacency(), factors(spread=spread)
+    down, up = (factor.double().requires_grad_() for factor in start)
+    dense = -(torch.from_numpy(adjacency.toarray()) * (down @ up).log_softmax(dim=1)).sum() / adjacency.nnz
+    (3 * dense).backward()  # type: ignore[no-untyped-call]
+    tensors = [factor.clone().requires_grad_() for factor in start]
+    value = TransitionLoss(adjacency, CPU, logits_at_once)(*tensors)
+    (3 * value).backward()  # type: ignore[no-untyped-call]
+    assert value.item() == pytest.approx(dense.item(), rel=1e-5)
+    for actual, expected in zip(tensors, (down, up), strict=True):
+        torch.testing.assert_close(actual.grad.double(), expected.grad, rtol=1e-4, atol=1e-6 * spread)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("kind", "n_nodes"), [(PairLoss, 30_000), (TransitionLoss, 6_000)])
+def test_no_n_by_n_matrix_is_held(kind: Any, n_nodes: int) -> None:
+    """30,000 nodes would need 3.6 GB for one matrix of logits."""
+    line = sparse.eye_array(n_nodes, k=1, format="csr", dtype=np.float32)
+    loss = kind(sparse.csr_array(line + line.T), CPU)
+    shapes = [(n_nodes, 1)] if kind is PairLoss else [(n_nodes, 1), (1, n_nodes)]
+    with RecordSizes() as record:  # type: ignore[no-untyped-call]
+        loss(*(torch.zeros(shape, requires_grad=True) for shape in shapes), with_value=False).backward()
+    assert 0 < record.largest <= max(loss.logits_at_once, 3 * n_nodes)
+
+
+@pytest.mark.parametrize("kind", [CELL, NetGAN])
+def test_the_step_limit_and_the_callback_end_training(kind: Any) -> None:
+    karate, steps = datasets.load("karate"), []
+    model = kind(overlap=0.0, n_steps=8, evaluate_every=3, **(SMALL if kind is NetGAN else {}))
+    assert model.fit(karate, rng=0).n_steps_ == 3
+    model.overlap = 1.0
+    assert model.fit(karate, rng=0, callback=lambda step, _: step == 6).n_steps_ == 6
+    assert model.fit(karate, rng=0, callback=lambda step, _: steps.append(step)).n_steps_ == 8
+    assert steps == [3, 6, 8]
+    assert model.sample(rng=0).n_edges == karate.n_edges
+
+
+@pytest.mark.parametrize(
+    "model", [CELL(rank=2, n_steps=30), NetGAN(n_steps=2, **SMALL)], ids=["CELL", "NetGAN"]
+)
+@pytest.mark.parametrize(
+    "graph",
+    [
+        Graph.from_edges([0], [1]),
+        Graph.from_edges([0, 0, 0], [1, 2, 3]),
+        Graph.from_edges([0, 1, 2, 4, 5], [1, 2, 0, 5, 6], node_ids=range(9)),
+    ],
+    ids=["one edge", "a star", "components and isolated nodes"],
+)
+def test_trees_components_and_isolated_nodes(model: Any, graph: Graph) -> None:
+    for sample in model.fit(graph, rng=0).sample_many(5, rng=0):
+        assert sample.n_edges == graph.n_edges
+        assert not sample.degrees[graph.degrees == 0].any()
+
+
+@pytest.mark.parametrize("model", [VGAE(n_epochs=2), NetGAN(n_steps=2, **SMALL)], ids=["VGAE", "NetGAN"])
+def test_the_global_generator_of_torch_is_not_used(model: Any) -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    model.fit(ring(5), rng=0)
+    assert torch.equal(torch.get_rng_state(), before)

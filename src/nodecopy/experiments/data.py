@@ -35,14 +35,8 @@ from nodecopy.experiments.spec import (
     read_text,
 )
 from nodecopy.generators import ConfigurationModel
-from nodecopy.generators.base import (
-    EdgeListModel,
-    Edges,
-    IndependentEdges,
-    list_edges,
-    remove_duplicates,
-    replace_edges,
-)
+from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
+from nodecopy.generators.dot_product import IndependentEdges
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 from nodecopy.models import GraphModel

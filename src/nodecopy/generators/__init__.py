@@ -2,16 +2,12 @@
 
 All of them are graph models (:class:`nodecopy.GraphModel`):
 
-- :mod:`.classical` (swaps compiled in :mod:`.swap_kernels`), :mod:`.sbm`, :mod:`.dot_product` and
-  :mod:`.mmsbm` (compiled in :mod:`.mmsbm_kernels`) estimate their parameters without training; :mod:`.base`
-  has their common base class and :mod:`.block_pairs` samples edges between blocks;
-- :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm` are autoencoders. :mod:`.autoencoder` trains them with
-  :mod:`.losses` and samples from an :mod:`.edge_distribution`;
-- :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`) learn random walks. :mod:`.edge_sampling` has their
-  common training and draws their edges.
+- :mod:`.classical`, :mod:`.blocks` and :mod:`.dot_product` estimate their parameters without training;
+  :mod:`.base` has their base class and the splits, :mod:`.kernels` their compiled parts;
+- :mod:`.autoencoders` and :mod:`.dglfrm` are autoencoders; :mod:`.netgan` and :mod:`.cell` learn random
+  walks. :mod:`.edges` draws the edges of both.
 
-:mod:`.blockwise` computes over all pairs of nodes in blocks of rows, and :mod:`.link_prediction` holds out
-edges. Names are imported when they are used, so only the trained models need torch.
+Names are imported when they are used, so only the trained models need torch.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The training and the samples of graph autoencoders: a GCN encodes nodes, inner products score pairs."""
+"""Graph autoencoders: a GCN encodes nodes, and inner products of decoded vectors are the logits of edges."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -19,14 +17,21 @@ from torch import Tensor
 from torch.nn.functional import normalize, softplus
 
 from nodecopy._core.arrays import freeze
-from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, show
+from nodecopy._core.checks import check_type
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.generators.base import binary_adjacency, check_node_rows, check_pairs, list_edges, replace_edges
+from nodecopy.generators.base import (
+    binary_adjacency,
+    check_node_rows,
+    check_pairs,
+    check_settings,
+    list_edges,
+    replace_edges,
+)
 from nodecopy.generators.edges import (
     LOGITS_AT_ONCE,
+    BlockwiseLoss,
     EdgeDistribution,
-    attach_gradients,
     calibrate_scores,
     expected_edges,
     split_triangle,
@@ -38,202 +43,12 @@ from nodecopy.nn.networks import Networks, TrainingConfig, add_identity_features
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import AdamStepper, check_device
 
-# Losses of decoders: over all N^2 pairs of nodes, over edges and sampled pairs, or over features of nodes.
-
-
+Loss: TypeAlias = Callable[[Tensor], Tensor]
+SAMPLERS = ["raw", "calibrated", "corrected"]
+WEIGHTS_SEED, NOISE_SEED, DECODER_SEED, PAIRS_SEED = range(4)
+"""Children of the seed of a fit."""
 HALF_ROOT = 0.5**0.5
 """Vectors scaled by it have inner products of half the size."""
-
-
-class BlockwiseLoss(ABC):
-    """A loss of given tensors that computes its gradients along with its value.
-
-    Sums over all entries of a matrix of logits are computed in blocks of rows, so that the matrix is never
-    held.
-    """
-
-    def __call__(self, *tensors: Tensor, with_value: bool = True) -> Tensor:
-        """Return the loss, or 0 with the same gradients if ``with_value`` is false, which takes less time."""
-        return attach_gradients(partial(self.value_and_gradients, with_value=with_value), *tensors)
-
-    @abstractmethod
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
-        """Return the loss and its gradient in each of the tensors."""
-
-
-class PairLoss(BlockwiseLoss):
-    """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
-
-    Entry (i, j) has the weight ``positive_weight`` = (N^2 - sum A) / sum A where A + I is one, otherwise one,
-    and the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). As in their code, the diagonal
-    is among the targets, but not in these two numbers.
-
-    Parameters
-    ----------
-    adjacency
-        Binary and symmetric, with at least one edge and an empty diagonal.
-    device
-        The device of Z.
-    logits_at_once
-        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
-    """
-
-    def __init__(
-        self, adjacency: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
-    ) -> None:
-        n_nodes, n_ones = adjacency.shape[0], adjacency.nnz
-        with_diagonal = sparse.csr_array(adjacency + sparse.eye_array(n_nodes, dtype=np.float32))
-        self.positives = SparseStack([with_diagonal], device)
-        self.positive_weight = (n_nodes**2 - n_ones) / n_ones
-        self.scale = 1 / (2 * (n_nodes**2 - n_ones))
-        cores = torch.get_num_threads() if device.type == "cpu" else 1
-        self.logits_at_once = logits_at_once or cores * LOGITS_AT_ONCE[device.type]
-
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        (z,) = tensors
-        value, gradient = self._sum_as_non_edges(z, with_value)
-        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
-        slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
-        gradient += self.positives.product(z[None], slopes)[0]
-        if with_value:
-            corrections = self.positive_weight * softplus(-logits) - softplus(logits)
-            value += corrections.sum(dtype=torch.float64)
-        # Twice, because a node is the first of its pairs and the second of the mirrored ones.
-        return (self.scale * value).to(z.dtype), 2 * self.scale * gradient
-
-    def _sum_as_non_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        """Return the sum of softplus(z_i . z_j) and half its gradient, from unordered pairs of blocks.
-
-        The slope sigma(x) is 1/2 + tanh(x/2)/2: tanh is the faster function, and the halves add up to a
-        column sum. Matrices indexed by columns are transposed because their products are faster that way.
-        """
-        value, by_row = z.new_zeros((), dtype=torch.float64), HALF_ROOT * z
-        by_column = by_row.T.contiguous()
-        gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
-        # Allocated once for all blocks, because an allocation takes as long as a product.
-        buffer = z.new_empty(max(len(z), min(len(z) ** 2, self.logits_at_once)))
-        for block in split_triangle(len(z), self.logits_at_once):
-            rows, columns = by_row[block], by_column[:, block.start :]
-            halves = buffer[: len(rows) * columns.shape[1]].view(len(rows), -1)
-            torch.mm(rows, columns, out=halves)
-            if with_value:
-                terms = 2 * softplus(halves, beta=2)
-                value += 2 * terms.sum(dtype=torch.float64) - terms[:, : len(rows)].sum(dtype=torch.float64)
-            slopes = halves.tanh_()
-            torch.mm(slopes, by_row[block.start :], out=gradient[block])
-            column_gradient[:, block.stop :].addmm_(rows.T, slopes[:, len(rows) :])
-        return value, HALF_ROOT * (gradient + column_gradient.T) + z.sum(dim=0) / 2
-
-
-class SampledPairLoss(BlockwiseLoss):
-    """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
-
-    A random permutation of the nodes gives every node a partner; there are as many permutations as needed for
-    at least as many pairs as A has ones. The inverse permutations turn the sums of the gradient into gathers.
-    The few random pairs that are edges or self-pairs are treated like the others.
-
-    Parameters
-    ----------
-    adjacency
-        Binary and symmetric, with at least one edge and an empty diagonal.
-    device
-        The device of Z.
-    rng
-        Generator of the permutations, which are drawn again in every call.
-    """
-
-    def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:
-        n_nodes, self.rng = adjacency.shape[0], rng
-        self.positives = SparseStack([adjacency], device)
-        self.identities = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
-
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        (z,) = tensors
-        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
-        slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
-        gradient = self.positives.product(z[None], slopes)[0]
-        permutations, inverses = (numbers.to(z.device) for numbers in self.draw_permutations())
-        partners = z[permutations]
-        sampled = (z * partners).sum(dim=-1)
-        weights = (sampled.sigmoid() / sampled.numel())[..., None]
-        gradient += (weights * partners).sum(dim=0)
-        gradient += (weights * z).flatten(0, 1)[inverses].sum(dim=0)
-        value = softplus(-logits).mean() + softplus(sampled).mean() if with_value else z.new_zeros(())
-        return value, gradient
-
-    def draw_permutations(self) -> tuple[Tensor, Tensor]:
-        """Draw the partner of each node, one row per permutation, and the inverses.
-
-        The inverses are positions in all permutations together: where each node is the partner.
-        """
-        permutations = self.rng.permuted(self.identities, axis=1)
-        inverses = np.empty_like(permutations)
-        np.put_along_axis(inverses, permutations, self.identities, axis=1)
-        inverses += np.arange(len(inverses))[:, None] * inverses.shape[1]
-        return torch.from_numpy(permutations), torch.from_numpy(inverses)
-
-
-class PresenceLoss(BlockwiseLoss):
-    """Weighted cross-entropy of the logits Z W + b against "is not zero", the mean over all entries.
-
-    Non-zero entries together have the same weight as all zeros together.
-
-    Parameters
-    ----------
-    features
-        Nodes x features, with at least one non-zero entry.
-    device
-        The device of Z, W and b.
-    logits_at_once
-        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
-    """
-
-    def __init__(
-        self, features: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
-    ) -> None:
-        present = sparse.csr_array(features, copy=True)
-        present.eliminate_zeros()
-        n_rows, n_columns = present.shape
-        self.scale = 1 / (n_rows * n_columns)
-        self.positive_weight = (n_rows * n_columns - present.nnz) / present.nnz
-        self.rows_at_once = max(1, (logits_at_once or LOGITS_AT_ONCE[device.type]) // n_columns)
-        row = np.repeat(np.arange(n_rows), np.diff(present.indptr)) % self.rows_at_once
-        self._indptr = present.indptr
-        self._positions = torch.from_numpy(row * n_columns + present.indices).to(device)
-
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
-        z, weight, bias = tensors
-        value = z.new_zeros((), dtype=torch.float64)
-        by_z, by_weight, by_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
-        for start in range(0, len(z), self.rows_at_once):
-            block = slice(start, min(len(z), start + self.rows_at_once))
-            logits = torch.addmm(bias, z[block], weight)
-            present = self._positions[self._indptr[block.start] : self._indptr[block.stop]]
-            if with_value:
-                positive = logits.view(-1)[present]
-                corrections = self.positive_weight * softplus(-positive) - softplus(positive)
-                value += softplus(logits).sum(dtype=torch.float64) + corrections.sum(dtype=torch.float64)
-            slopes = logits.sigmoid_()
-            flat = slopes.view(-1)
-            flat[present] = self.positive_weight * (flat[present] - 1)
-            torch.mm(slopes, weight.T, out=by_z[block])
-            by_weight.addmm_(z[block].T, slopes)
-            by_bias += slopes.sum(dim=0)
-        scale = self.scale
-        return (scale * value).to(z.dtype), scale * by_z, scale * by_weight, scale * by_bias
-
-
-Loss: TypeAlias = Callable[[Tensor], Tensor]
-SAMPLERS = ("raw", "calibrated", "corrected")
-
-
-class AutoencoderSeeds(IntEnum):
-    """Children of the seed of a fit, by purpose."""
-
-    WEIGHTS = 0
-    NOISE = 1
-    DECODER = 2
-    PAIRS = 3
 
 
 class Decoder:
@@ -251,7 +66,7 @@ class GraphAutoencoder(GraphModel[Graph]):
 
     A subclass may change the number of outputs of the encoder per latent dimension (``_n_heads``; two are
     the mean and the logarithm of the standard deviation of a normal distribution), the encoder, the decoder,
-    the loss and the embeddings.
+    the loss and the embeddings, and lists the limits of its own settings in ``_limits``.
     """
 
     n_hidden: int = 32
@@ -266,6 +81,7 @@ class GraphAutoencoder(GraphModel[Graph]):
     embeddings_: NDArray[np.float32] = field(init=False)
     decoded_: NDArray[np.float32] = field(init=False)
     _n_heads: ClassVar[int] = 1
+    _limits: ClassVar[dict[str, Any]] = {}
     _distribution: EdgeDistribution | None = field(default=None, init=False)
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
@@ -274,31 +90,27 @@ class GraphAutoencoder(GraphModel[Graph]):
         Parameters
         ----------
         graph
-            The observed graph, or what :func:`.as_graph` converts.
+            The observed graph, or any object that :func:`.as_graph` converts.
         rng
             Seed or generator of the initial weights, and of the noise and the sampled pairs of each epoch.
         """
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        name = f"graph of {type(self).__name__}"
+        graph = convert_graph(graph, name)
         device, seed = self._check(), seed_sequence(rng)
         adjacency = binary_adjacency(graph.undirected())
         if not adjacency.nnz:
-            name = type(self).__name__
-            raise InputError(
-                f"graph of {name}", f"must have an edge between two different nodes; got {graph!r}."
-            )
+            raise InputError(name, f"must have an edge between two different nodes; got {graph!r}.")
         matrix: Any = add_identity_features(graph).features
         features = SparseStack([sparse.csr_array(matrix)], device)
-        weights_seed = child(seed, AutoencoderSeeds.WEIGHTS)
-        n_outputs = self._n_heads * self.n_latent
-        encoder = Networks.initialise(self._encoder_recipe(), features, n_outputs, [weights_seed])
+        n_outputs, weights_seed = self._n_heads * self.n_latent, child(seed, WEIGHTS_SEED)
+        encoder = Networks.initialise(self._encoder_config(), features, n_outputs, [weights_seed])
         with torch.no_grad():  # Glorot's limit is that of a single head
             width = self.n_hidden + self.n_latent
             encoder.weights[1] *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5
-        decoder_rng = np.random.default_rng(child(seed, AutoencoderSeeds.DECODER))
-        decoder = self._build_decoder(graph, features, decoder_rng)
+        decoder = self._build_decoder(graph, features, np.random.default_rng(child(seed, DECODER_SEED)))
         graphs = SparseStack([normalise_adjacency(adjacency)], device)
         pair_loss = partial(self._build_pair_loss(adjacency, device, seed), with_value=False)
-        noise = np.random.default_rng(child(seed, AutoencoderSeeds.NOISE))
+        noise = np.random.default_rng(child(seed, NOISE_SEED))
         stepper = AdamStepper([*encoder.weights, *decoder.weights], self.learning_rate)
 
         def loss(epoch: int) -> Tensor:
@@ -315,7 +127,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         state = vars(self)  # files of old versions lack the settings
         self.sampler_ = state.get("sampler_", self.sampler)
         self.balanced_ = state.get("balanced_", self.balanced)
-        self._check_sampler(self.sampler_, self.balanced_)
+        check_settings(self, sampler_=SAMPLERS, balanced_=bool)
         n_nodes = check_type(self.graph_, Graph, "graph_", "a Graph").n_nodes
         self.embeddings_ = freeze(check_node_rows(self.embeddings_, "embeddings_", n_nodes, np.float32))
         self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
@@ -329,9 +141,9 @@ class GraphAutoencoder(GraphModel[Graph]):
         """Return a copy of the trained model with another sampler, without training it again."""
         self.check_fitted()
         other = copy(self)
-        other.sampler = sampler
-        other._check_sampler(sampler, other.balanced_)
-        other.sampler_, other._distribution = sampler, None
+        other.sampler = other.sampler_ = sampler
+        check_settings(other, sampler=SAMPLERS)
+        other._distribution = None
         return other
 
     @property
@@ -356,7 +168,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         distribution = self.distribution_
         return distribution.probabilities(*check_pairs(first, second, len(distribution.decoded)))
 
-    def _encoder_recipe(self) -> TrainingConfig:
+    def _encoder_config(self) -> TrainingConfig:
         return TrainingConfig(n_hidden=self.n_hidden, dropout=0.0)
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
@@ -378,30 +190,19 @@ class GraphAutoencoder(GraphModel[Graph]):
     ) -> PairLoss | SampledPairLoss:
         if self.pairs == "all":
             return PairLoss(adjacency, device)
-        rng = np.random.default_rng(child(seed, AutoencoderSeeds.PAIRS))
-        return SampledPairLoss(adjacency, device, rng)
+        return SampledPairLoss(adjacency, device, np.random.default_rng(child(seed, PAIRS_SEED)))
 
     def _check(self) -> torch.device:
-        name = type(self).__name__
-        for setting in ("n_hidden", "n_latent", "n_epochs"):
-            check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
-        check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
-        check_choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
-        self._check_sampler(self.sampler, self.balanced)
+        check_settings(self, n_hidden=1, n_latent=1, n_epochs=1, learning_rate=0.0, pairs=["all", "sampled"])
+        check_settings(self, sampler=SAMPLERS, balanced=bool, **self._limits)
         return check_device(self.device)
-
-    def _check_sampler(self, sampler: Any, balanced: Any) -> None:
-        name = type(self).__name__
-        check_choice(sampler, f"sampler of {name}", SAMPLERS)
-        if not isinstance(balanced, bool):
-            raise InputError(f"balanced of {name}", f"must be True or False; got {show(balanced)}.")
 
     def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
         if not bool(decoded.isfinite().all()):
-            name = type(self).__name__
             raise InputError(
-                f"features and settings of {name} must not be so large that training overflows; "
-                "scale the features or lower the learning_rate."
+                f"learning_rate of {type(self).__name__}",
+                f"must not be so large that training overflows; got {self.learning_rate:g}. Lower it, or "
+                "scale the features.",
             )
         self.graph_ = graph.undirected()
         self.embeddings_ = freeze(embeddings.detach().cpu().numpy().copy())
@@ -420,51 +221,6 @@ class GraphAutoencoder(GraphModel[Graph]):
         if self.sampler_ == "calibrated":
             return distribution
         return replace(distribution, scale=self.graph_.n_edges / expected_edges(vectors, calibration))
-
-
-def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-    """Draw each entry from N(mean, s^2) and return the divergence of all from N(0, 1).
-
-    Parameters
-    ----------
-    heads
-        The means and next to them the logarithms of s, ``[N, 2 d]``.
-    rng
-        Generator of the noise.
-
-    Returns
-    -------
-    z, divergence
-        The draws, ``[N, d]``, and the KL divergence, summed over dimensions and averaged over nodes.
-    """
-    n_nodes, width = heads.shape
-    noise = rng.standard_normal((n_nodes, width // 2), dtype=np.float32)
-    result: tuple[Tensor, Tensor] = _NormalDraw.apply(heads, torch.from_numpy(noise).to(heads))  # type: ignore[no-untyped-call]
-    return result
-
-
-class _NormalDraw(torch.autograd.Function):
-    """A gradient of its own, because autograd takes three times as many passes over the data."""
-
-    @staticmethod
-    def forward(ctx: Any, heads: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        mean, log_s = heads.chunk(2, dim=1)
-        s = log_s.exp()
-        ctx.save_for_backward(mean, s, noise)
-        divergence = (mean.square().sum() + s.square().sum()) / 2 - log_s.sum()
-        return torch.addcmul(mean, s, noise), divergence / len(mean) - mean.shape[1] / 2
-
-    @staticmethod
-    def backward(ctx: Any, by_z: Tensor, by_divergence: Tensor) -> tuple[Tensor, None]:
-        mean, s, noise = ctx.saved_tensors
-        gradient = torch.cat([mean, s * s - 1], dim=1) * (by_divergence / len(mean))
-        by_mean, by_log_s = gradient.chunk(2, dim=1)
-        by_mean += by_z
-        by_log_s.addcmul_(by_z * s, noise)
-        return gradient, None
-
-
-# Graph autoencoders (Kipf and Welling, 2016): inner products of GCN embeddings are the logits of edges.
 
 
 class GAE(GraphAutoencoder):
@@ -506,21 +262,15 @@ class GAE(GraphAutoencoder):
 
     - ``"raw"``: p. Training gives edges the same weight as all other pairs together, so most p are near one
       half and samples are very dense.
-    - ``"calibrated"``: sigma(a p + b), from a logistic regression of "is an edge" on p over all pairs. The
-      paper does not say that this regression is balanced too, but only then are its calibrated samples denser
-      than the observed graph, as it reports. With ``balanced=False`` it is plain maximum likelihood, and the
-      expected number of edges is the observed one.
+    - ``"calibrated"``: sigma(a p + b), from a logistic regression of "is an edge" on p over all pairs. With
+      ``balanced=False`` the expected number of edges is the observed one. The paper does not mention that its
+      regression is balanced, but only then are calibrated samples denser than the graph, as it reports.
     - ``"corrected"``: the calibrated probability, scaled so that the expected number of edges is the observed
       one (or lower, if that would take probabilities above one).
 
-    *Features* X are used as they are, neither normalised nor made binary. For a graph without features X is
-    the identity.
-
-    *Directions and weights* are ignored, because inner products are symmetric and edges are binary. Samples
-    have neither.
-
-    *Memory* grows with nodes and edges. Time grows with pairs of nodes: in every epoch, unless pairs are
-    sampled, and in every sample.
+    *Features* X are used as they are, or are the identity if there are none. *Directions and weights* are
+    ignored, and samples have neither. *Memory* grows with nodes and edges; the time of an epoch (unless pairs
+    are sampled) and of a sample grows with pairs of nodes.
 
     Examples
     --------
@@ -557,9 +307,6 @@ class VGAE(GraphAutoencoder):
     _n_heads = 2
 
 
-# Graphite (Grover et al., 2019): a VGAE whose decoder propagates over an intermediate graph.
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class Graphite(GraphAutoencoder):
     """The :class:`VGAE` with a decoder of graph convolutions on an intermediate graph.
@@ -569,9 +316,8 @@ class Graphite(GraphAutoencoder):
 
         Z* = (1 - feedback) Z + feedback T (ReLU(T Z W1) + ReLU(T X W0)) W2,
 
-    and the logits are Z* Z*^T. T has rank n_latent + 1 and is held as its factor, so everything except the
-    last product takes time and memory in proportion to nodes. All other parameters, attributes and notes are
-    those of :class:`.GAE`.
+    and the logits are Z* Z*^T. T has rank n_latent + 1 and is stored as its factor, so that time and memory
+    of the decoder grow with nodes. Other parameters, attributes and notes are those of :class:`.GAE`.
 
     Parameters
     ----------
@@ -592,14 +338,10 @@ class Graphite(GraphAutoencoder):
 
     n_decoder_hidden: int = 32
     feedback: float = 0.5
+    _limits: ClassVar = {"n_decoder_hidden": 1, "feedback": (0.0, 1.0)}
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         return FeedbackDecoder(features, self.n_latent, self.n_decoder_hidden, self.feedback, rng)
-
-    def _check(self) -> torch.device:
-        check_integer(self.n_decoder_hidden, "n_decoder_hidden of Graphite", low=1)
-        check_real(self.feedback, "feedback of Graphite", low=0.0, high=1.0)
-        return super()._check()
 
 
 class FeedbackDecoder(Decoder):
@@ -629,3 +371,168 @@ def factor_intermediate_graph(z: Tensor) -> Tensor:
     factor = torch.cat([normalize(z, dim=1), torch.ones_like(z[:, :1])], dim=1)
     degrees = factor @ factor.sum(dim=0)
     return factor * degrees.rsqrt()[:, None]
+
+
+def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+    """Draw each entry from N(mean, s^2), given the means and the logarithms of s side by side, ``[N, 2 d]``.
+
+    Return the draws, ``[N, d]``, and the divergence from N(0, 1), the mean over nodes of sums over dimensions.
+    """
+    n_nodes, width = heads.shape
+    noise = rng.standard_normal((n_nodes, width // 2), dtype=np.float32)
+    result: tuple[Tensor, Tensor] = _NormalDraw.apply(heads, torch.from_numpy(noise).to(heads))  # type: ignore[no-untyped-call]
+    return result
+
+
+class _NormalDraw(torch.autograd.Function):
+    """A gradient of its own, because autograd takes three times as many passes over the data."""
+
+    @staticmethod
+    def forward(ctx: Any, heads: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_s = heads.chunk(2, dim=1)
+        s = log_s.exp()
+        ctx.save_for_backward(mean, s, noise)
+        divergence = (mean.square().sum() + s.square().sum()) / 2 - log_s.sum()
+        return torch.addcmul(mean, s, noise), divergence / len(mean) - mean.shape[1] / 2
+
+    @staticmethod
+    def backward(ctx: Any, by_z: Tensor, by_divergence: Tensor) -> tuple[Tensor, None]:
+        mean, s, noise = ctx.saved_tensors
+        gradient = torch.cat([mean, s * s - 1], dim=1) * (by_divergence / len(mean))
+        by_mean, by_log_s = gradient.chunk(2, dim=1)
+        by_mean += by_z
+        by_log_s.addcmul_(by_z * s, noise)
+        return gradient, None
+
+
+class PairLoss(BlockwiseLoss):
+    """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
+
+    Entry (i, j) has the weight ``positive_weight`` = (N^2 - sum A) / sum A where A + I is one, otherwise one,
+    and the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). As in their code, the diagonal
+    is among the targets, but not in these two numbers. A is binary and symmetric, with at least one edge and
+    an empty diagonal; ``logits_at_once`` affects speed and memory only.
+    """
+
+    def __init__(
+        self, adjacency: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        n_nodes, n_ones = adjacency.shape[0], adjacency.nnz
+        with_diagonal = sparse.csr_array(adjacency + sparse.eye_array(n_nodes, dtype=np.float32))
+        self.positives = SparseStack([with_diagonal], device)
+        self.positive_weight = (n_nodes**2 - n_ones) / n_ones
+        self.scale = 1 / (2 * (n_nodes**2 - n_ones))
+        cores = torch.get_num_threads() if device.type == "cpu" else 1
+        self.logits_at_once = logits_at_once or cores * LOGITS_AT_ONCE[device.type]
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        (z,) = tensors
+        value, gradient = self._sum_as_non_edges(z, with_value)
+        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
+        slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
+        gradient += self.positives.product(z[None], slopes)[0]
+        if with_value:
+            corrections = self.positive_weight * softplus(-logits) - softplus(logits)
+            value += corrections.sum(dtype=torch.float64)
+        # Twice, because a node is the first of its pairs and the second of the mirrored ones.
+        return (self.scale * value).to(z.dtype), 2 * self.scale * gradient
+
+    def _sum_as_non_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        """Return the sum of softplus(z_i . z_j) and half its gradient, from unordered pairs of blocks.
+
+        The slope sigma(x) is 1/2 + tanh(x/2)/2: tanh is the faster function, and the halves add up to a
+        column sum. Matrices indexed by columns are transposed, which makes products faster.
+        """
+        value, by_row = z.new_zeros((), dtype=torch.float64), HALF_ROOT * z
+        by_column = by_row.T.contiguous()
+        gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
+        # Allocated once for all blocks, because an allocation takes as long as a product.
+        buffer = z.new_empty(max(len(z), min(len(z) ** 2, self.logits_at_once)))
+        for block in split_triangle(len(z), self.logits_at_once):
+            rows, columns = by_row[block], by_column[:, block.start :]
+            halves = buffer[: len(rows) * columns.shape[1]].view(len(rows), -1)
+            torch.mm(rows, columns, out=halves)
+            if with_value:
+                terms = 2 * softplus(halves, beta=2)
+                value += 2 * terms.sum(dtype=torch.float64) - terms[:, : len(rows)].sum(dtype=torch.float64)
+            slopes = halves.tanh_()
+            torch.mm(slopes, by_row[block.start :], out=gradient[block])
+            column_gradient[:, block.stop :].addmm_(rows.T, slopes[:, len(rows) :])
+        return value, HALF_ROOT * (gradient + column_gradient.T) + z.sum(dim=0) / 2
+
+
+class SampledPairLoss(BlockwiseLoss):
+    """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
+
+    Random permutations of the nodes, drawn anew in every call, give every node partners, at least as many
+    pairs as A has ones; the few that are edges or self-pairs are treated like the others. The inverse
+    permutations turn the sums of the gradient into gathers. A is as in :class:`PairLoss`.
+    """
+
+    def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:
+        n_nodes, self.rng = adjacency.shape[0], rng
+        self.positives = SparseStack([adjacency], device)
+        self.identities = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        (z,) = tensors
+        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
+        slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
+        gradient = self.positives.product(z[None], slopes)[0]
+        permutations, inverses = (numbers.to(z.device) for numbers in self.draw_permutations())
+        partners = z[permutations]
+        sampled = (z * partners).sum(dim=-1)
+        weights = (sampled.sigmoid() / sampled.numel())[..., None]
+        gradient += (weights * partners).sum(dim=0)
+        gradient += (weights * z).flatten(0, 1)[inverses].sum(dim=0)
+        value = softplus(-logits).mean() + softplus(sampled).mean() if with_value else z.new_zeros(())
+        return value, gradient
+
+    def draw_permutations(self) -> tuple[Tensor, Tensor]:
+        """Draw the partner of each node, one row per permutation, and where each node is the partner."""
+        permutations = self.rng.permuted(self.identities, axis=1)
+        inverses = np.empty_like(permutations)
+        np.put_along_axis(inverses, permutations, self.identities, axis=1)
+        inverses += np.arange(len(inverses))[:, None] * inverses.shape[1]
+        return torch.from_numpy(permutations), torch.from_numpy(inverses)
+
+
+class PresenceLoss(BlockwiseLoss):
+    """Weighted cross-entropy of the logits Z W + b against "is not zero", the mean over all entries.
+
+    Non-zero entries, of which there must be one, together have the same weight as all zeros together.
+    """
+
+    def __init__(
+        self, features: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        present = sparse.csr_array(features, copy=True)
+        present.eliminate_zeros()
+        n_rows, n_columns = present.shape
+        self.scale = 1 / (n_rows * n_columns)
+        self.positive_weight = (n_rows * n_columns - present.nnz) / present.nnz
+        self.rows_at_once = max(1, (logits_at_once or LOGITS_AT_ONCE[device.type]) // n_columns)
+        row = np.repeat(np.arange(n_rows), np.diff(present.indptr)) % self.rows_at_once
+        self._indptr = present.indptr
+        self._positions = torch.from_numpy(row * n_columns + present.indices).to(device)
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+        z, weight, bias = tensors
+        value = z.new_zeros((), dtype=torch.float64)
+        by_z, by_weight, by_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
+        for start in range(0, len(z), self.rows_at_once):
+            block = slice(start, min(len(z), start + self.rows_at_once))
+            logits = torch.addmm(bias, z[block], weight)
+            present = self._positions[self._indptr[block.start] : self._indptr[block.stop]]
+            if with_value:
+                positive = logits.view(-1)[present]
+                corrections = self.positive_weight * softplus(-positive) - softplus(positive)
+                value += softplus(logits).sum(dtype=torch.float64) + corrections.sum(dtype=torch.float64)
+            slopes = logits.sigmoid_()
+            flat = slopes.view(-1)
+            flat[present] = self.positive_weight * (flat[present] - 1)
+            torch.mm(slopes, weight.T, out=by_z[block])
+            by_weight.addmm_(z[block].T, slopes)
+            by_bias += slopes.sum(dim=0)
+        scale = self.scale
+        return (scale * value).to(z.dtype), scale * by_z, scale * by_weight, scale * by_bias

@@ -1,4 +1,4 @@
-"""Shared parts of graph models: the base class of models of edge lists, conversions, and blocks of nodes."""
+"""The base class of graph models that sample edge lists, edge lists, and splits for link prediction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from nodecopy._core.arrays import Rows
 from nodecopy._core.checks import (
+    check_choice,
     check_finite,
     check_indices,
     check_integer,
@@ -22,15 +23,15 @@ from nodecopy._core.checks import (
 )
 from nodecopy._core.random import Rng, generator, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 
 Nodes: TypeAlias = NDArray[np.int64]
 Edges: TypeAlias = tuple[Nodes, Nodes]
 """The two nodes of each edge. No self-loops, and an undirected edge is listed once."""
-
-MAX_PROPAGATION_STEPS = 30
+PairArray: TypeAlias = NDArray[np.int64]
+"""Pairs of nodes as positions, ``[2, n]``, the smaller node first."""
 
 
 class EdgeListModel(GraphModel[Graph]):
@@ -47,7 +48,7 @@ class EdgeListModel(GraphModel[Graph]):
         Parameters
         ----------
         graph
-            The observed graph, or what :func:`.as_graph` converts.
+            The observed graph, or any object that :func:`.as_graph` converts.
         rng
             Seed or generator, used only by models that assign nodes to blocks or draw batches of nodes.
         """
@@ -75,6 +76,30 @@ class EdgeListModel(GraphModel[Graph]):
         """Return the edges of one sample."""
 
 
+def check_settings(model: Any, **limits: Any) -> None:
+    """Check parameters of a model.
+
+    The limit of a parameter is the smallest integer or number, a pair of the smallest and largest number, a
+    list of names, or ``bool``.
+
+    >>> from nodecopy.generators import RandomDotProduct
+    >>> check_settings(RandomDotProduct(0), n_dimensions=1)
+    Traceback (most recent call last):
+    nodecopy.errors.InputError: n_dimensions of RandomDotProduct must be an integer of at least 1; got 0.
+    """
+    for parameter, limit in limits.items():
+        value, name = getattr(model, parameter), f"{parameter} of {type(model).__name__}"
+        if limit is bool:
+            check_type(value, bool, name, "True or False")
+        elif isinstance(limit, list):
+            check_choice(value, name, limit)
+        elif isinstance(limit, int):
+            check_integer(value, name, low=limit)
+        else:
+            low, high = limit if isinstance(limit, tuple) else (limit, np.inf)
+            check_real(value, name, low=low, high=high)
+
+
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
     """Return pairs of nodes as arrays of positions, one pair per entry, after checking them."""
     rows = check_indices(first, "first", size=n_nodes)
@@ -90,12 +115,6 @@ def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float6
         raise InputError(name, f"must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
     check_finite(array, name)
     return array
-
-
-def check_blocks(values: Any, graph: Graph) -> Nodes:
-    """Return the block of each node after checking the numbers of a file."""
-    blocks = check_vector(values, "blocks_", length=graph.n_nodes)
-    return check_indices(blocks, "blocks_", size=graph.n_nodes)
 
 
 def list_edges(graph: Graph) -> Edges:
@@ -131,56 +150,9 @@ def remove_duplicates(first: Nodes, second: Nodes, n_nodes: int, directed: bool)
 
 
 def sort_unique(numbers: Nodes) -> Nodes:
-    """Return the distinct non-negative numbers in ascending order.
-
-    This is several times as fast as ``numpy.unique``, which hashes.
-    """
+    """Return the distinct non-negative numbers in ascending order, faster than ``numpy.unique``."""
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]
-
-
-def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
-    """Return the block of each node, numbered 0, 1, 2, ...: its label, or one from label propagation.
-
-    A node without a label repeatedly takes the most common label among its neighbours; ties are broken at
-    random. If the graph has no labels, every node starts with a label of its own, so that the blocks are
-    communities. Nodes that no label reaches form the last block.
-    """
-    n_nodes = graph.n_nodes
-    observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
-    names, labels = np.unique(observed, return_inverse=True)
-    fixed = observed != UNLABELLED
-    # Renumber the labels to 0, 1, 2, ..., with the code for "unlabelled" last.
-    labels = (labels - (names[:1] == UNLABELLED).sum()) % max(len(names), 1)
-    if not fixed.any():
-        names, labels = np.arange(n_nodes + 1), np.arange(n_nodes)
-    unlabelled = len(names) - 1 if not fixed.all() else len(names)
-    first, second = list_edges(graph)
-    first, second = np.concatenate([first, second]), np.concatenate([second, first])
-    for _ in range(MAX_PROPAGATION_STEPS * (not fixed.all())):
-        proposed = _most_common_labels(labels, first, second, unlabelled, rng)
-        # Only half of the nodes change at a time; otherwise two neighbours could swap labels forever.
-        changed = ~fixed & (proposed != unlabelled) & (rng.random(n_nodes) < 0.5)
-        labels = np.where(changed, proposed, labels)
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-
-def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
-    """Return the most common label among each node's neighbours, or ``unlabelled`` if none has a label."""
-    votes = labels[second] != unlabelled
-    codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
-    nodes, candidates = np.divmod(codes, unlabelled + 1)
-    order = np.lexsort((rng.random(len(counts)), counts, nodes))
-    result = np.full(len(labels), unlabelled)
-    result[nodes[order]] = candidates[order]  # the last assignment to a node is its most frequent label
-    return result
-
-
-# Splits of a graph for link prediction: training edges, held-out edges and pairs that are not edges.
-
-
-PairArray: TypeAlias = NDArray[np.int64]
-"""Pairs of nodes as positions, ``[2, n]``, the smaller node first."""
 
 
 class HeldOutEdges(NamedTuple):
@@ -220,13 +192,13 @@ def split_edges(
 ) -> EdgeSplit:
     """Hold out random edges and draw as many pairs that are not edges of the whole graph.
 
-    All pairs are distinct. In the code of Kipf and Welling, in contrast, a non-edge of the validation set may
-    be an edge of the test set. Directions are ignored.
+    All pairs are distinct; in the code of Kipf and Welling, a non-edge of the validation set may be an edge
+    of the test set. Directions are ignored.
 
     Parameters
     ----------
     graph
-        The whole graph, or what :func:`.as_graph` converts.
+        The whole graph, or any object that :func:`.as_graph` converts.
     validation, test
         Shares of the edges to hold out, rounded down to whole edges.
     rng
@@ -289,43 +261,3 @@ def decode_pairs(codes: Nodes, n_nodes: int) -> PairArray:
 def _encode_pairs(first: Nodes, second: Nodes, n_nodes: int) -> Nodes:
     """Return the numbers of pairs with first < second, row by row from 0."""
     return first * (2 * n_nodes - first - 1) // 2 + second - first - 1
-
-
-# Independent edges with given probabilities, drawn in time proportional to their number.
-
-
-MAX_PROBABILITY = 1 - 1e-12
-
-
-class IndependentEdges:
-    """Edges that occur independently, each with its own probability.
-
-    The number of points that fall on a pair is Poisson with mean -log(1 - p), so that the pair has one with
-    probability p, exactly. All points together are a Poisson number, and each falls on a pair in proportion
-    to its mean: a sample costs a binary search per edge, instead of a random number per pair.
-
-    Parameters
-    ----------
-    probabilities
-        One row and one column per node; without ``directed``, entries above the diagonal count.
-    directed
-        Whether edges are directed.
-    """
-
-    def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:
-        means = np.array(probabilities) if directed else np.triu(probabilities, 1)
-        np.fill_diagonal(means, 0.0)
-        np.clip(means, 0.0, MAX_PROBABILITY, out=means)
-        np.negative(means, out=means)
-        np.log1p(means, out=means)
-        np.negative(means, out=means)
-        self.n_nodes, self.cumulative = len(means), np.cumsum(means, out=means.reshape(-1))
-
-    def draw(self, rng: Generator) -> Edges:
-        """Return the edges of one sample."""
-        total = float(self.cumulative[-1]) if self.n_nodes else 0.0
-        points = np.sort(rng.random(rng.poisson(total))) * total
-        # A point is below the total, except by rounding.
-        pairs = np.searchsorted(self.cumulative, points, side="right").clip(max=max(self.n_nodes**2 - 1, 0))
-        first, second = np.divmod(sort_unique(pairs), max(self.n_nodes, 1))
-        return first, second

@@ -12,9 +12,8 @@ from scipy import sparse
 
 from nodecopy._core.checks import (
     as_array,
-    check_choice,
     check_finite,
-    check_integer,
+    check_indices,
     check_numbers,
     check_real,
     check_vector,
@@ -24,21 +23,125 @@ from nodecopy.generators.base import (
     EdgeListModel,
     Edges,
     Nodes,
-    assign_blocks,
-    check_blocks,
     check_node_rows,
     check_pairs,
+    check_settings,
     list_edges,
     remove_duplicates,
     sort_unique,
 )
-from nodecopy.graph import Graph
-
-# Samples of independent edges whose probability depends on the blocks of the two nodes.
-
+from nodecopy.graph import UNLABELLED, Graph
 
 Floats: TypeAlias = NDArray[np.float64]
+N_PROPAGATION_STEPS = 30
 MAX_POISSON_PROBABILITY = 0.5
+"""Larger probabilities are drawn pair by pair."""
+MIN_PROBABILITY, MAX_PROBABILITY = 1e-12, 1 - 2.0**-40
+"""Limits of the probability of an edge in a mixed-membership model; every observed edge must be possible."""
+MIN_COMPILED_SIZE = 2**14
+"""Number of links above which the compiled kernel saves more time than its compilation takes."""
+
+
+class BlockModel(EdgeListModel):
+    """The base class of models whose blocks are the labels, completed by label propagation."""
+
+    blocks_: Nodes
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.blocks_ = assign_blocks(graph, rng)
+        self._count_edges(graph)
+
+    def _restore(self, graph: Graph) -> None:
+        blocks = check_vector(self.blocks_, "blocks_", length=graph.n_nodes)
+        self.blocks_ = check_indices(blocks, "blocks_", size=graph.n_nodes)
+        self._count_edges(graph)
+
+    def _count_edges(self, graph: Graph) -> None:
+        """Set the attributes that depend on the numbers of edges between blocks."""
+
+
+class SBM(BlockModel):
+    """The stochastic block model: the probability of an edge is the observed density between two blocks.
+
+    Edges are independent, and the expected number of edges between two blocks is the observed one. Time and
+    memory grow with nodes and edges, not with pairs of nodes or of blocks.
+
+    Attributes
+    ----------
+    blocks_
+        The block of each node: its label, or the result of label propagation for nodes without a label. A
+        graph without labels is divided into communities. The ``rng`` of :meth:`fit` breaks ties.
+    block_pairs_, probabilities_
+        The pairs of blocks with an edge between them, ``[2, n]``, and the densities. In a directed graph
+        (r, s) and (s, r) are different pairs.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import SBM
+    >>> model = SBM().fit(datasets.load("karate"))
+    >>> model.probabilities_.round(2).tolist()
+    [0.26, 0.04, 0.24]
+    >>> model.sample(rng=0)
+    Graph(34 nodes, 93 undirected edges, binary, 2 classes)
+    """
+
+    def _count_edges(self, graph: Graph) -> None:
+        self.block_pairs_, n_edges = _count_block_edges(graph, self.blocks_)
+        sizes = np.bincount(self.blocks_)
+        self.probabilities_ = n_edges / count_pairs(self.block_pairs_, sizes, directed=graph.directed)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        return draw_block_edges(
+            self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=graph.directed
+        )
+
+
+class DegreeCorrectedSBM(BlockModel):
+    """The degree-corrected block model, which keeps degrees in expectation (Karrer and Newman, 2011).
+
+    The number of edges between two blocks is Poisson with the observed number as its mean. Each end is a node
+    of its block, drawn in proportion to its observed degree (out- and in-degree if the graph is directed).
+    Repeated edges and self-loops of this multigraph are dropped, so nodes with a large share of the degrees
+    of their block get somewhat fewer edges than observed.
+
+    Attributes
+    ----------
+    blocks_
+        As in :class:`SBM`.
+    block_pairs_, n_block_edges_
+        The pairs of blocks with an edge between them, ``[2, n]``, and the observed numbers of edges.
+    stubs_
+        The first and the second nodes of all edges, sorted by block, so that a node occurs as often as its
+        degree. Both are the same for undirected graphs.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import DegreeCorrectedSBM
+    >>> sample = DegreeCorrectedSBM().fit(datasets.load("karate")).sample(rng=0)
+    >>> int(sample.degrees[[0, 33]].min()) > int(sample.degrees.mean())  # the two hubs remain hubs
+    True
+    """
+
+    def _count_edges(self, graph: Graph) -> None:
+        self.block_pairs_, self.n_block_edges_ = _count_block_edges(graph, self.blocks_)
+        first, second = list_edges(graph)
+        if not graph.directed:
+            first = second = np.concatenate([first, second])
+        self.stubs_ = self._sort_by_block(first), self._sort_by_block(second)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        n_edges = rng.poisson(self.n_block_edges_)
+        ends = []
+        for stubs, blocks in zip(self.stubs_, self.block_pairs_, strict=True):
+            sizes = np.bincount(self.blocks_[stubs], minlength=len(self.blocks_))
+            owners = np.repeat(blocks, n_edges)
+            ends.append(stubs[(np.cumsum(sizes) - sizes)[owners] + rng.integers(0, sizes[owners])])
+        return remove_duplicates(ends[0], ends[1], graph.n_nodes, graph.directed)
+
+    def _sort_by_block(self, nodes: Nodes) -> Nodes:
+        return nodes[np.argsort(self.blocks_[nodes], kind="stable")]
 
 
 def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
@@ -58,11 +161,9 @@ def draw_block_edges(
     ----------
     blocks
         The block of each node.
-    block_pairs
-        ``[2, n]``, each pair of blocks once, with ``first <= second`` unless ``directed``. Pairs that are not
-        listed have no edges.
-    probabilities
-        The probability of an edge in each pair of blocks.
+    block_pairs, probabilities
+        Each pair of blocks once, ``[2, n]``, with ``first <= second`` unless ``directed``, and the
+        probability of an edge. Pairs that are not listed have no edges.
     rng
         Generator of the draws.
     directed
@@ -103,107 +204,6 @@ def _decode_pairs(
     return members[starts[first] + row], members[starts[second] + column]
 
 
-class SBM(EdgeListModel):
-    """The stochastic block model: the probability of an edge is the observed density between two blocks.
-
-    Edges are independent, so the expected number of edges between two blocks is the observed one. Time and
-    memory of ``fit`` and ``sample`` grow with nodes and edges, never with pairs of nodes or of blocks.
-
-    Attributes
-    ----------
-    blocks_
-        The block of each node: its label. A node without a label takes the most common label around it by
-        label propagation, which also divides a graph without labels into communities; the ``rng`` of
-        :meth:`fit` breaks ties there.
-    block_pairs_, probabilities_
-        The pairs of blocks with an edge between them, ``[2, n]``, and the densities. In a directed graph
-        (r, s) and (s, r) are different pairs.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.generators import SBM
-    >>> model = SBM().fit(datasets.load("karate"))
-    >>> model.probabilities_.round(2).tolist()
-    [0.26, 0.04, 0.24]
-    >>> model.sample(rng=0)
-    Graph(34 nodes, 93 undirected edges, binary, 2 classes)
-    """
-
-    def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self.blocks_ = assign_blocks(graph, rng)
-        self._estimate_densities(graph)
-
-    def _restore(self, graph: Graph) -> None:
-        self.blocks_ = check_blocks(self.blocks_, graph)
-        self._estimate_densities(graph)
-
-    def _estimate_densities(self, graph: Graph) -> None:
-        self.block_pairs_, n_edges = _count_block_edges(graph, self.blocks_)
-        sizes = np.bincount(self.blocks_)
-        self.probabilities_ = n_edges / count_pairs(self.block_pairs_, sizes, directed=graph.directed)
-
-    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
-        return draw_block_edges(
-            self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=graph.directed
-        )
-
-
-class DegreeCorrectedSBM(EdgeListModel):
-    """The degree-corrected block model, which keeps degrees in expectation (Karrer and Newman, 2011).
-
-    The number of edges between two blocks is Poisson with the observed number as its mean. Each end is a node
-    of its block, drawn in proportion to its observed degree (out- and in-degree if the graph is directed).
-    The model is one of multigraphs: repeated edges and self-loops are dropped, so nodes with a large share of
-    their block's degrees get somewhat fewer edges than observed.
-
-    Attributes
-    ----------
-    blocks_
-        As in :class:`SBM`.
-    block_pairs_, n_block_edges_
-        The pairs of blocks with an edge between them, ``[2, n]``, and the observed numbers of edges.
-    stubs_
-        The first and the second nodes of all edges, sorted by block, so that a node occurs as often as its
-        degree. Both are the same for undirected graphs.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.generators import DegreeCorrectedSBM
-    >>> sample = DegreeCorrectedSBM().fit(datasets.load("karate")).sample(rng=0)
-    >>> int(sample.degrees[[0, 33]].min()) > int(sample.degrees.mean())  # the two hubs remain hubs
-    True
-    """
-
-    def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self.blocks_ = assign_blocks(graph, rng)
-        self._count_edges(graph)
-
-    def _restore(self, graph: Graph) -> None:
-        self.blocks_ = check_blocks(self.blocks_, graph)
-        self._count_edges(graph)
-
-    def _count_edges(self, graph: Graph) -> None:
-        self.block_pairs_, self.n_block_edges_ = _count_block_edges(graph, self.blocks_)
-        first, second = list_edges(graph)
-        if not graph.directed:
-            first = second = np.concatenate([first, second])
-        self.stubs_ = self._sort_by_block(first), self._sort_by_block(second)
-
-    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
-        n_edges = rng.poisson(self.n_block_edges_)
-        ends = []
-        for stubs, blocks in zip(self.stubs_, self.block_pairs_, strict=True):
-            sizes = np.bincount(self.blocks_[stubs], minlength=len(self.blocks_))
-            owners = np.repeat(blocks, n_edges)
-            ends.append(stubs[(np.cumsum(sizes) - sizes)[owners] + rng.integers(0, sizes[owners])])
-        return remove_duplicates(ends[0], ends[1], graph.n_nodes, graph.directed)
-
-    def _sort_by_block(self, nodes: Nodes) -> Nodes:
-        return nodes[np.argsort(self.blocks_[nodes], kind="stable")]
-
-
 def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
     """Return the pairs of blocks with an edge between them, ``[2, n]``, and their numbers of edges.
 
@@ -217,14 +217,41 @@ def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
     return np.stack(np.divmod(codes, n_blocks)), n_edges
 
 
-# The assortative mixed-membership block model, as the Bayesian GCN of Zhang et al. (2019) uses it.
+def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
+    """Return the block of each node, numbered 0, 1, 2, ...: its label, or one from label propagation.
 
-MAX_PROBABILITY = 1 - 2.0**-40
-"""Upper bound on the probability of an edge."""
-MIN_PROBABILITY = 1e-12
-"""Lower bound on the probability of an edge, so that every observed edge is possible."""
-MIN_COMPILED_SIZE = 2**14
-"""Number of links above which the compiled kernel saves more time than its compilation takes."""
+    A node without a label repeatedly takes the most common label among its neighbours; ties are broken at
+    random. If the graph has no labels, every node starts with a label of its own, so that the blocks are
+    communities. Nodes that no label reaches form the last block.
+    """
+    n_nodes = graph.n_nodes
+    observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
+    names, labels = np.unique(observed, return_inverse=True)
+    fixed = observed != UNLABELLED
+    # Renumber the labels to 0, 1, 2, ..., with the code for "unlabelled" last.
+    labels = (labels - (names[:1] == UNLABELLED).sum()) % max(len(names), 1)
+    if not fixed.any():
+        names, labels = np.arange(n_nodes + 1), np.arange(n_nodes)
+    unlabelled = len(names) - 1 if not fixed.all() else len(names)
+    first, second = list_edges(graph)
+    first, second = np.concatenate([first, second]), np.concatenate([second, first])
+    for _ in range(N_PROPAGATION_STEPS * (not fixed.all())):
+        proposed = _most_common_labels(labels, first, second, unlabelled, rng)
+        # Only half of the nodes change at a time; otherwise two neighbours could swap labels forever.
+        changed = ~fixed & (proposed != unlabelled) & (rng.random(n_nodes) < 0.5)
+        labels = np.where(changed, proposed, labels)
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
+    """Return the most common label among each node's neighbours, or ``unlabelled`` if none has a label."""
+    votes = labels[second] != unlabelled
+    codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
+    nodes, candidates = np.divmod(codes, unlabelled + 1)
+    order = np.lexsort((rng.random(len(counts)), counts, nodes))
+    result = np.full(len(labels), unlabelled)
+    result[nodes[order]] = candidates[order]  # the last assignment to a node is its most frequent label
+    return result
 
 
 @dataclass(eq=False, repr=False)
@@ -313,7 +340,9 @@ class MMSBM(EdgeListModel):
         return _edge_probabilities(pi[rows], pi[columns], self.strengths_ - self.delta_, self.delta_)
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self._check()
+        check_settings(self, certainty=(0.0, 1.0), assignment=["mixed", "hard"], delta=(0.0, MAX_PROBABILITY))
+        check_settings(self, n_steps=0, batch_size=1, tau=1e-300)
+        check_settings(self, alpha=0.0, eta=0.0, rho=0.0, step_size=0.0, kappa=0.0)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an InputError reports them
             self._ascend_posterior(graph, rng)
 
@@ -401,16 +430,6 @@ class MMSBM(EdgeListModel):
             raise InputError("memberships of MMSBM", "must not be negative, nor all zero in any row.")
         pi = memberships / memberships.max(axis=1, keepdims=True)  # otherwise the sum might overflow
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
-
-    def _check(self) -> None:
-        check_real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)
-        check_choice(self.assignment, "assignment of MMSBM", ["mixed", "hard"])
-        check_real(self.delta, "delta of MMSBM", low=0.0, high=MAX_PROBABILITY)
-        check_integer(self.n_steps, "n_steps of MMSBM", low=0)
-        check_integer(self.batch_size, "batch_size of MMSBM", low=1)
-        check_real(self.tau, "tau of MMSBM", low=1e-300)
-        for name in ("alpha", "eta", "rho", "step_size", "kappa"):
-            check_real(getattr(self, name), f"{name} of MMSBM", low=0.0)
 
 
 class _StochasticGradient:

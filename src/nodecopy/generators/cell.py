@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,22 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.random import child
-from nodecopy.generators.edges import LOGITS_AT_ONCE, EdgeScoreModel, attach_gradients, split_rows
+from nodecopy.generators.edges import LOGITS_AT_ONCE, BlockwiseLoss, EdgeScoreModel, split_rows
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import AdamStepper
 
 MAX_POWER_ITERATIONS = 1000
 STATIONARY_TOLERANCE = 1e-6
 """Probability mass that the last power iteration may move."""
-
-
-class CELLSeeds(IntEnum):
-    """Children of the seed of a fit, by purpose."""
-
-    WEIGHTS = 0
-    EVALUATION = 1
+WEIGHTS_SEED, EVALUATION_SEED = 0, 1
+"""Children of the seed of a fit."""
 
 
 class _TransitionTraining:
@@ -38,15 +31,16 @@ class _TransitionTraining:
     def __init__(
         self, model: CELL, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
     ) -> None:
-        n_nodes, rng = adjacency.shape[0], np.random.default_rng(child(seed, CELLSeeds.WEIGHTS))
+        n_nodes, rng = adjacency.shape[0], np.random.default_rng(child(seed, WEIGHTS_SEED))
         scale = np.sqrt(2 / (n_nodes + model.rank))
         self.down, self.up = (
             torch.from_numpy((scale * rng.standard_normal(shape)).astype(np.float32)).to(device)
             for shape in ((n_nodes, model.rank), (model.rank, n_nodes))
         )
         weights = [self.down.requires_grad_(), self.up.requires_grad_()]
-        groups = [{"params": weights, "weight_decay": model.weight_decay}]
-        self.stepper = AdamStepper(groups, model.learning_rate)
+        self.stepper = AdamStepper(
+            [{"params": weights, "weight_decay": model.weight_decay}], model.learning_rate
+        )
         self.model, self.loss = model, TransitionLoss(adjacency, device)
         degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
         self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)
@@ -58,12 +52,8 @@ class _TransitionTraining:
         down, up = self.down.detach(), self.up.detach()
         self.pi, normalisers = stationary_distribution(down, up, self.pi)
         self.model.check_finite([self.pi, normalisers])
-        log_weights = (self.pi.log() - normalisers).cpu().numpy()
-        return {
-            "down_": down.cpu().numpy().copy(),
-            "up_": up.cpu().numpy().copy(),
-            "log_weights_": log_weights,
-        }
+        fitted = {"down_": down, "up_": up, "log_weights_": self.pi.log() - normalisers}
+        return {name: numbers.cpu().numpy().copy() for name, numbers in fitted.items()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,7 +63,7 @@ class CELL(EdgeScoreModel):
     Training minimises the mean of -log P_ij over all edges, in both directions. With enough steps P would be
     the random walk on the observed graph, so training stops when samples have a given share of its edges. The
     score of a pair is pi_i P_ij + pi_j P_ji, where pi is the stationary distribution of P. Samples have as
-    many edges as the observed graph, drawn by :func:`.assemble_edges`.
+    many edges as the observed graph.
 
     Parameters
     ----------
@@ -122,7 +112,8 @@ class CELL(EdgeScoreModel):
     up_: NDArray[np.float32] = field(init=False)
     log_weights_: NDArray[np.float32] = field(init=False)
     _training_class = _TransitionTraining
-    _evaluation_seed = CELLSeeds.EVALUATION
+    _evaluation_seed = EVALUATION_SEED
+    _limits: ClassVar = {"rank": 1, "weight_decay": 0.0}
 
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
         """Yield exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j), with the normalisers n."""
@@ -132,27 +123,13 @@ class CELL(EdgeScoreModel):
             scores += np.exp(up[:, rows].T @ down.T + log_weights)
             yield scores
 
-    def _check(self) -> None:
-        check_integer(self.rank, "rank of CELL", low=1)
-        check_real(self.weight_decay, "weight_decay of CELL", low=0.0)
-        super()._check()
 
-
-class TransitionLoss:
+class TransitionLoss(BlockwiseLoss):
     """Mean of -log P_ij over the entries of A, where P is the softmax of the rows of W_down W_up.
 
     With the normalisers n_i = log sum_j exp(w_ij) this is (sum_i d_i n_i - sum_ij A_ij w_ij) / sum A. The
-    first sum runs over all pairs, in blocks of rows and together with its gradient; the second needs only the
-    products of A with the two factors.
-
-    Parameters
-    ----------
-    adjacency
-        Binary and symmetric, with at least one edge.
-    device
-        The device of the factors.
-    logits_at_once
-        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
+    first sum runs over all pairs, ``logits_at_once`` at a time; the second needs only the products of A with
+    the two factors. ``adjacency`` is binary and symmetric, with at least one edge.
     """
 
     def __init__(
@@ -162,11 +139,9 @@ class TransitionLoss:
         self.degrees = torch.from_numpy(np.diff(adjacency.indptr).astype(np.float32)).to(device)
         self.logits_at_once = logits_at_once or LOGITS_AT_ONCE[device.type]
 
-    def __call__(self, down: Tensor, up: Tensor) -> Tensor:
-        return attach_gradients(self.value_and_gradients, down, up)
-
-    def value_and_gradients(self, down: Tensor, up: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
         """Return the loss and its gradients; the gradient in w_ij is (d_i P_ij - A_ij) / sum A."""
+        down, up = tensors
         by_target, by_source = self.adjacency.product(up.T[None])[0], self.adjacency.product(down[None])[0]
         value = -(down * by_target).sum(dtype=torch.float64)
         by_down, by_up = -by_target, -by_source.T

@@ -6,23 +6,15 @@ Time and memory of all of them grow with the number of nodes and edges.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_integer
-from nodecopy.generators.base import (
-    EdgeListModel,
-    Edges,
-    Nodes,
-    assign_blocks,
-    check_blocks,
-    list_edges,
-    remove_duplicates,
-)
-from nodecopy.generators.blocks import draw_block_edges
+from nodecopy.generators.base import EdgeListModel, Edges, Nodes, list_edges, remove_duplicates
+from nodecopy.generators.blocks import BlockModel, draw_block_edges
 from nodecopy.graph import Graph
 
 MAX_REDRAWS = 20
@@ -34,8 +26,8 @@ class ErdosRenyi(EdgeListModel):
     Parameters
     ----------
     fixed_edges
-        Whether samples have exactly the observed number of edges, which is the model G(n, m); no by default.
-        A test against it is exact, since nothing is estimated.
+        Whether samples have exactly the observed number of edges, the model G(n, m); no by default. A test
+        against it is exact, since nothing is estimated.
 
     Attributes
     ----------
@@ -95,10 +87,9 @@ class ChungLu(EdgeListModel):
     """The Chung-Lu model: independent edges with probability min(1, d_i d_j / sum d).
 
     Here d are the observed degrees (the out-degree of i and the in-degree of j if the graph is directed).
-    The expected degree of a node in a sample is d_i, less d_i^2 / sum d for the missing self-loop and less
-    what is lost where a probability is cut off at one. Nodes of equal degree form a block of
-    :func:`.draw_block_edges`; the number of distinct degrees is so small that their pairs are at most twice
-    as many as the edges.
+    The expected degree in a sample is d_i, less d_i^2 / sum d for the missing self-loop, and less where
+    probabilities are cut off at one. Nodes of equal degree are drawn as one block; the pairs of distinct
+    degrees are at most twice as many as the edges.
 
     Attributes
     ----------
@@ -142,7 +133,30 @@ class ChungLu(EdgeListModel):
         return first[first != second], second[first != second]
 
 
-class ConfigurationModel(EdgeListModel):
+class SwapModel(EdgeListModel):
+    """The base class of models that swap ends of edges; samples start from the graph of the model."""
+
+    def __init__(self, n_swaps: int = 10) -> None:
+        self.n_swaps = n_swaps
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.n_swaps_ = check_integer(self.n_swaps, f"n_swaps of {type(self).__name__}", low=0)
+
+    def _restore(self, graph: Graph) -> None:
+        self.n_swaps_ = check_integer(self.n_swaps_, "n_swaps_", low=0)
+
+    def restart(self, seed: SeedSequence) -> Self:
+        """Return the model with the sample of a seed as the start of all samples.
+
+        If the model is true, the observed graph and the samples of the restarted model are exchangeable.
+        """
+        other = copy(self)
+        other.graph_ = self.draw(seed)
+        other._restore(other.graph_)
+        return other
+
+
+class ConfigurationModel(SwapModel):
     """The configuration model of simple graphs: a random graph with exactly the observed degrees.
 
     A sample starts from the observed graph and swaps the ends of random pairs of edges: (a, b) and (c, d)
@@ -175,17 +189,15 @@ class ConfigurationModel(EdgeListModel):
     True
     """
 
-    def __init__(self, n_swaps: int = 10) -> None:
-        self.n_swaps = n_swaps
-
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self._list_edges(graph, self.n_swaps)
+        super()._estimate(graph, rng)
+        self._list_edges(graph)
 
     def _restore(self, graph: Graph) -> None:
-        self._list_edges(graph, self.n_swaps_)
+        super()._restore(graph)
+        self._list_edges(graph)
 
-    def _list_edges(self, graph: Graph, n_swaps: Any) -> None:
-        self.n_swaps_ = check_integer(n_swaps, "n_swaps of ConfigurationModel", low=0)
+    def _list_edges(self, graph: Graph) -> None:
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
         self.edges_, self.self_loops_ = list_edges(graph), rows[rows == columns]
 
@@ -193,23 +205,13 @@ class ConfigurationModel(EdgeListModel):
         first, second = swap_ends(self.edges_, graph.n_nodes, graph.directed, self.n_swaps_, rng)
         return np.append(first, self.self_loops_), np.append(second, self.self_loops_)
 
-    def restart(self, seed: SeedSequence) -> Self:
-        """Return the model with the sample of a seed as the start of all samples.
 
-        The observed graph and samples of the other model are exchangeable if the model is true.
-        """
-        other = copy(self)
-        other.graph_ = self.draw(seed)
-        other.edges_ = list_edges(other.graph_)
-        return other
-
-
-class BlockConfigurationModel(EdgeListModel):
+class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
-    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`. It is a
-    degree-corrected block model whose degrees and numbers of edges are exactly the observed ones, so that a
-    test against it needs no estimates if the blocks are known. Self-loops are dropped.
+    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`. This is a
+    degree-corrected block model with exactly the observed degrees and numbers of edges between blocks; a test
+    against it estimates nothing if the blocks are known. Self-loops are dropped.
 
     Parameters
     ----------
@@ -233,16 +235,13 @@ class BlockConfigurationModel(EdgeListModel):
     True
     """
 
-    def __init__(self, n_swaps: int = 10) -> None:
-        self.n_swaps = n_swaps
-
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self.n_swaps_ = check_integer(self.n_swaps, "n_swaps of BlockConfigurationModel", low=0)
-        self.blocks_ = assign_blocks(graph, rng)
+        SwapModel._estimate(self, graph, rng)
+        BlockModel._estimate(self, graph, rng)
 
     def _restore(self, graph: Graph) -> None:
-        self.n_swaps_ = check_integer(self.n_swaps_, "n_swaps_", low=0)
-        self.blocks_ = check_blocks(self.blocks_, graph)
+        SwapModel._restore(self, graph)
+        BlockModel._restore(self, graph)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         first, second = list_edges(graph)
@@ -258,19 +257,13 @@ class BlockConfigurationModel(EdgeListModel):
             first[group], second[group] = swap_ends(edges, graph.n_nodes, directed, self.n_swaps_, rng)
         return first, second
 
-    def restart(self, seed: SeedSequence) -> Self:
-        """Return the model with the sample of a seed as the start of all samples, and the same blocks."""
-        other = copy(self)
-        other.graph_ = self.draw(seed)
-        return other
-
 
 def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Generator) -> Edges:
     """Return edges whose ends are swapped at random, by ``n_swaps`` attempts per edge.
 
     An undirected edge is given with the smaller node first.
     """
-    from nodecopy.generators import kernels as swap_kernels
+    from nodecopy.generators.kernels import swap_edges
 
     first, second = (nodes.copy() for nodes in edges)
     n_edges = len(first)
@@ -278,7 +271,7 @@ def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Gen
     for _ in range(n_swaps if n_edges > 1 else 0):
         left, right = rng.integers(0, n_edges, (2, n_edges))
         flips = rng.random(n_edges) < 0.5
-        swap_kernels.swap_edges(first, second, n_nodes, directed, left, right, flips, table)
+        swap_edges(first, second, n_nodes, directed, left, right, flips, table)
     return first, second
 
 

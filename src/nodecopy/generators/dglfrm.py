@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu, softplus
 
-from nodecopy._core.checks import check_integer, check_real, show
+from nodecopy._core.checks import check_integer, show
 from nodecopy.errors import InputError
 from nodecopy.generators.autoencoders import Decoder, GraphAutoencoder, Loss, PresenceLoss, draw_normal
 from nodecopy.graph import Graph
@@ -66,9 +66,8 @@ class DGLFRMB(GraphAutoencoder):
     Notes
     -----
     Defaults are those of the node copying paper. As in the paper of the authors, v belongs to the graph and
-    is drawn once per epoch; their code draws it separately for every node. The authors decode several draws
-    of the memberships and average the logits; here the probabilities of membership are decoded, which
-    predicts edges equally well.
+    is drawn once per epoch; their code draws it for every node. The authors average the logits of several
+    draws of the memberships; here their probabilities are decoded, which predicts edges equally well.
 
     Examples
     --------
@@ -87,8 +86,9 @@ class DGLFRMB(GraphAutoencoder):
     alpha: float = 50.0
     dropout: float = 0.5
     reconstruct_features: bool = True
+    _limits: ClassVar = {"alpha": (0.0, 1e30), "dropout": (0.0, MAX_DROPOUT)}
 
-    def _encoder_recipe(self) -> TrainingConfig:
+    def _encoder_config(self) -> TrainingConfig:
         return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
@@ -130,10 +130,10 @@ class DGLFRMB(GraphAutoencoder):
             )
         for width in widths:
             check_integer(width, f"decoder_widths of {name}", low=1)
-        if check_real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:
+        device = super()._check()
+        if self.alpha == 0:
             raise InputError(f"alpha of {name}", f"must be above 0; got {self.alpha!r}.")
-        check_real(self.dropout, f"dropout of {name}", low=0.0, high=MAX_DROPOUT)
-        return super()._check()
+        return device
 
 
 class DGLFRM(DGLFRMB):

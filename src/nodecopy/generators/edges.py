@@ -1,19 +1,17 @@
-"""Distributions of graphs with independent edges, given one vector per node, and their calibration.
+"""Edges of trained models: independent edges by calibrated scores, and a given number of edges by scores.
 
-Calibration is a logistic regression of "is an edge" on the score of a pair, over all pairs of nodes. The two
-parameters need five sums over all pairs in each Newton step. As in :mod:`.losses`, these are computed in
-blocks of rows as if no pair were an edge, and corrected at the edges.
+Sums over all pairs of nodes are computed in blocks of rows, so that no N x N matrix is held in memory.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -27,18 +25,33 @@ from nodecopy._core.checks import check_callable, check_integer, check_numbers, 
 from nodecopy._core.linalg import fit_logistic
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.generators.base import PairArray, binary_adjacency, decode_pairs, replace_edges
+from nodecopy.generators.base import (
+    PairArray,
+    binary_adjacency,
+    check_settings,
+    decode_pairs,
+    replace_edges,
+)
 from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.metrics import edge_overlap
 from nodecopy.models import GraphModel
 from nodecopy.nn.training import check_device
 
-# Computations over all pairs of nodes in blocks of rows, so that no N x N matrix is held in memory.
-
-
+Floats: TypeAlias = NDArray[np.float64]
+Calibration: TypeAlias = tuple[float, float]
+"""Slope and intercept of a logistic regression on the score."""
+Callback: TypeAlias = Callable[[int, Graph], Any]
 LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}
-"""Logits held at once, by device: what fits into a core's cache, and what keeps a GPU busy in 256 MiB."""
+"""Logits held at once, by device: the cache of a core, and 256 MiB on a GPU."""
+MAX_THINNING_PROBABILITY = 0.1
+"""Largest probability of an edge at which thinning is faster than a uniform number for every pair."""
+CANDIDATES_AT_ONCE = 2**16
+MAX_NEWTON_STEPS = 200
+LOGIT_TOLERANCE = 1e-5
+"""Largest change of a logit in the last step; the remaining error is about its square."""
+MAX_SCORE = 2.0**63
+"""Largest score, so that sums of scores are finite; scores are probabilities or counts."""
 
 
 def split_rows(n_nodes: int, logits_at_once: int = LOGITS_AT_ONCE["cpu"]) -> Iterator[slice]:
@@ -56,14 +69,18 @@ def split_triangle(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
         start = rows.stop
 
 
-def attach_gradients(function: Callable[..., tuple[Tensor, ...]], *tensors: Tensor) -> Tensor:
-    """Return the value of a function that computes its gradients along with its value.
+class BlockwiseLoss(ABC):
+    """A loss that computes its gradients along with its value; only the gradients are kept."""
 
-    ``function`` takes the tensors and returns a scalar followed by its gradient in each of them. Only the
-    gradients are kept for the backward pass.
-    """
-    value: Tensor = _ValueAndGradients.apply(function, *tensors)  # type: ignore[no-untyped-call]
-    return value
+    def __call__(self, *tensors: Tensor, with_value: bool = True) -> Tensor:
+        """Return the loss, or 0 with the same gradients if ``with_value`` is false, which takes less time."""
+        function = partial(self.value_and_gradients, with_value=with_value)
+        value: Tensor = _ValueAndGradients.apply(function, *tensors)  # type: ignore[no-untyped-call]
+        return value
+
+    @abstractmethod
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+        """Return the loss and its gradient in each of the tensors."""
 
 
 class _ValueAndGradients(torch.autograd.Function):
@@ -76,17 +93,6 @@ class _ValueAndGradients(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:
         return (None, *(outer * gradient for gradient in ctx.saved_tensors))
-
-
-MAX_THINNING_PROBABILITY = 0.1
-"""Largest probability of an edge at which thinning is faster than a uniform number for every pair."""
-CANDIDATES_AT_ONCE = 2**16
-MAX_NEWTON_STEPS = 200
-LOGIT_TOLERANCE = 1e-5
-"""Largest change of a logit in the last step; the remaining error is about its square."""
-Floats = NDArray[np.float64]
-Calibration = tuple[float, float]
-"""Slope and intercept of a logistic regression on the score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +161,9 @@ class EdgeDistribution:
 def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Calibration:
     """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
-    The penalty is a^2 / 2, scikit-learn's default. It has an effect only if scores separate edges from all
-    other pairs, and then keeps a finite.
+    This is a logistic regression of "is an edge" over all pairs. The penalty a^2 / 2, scikit-learn's default,
+    keeps a finite if scores separate edges from all other pairs. Newton steps need five sums over all pairs,
+    which are computed as if no pair were an edge and then corrected at the edges.
 
     Parameters
     ----------
@@ -165,8 +172,7 @@ def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Ca
     edges
         ``[2, n]``, the smaller node first; at least one edge.
     balanced
-        Whether edges together have the same weight as all other pairs together; otherwise all pairs have the
-        same weight.
+        Whether edges together have the same weight as all other pairs together, or each pair the same.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
@@ -232,33 +238,15 @@ def _sum_scores(scores: Tensor, line: Floats) -> Floats:
     return sums
 
 
-# Samples from scores of pairs, as NetGAN and CELL draw them, and the training that both share.
-
-
-MAX_SCORE = 2.0**63
-"""Largest score, so that sums of scores are finite; scores are probabilities or counts."""
-Callback: TypeAlias = Callable[[int, Graph], Any]
-"""Receives the step and the sample of each evaluation; training ends if it returns something true."""
-
-
-class Training(Protocol):
-    """The training of an :class:`EdgeScoreModel`."""
-
-    def step(self) -> None:
-        """Take one step."""
-
-    def evaluate(self, step: int) -> dict[str, Any]:
-        """Return the fitted attributes after so many steps."""
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class EdgeScoreModel(GraphModel[Graph]):
     """The base class of models that are trained up to a given edge overlap and sample edges by scores.
 
-    Samples have as many edges as the observed graph. Nodes without edges have none in samples, and scores are
-    those of the other nodes. A subclass names its ``_training_class``, which gets the model, the binary
-    adjacency matrix of the nodes with edges, the seed and the device. It writes ``_score_blocks`` and checks
-    its own settings in ``_check``.
+    Samples have as many edges as the observed graph. Nodes without edges have none in samples, and no scores.
+    A subclass names its ``_training_class``, which is created from the model, the binary adjacency matrix of
+    the nodes with edges, the seed and the device; its ``step()`` takes a step, and its ``evaluate(n_steps)``
+    returns the fitted attributes. The subclass writes ``_score_blocks`` and lists the limits of its own
+    settings in ``_limits``.
 
     Attributes
     ----------
@@ -276,6 +264,7 @@ class EdgeScoreModel(GraphModel[Graph]):
     n_steps_: int = field(init=False)
     _training_class: ClassVar[Any]
     _evaluation_seed: ClassVar[int]
+    _limits: ClassVar[dict[str, Any]]
 
     def fit(self, graph: GraphLike, *, rng: Rng = None, callback: Callback | None = None) -> Self:
         """Train until a sample has the required share of the observed edges.
@@ -283,19 +272,21 @@ class EdgeScoreModel(GraphModel[Graph]):
         Parameters
         ----------
         graph
-            The observed graph, undirected and with at least one edge, or what :func:`.as_graph` converts.
+            The observed graph, undirected and with at least one edge, or any object that :func:`.as_graph`
+            converts.
         rng
             Seed or generator.
         callback
-            Called with the step and the sample of each evaluation; training ends if it returns something
-            true.
+            Called with the step and the sample of each evaluation; training ends if it returns true.
         """
-        self._check()
+        check_settings(
+            self, overlap=(0.0, 1.0), learning_rate=0.0, n_steps=1, evaluate_every=1, **self._limits
+        )
         check_callable(callback, f"callback of {type(self).__name__}")
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         adjacency, device = self._select_adjacency(graph), check_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
-        training: Training = self._training_class(self, adjacency, seed, device)
+        training = self._training_class(self, adjacency, seed, device)
         for step in range(1, self.n_steps + 1):
             training.step()
             if step % self.evaluate_every and step != self.n_steps:
@@ -335,19 +326,12 @@ class EdgeScoreModel(GraphModel[Graph]):
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
-    def _check(self) -> None:
-        name = type(self).__name__
-        check_real(self.overlap, f"overlap of {name}", low=0.0, high=1.0)
-        check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
-        for setting in ("n_steps", "evaluate_every"):
-            check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
-
     def check_finite(self, numbers: Iterable[Tensor]) -> None:
+        """Raise an error if training overflowed."""
         if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
             raise InputError(
-                f"settings of {type(self).__name__}",
-                f"must not be so large that training overflows; "
-                f"got a learning_rate of {self.learning_rate:g}.",
+                f"learning_rate of {type(self).__name__}",
+                f"must not be so large that training overflows; got {self.learning_rate:g}.",
             )
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
@@ -366,18 +350,9 @@ class EdgeScoreModel(GraphModel[Graph]):
 def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
-    Every node with a positive score has an edge, unless ``n_edges`` is smaller than the number of these nodes
-    less one and too small for the neighbours that they drew. If fewer than ``n_edges`` pairs have a positive
-    score, all of them are edges.
-
-    Parameters
-    ----------
-    blocks
-        Consecutive rows of the symmetric scores, none negative. The diagonal is ignored and overwritten.
-    n_edges
-        Number of pairs.
-    rng
-        Generator of the draws.
+    ``blocks`` are consecutive rows of the symmetric scores, none negative; their diagonal is overwritten.
+    First every node draws a neighbour, so that it has an edge unless ``n_edges`` is too small for that. If
+    fewer than ``n_edges`` pairs have a positive score, all of them are edges.
     """
     neighbours, race, start, n_nodes = [], _Race(n_edges), 0, 0
     for scores in blocks:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -16,18 +15,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.checks import check_integer
 from nodecopy._core.random import child
 from nodecopy.generators.edges import EdgeScoreModel, split_rows
 from nodecopy.nn.training import AdamStepper
-
-# Random walks: those of the observed graph, NetGAN's generator of walks, and its critic.
-
 
 NOISE_WIDTH = 16
 """Width of the normal noise that a generated walk starts from."""
 PENALTY_WEIGHT = 10.0
 """Weight of the gradient penalty."""
+MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5
+"""Temperature of the softmax: at the start, its decay per step, and its lower bound."""
+BETAS = (0.5, 0.9)
+GENERATOR_DECAY, CRITIC_DECAY = 1e-7, 5e-5
+LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
+"""Logits of one step of all walks that are drawn at once for counting, by device."""
+TRANSITIONS_AT_ONCE = 2**22
+TRAINING_SEED, COUNTING_SEED, EVALUATION_SEED = range(3)
+"""Children of the seed of a fit."""
 State: TypeAlias = tuple[Tensor, Tensor]
 """Output and cell of an LSTM, ``[size, units]`` each."""
 
@@ -222,23 +226,6 @@ def _scale_to_integers(uniform: Tensor, sizes: Tensor) -> Tensor:
     return torch.minimum((uniform * sizes).long(), sizes - 1)
 
 
-MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5
-"""Temperature of the softmax: at the start, its decay per step, and its lower bound."""
-BETAS = (0.5, 0.9)
-GENERATOR_DECAY, CRITIC_DECAY = 1e-7, 5e-5
-LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
-"""Logits of one step of all walks that are drawn at once for counting, by device."""
-TRANSITIONS_AT_ONCE = 2**22
-
-
-class NetGANSeeds(IntEnum):
-    """Children of the seed of a fit, by purpose."""
-
-    TRAINING = 0
-    COUNTING = 1
-    EVALUATION = 2
-
-
 class _AdversarialTraining:
     """The training of a generator against a critic."""
 
@@ -246,18 +233,15 @@ class _AdversarialTraining:
         self, model: NetGAN, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
     ) -> None:
         self.model, n_nodes = model, adjacency.shape[0]
-        self.random = TorchRandom(child(seed, NetGANSeeds.TRAINING), device)
-        self.counting_random = TorchRandom(child(seed, NetGANSeeds.COUNTING), device)
+        self.random = TorchRandom(child(seed, TRAINING_SEED), device)
+        self.counting_random = TorchRandom(child(seed, COUNTING_SEED), device)
         self.temperature = torch.full((), MAX_TEMPERATURE, device=device)
         self.observed = ObservedWalks(adjacency, device)
         self.generator = WalkGenerator(n_nodes, model.n_hidden, model.n_embedding, self.random)
         self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
         self.generator_stepper, self.critic_stepper = (
-            AdamStepper([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS)
-            for weights, decay in (
-                (self.generator.weights, GENERATOR_DECAY),
-                (self.critic.weights, CRITIC_DECAY),
-            )
+            AdamStepper([{"params": part.weights, "weight_decay": decay}], model.learning_rate, BETAS)
+            for part, decay in ((self.generator, GENERATOR_DECAY), (self.critic, CRITIC_DECAY))
         )
 
     def evaluate(self, step: int) -> dict[str, Any]:
@@ -279,13 +263,8 @@ class _AdversarialTraining:
             self.critic_stepper.step(lambda: self.critic.loss(real, fake, self.random))  # noqa: B023
 
     def _generator_loss(self) -> Tensor:
-        walks = self.generator.draw_embedded(
-            self.model.batch_size,
-            self.model.walk_length,
-            self.temperature,
-            self.critic.embedding.detach(),
-            self.random,
-        )
+        size, table = (self.model.batch_size, self.model.walk_length), self.critic.embedding.detach()
+        walks = self.generator.draw_embedded(*size, self.temperature, table, self.random)
         return -self.critic.scores(walks).mean()
 
 
@@ -296,8 +275,7 @@ class NetGAN(EdgeScoreModel):
     It is a Wasserstein GAN with gradient penalty. In each step the generator takes one optimisation step and
     the critic ``n_critic_steps``. For an evaluation the generator draws walks with ``n_transitions``
     transitions in total. The score of a pair is its number of transitions, and samples have as many edges as
-    the observed graph, drawn by :func:`.assemble_edges`. Training stops when such a sample has a given share
-    of the observed edges.
+    the observed graph. Training stops when such a sample has a given share of the observed edges.
 
     Parameters
     ----------
@@ -358,17 +336,13 @@ class NetGAN(EdgeScoreModel):
 
     counts_: sparse.csr_array = field(init=False)
     _training_class = _AdversarialTraining
-    _evaluation_seed = NetGANSeeds.EVALUATION
+    _evaluation_seed = EVALUATION_SEED
+    _limits: ClassVar = {"walk_length": 2} | dict.fromkeys(
+        ("n_transitions", "batch_size", "n_hidden", "n_critic_hidden", "n_embedding", "n_critic_steps"), 1
+    )
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))
-
-    def _check(self) -> None:
-        super()._check()
-        check_integer(self.walk_length, "walk_length of NetGAN", low=2)
-        widths = "n_hidden", "n_critic_hidden", "n_embedding"
-        for setting in ("n_transitions", "batch_size", *widths, "n_critic_steps"):
-            check_integer(getattr(self, setting), f"{setting} of NetGAN", low=1)
 
 
 def count_transitions(

@@ -1,4 +1,4 @@
-"""The mixed-membership model: gradients of the likelihood, inference, and frequencies of edges."""
+"""Block models: label propagation, frequencies of edges, and inference of mixed memberships."""
 
 from __future__ import annotations
 
@@ -12,14 +12,146 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nodecopy import Graph, datasets
-from nodecopy.classify import GCN, BayesianGCN
-from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import MMSBM
+from nodecopy.generators import MMSBM, SBM, DegreeCorrectedSBM
 from nodecopy.generators import blocks as mmsbm
-from nodecopy.generators.blocks import _StochasticGradient
-from tests.contracts.graph_models import community_graph
-from tests.generators.frequencies import assert_frequencies, edge_frequencies
+from nodecopy.generators.blocks import _StochasticGradient, assign_blocks, count_pairs, draw_block_edges
+from tests.generators.frequencies import N_SAMPLES, assert_frequencies, edge_frequencies
 from tests.strategies import graphs
+
+
+def test_label_propagation_without_labels_divides_cliques() -> None:
+    cliques = np.kron(np.eye(4), np.ones((8, 8)))
+    cliques[7, 8] = 1
+    blocks = assign_blocks(Graph(cliques), np.random.default_rng(0))
+    assert sorted(np.bincount(blocks).tolist()) == [8, 8, 8, 8]
+    assert all(len(set(blocks[8 * k : 8 * k + 8])) == 1 for k in range(4))
+
+
+def test_unlabelled_nodes_take_labels_from_neighbours() -> None:
+    labels = ["cat", "", "", "dog", "", ""]
+    graph = Graph.from_edges([0, 1, 3], [1, 2, 4], node_ids=range(6), labels=labels)
+    assert assign_blocks(graph, np.random.default_rng(0)).tolist() == [0, 0, 0, 1, 1, 2]
+    large_codes = graph.replace(labels=[7, -1, -1, 10**18, -1, -1])
+    assert assign_blocks(large_codes, np.random.default_rng(0)).tolist() == [0, 0, 0, 1, 1, 2]
+
+
+def test_observed_labels_are_the_blocks() -> None:
+    graph = Graph(np.zeros((4, 4)), labels=[5, 2, 5, 9])
+    assert assign_blocks(graph, np.random.default_rng(0)).tolist() == [1, 0, 1, 2]
+
+
+def all_block_pairs(n_blocks: int, directed: bool) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    first, second = np.divmod(np.arange(n_blocks**2), n_blocks)
+    selected = np.ones(len(first), bool) if directed else first <= second
+    return np.stack([first, second])[:, selected]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.booleans(), st.sampled_from([0.4, 1.0]))
+def test_each_pair_of_nodes_occurs_at_most_once(sizes: list[int], directed: bool, probability: float) -> None:
+    """If all probabilities are one, the graph is complete."""
+    blocks = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    block_pairs, n_nodes = all_block_pairs(len(sizes), directed), sum(sizes)
+    n_pairs = count_pairs(block_pairs, np.array(sizes), directed=directed)
+    assert n_pairs.sum() == n_nodes * (n_nodes - 1) // (1 if directed else 2)
+    probabilities = np.full(block_pairs.shape[1], probability)
+    first, second = draw_block_edges(
+        blocks, block_pairs, probabilities, np.random.default_rng(1), directed=directed
+    )
+    pairs = {(i, j) if directed else (min(i, j), max(i, j)) for i, j in zip(first, second, strict=True)}
+    assert len(pairs) == len(first)
+    assert all(i != j for i, j in pairs)
+    if probability == 1:
+        assert len(pairs) == n_pairs.sum()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_frequencies_are_the_probabilities(directed: bool) -> None:
+    """Pairs of blocks below and above one half, which are drawn in two ways; some have no edges."""
+    blocks = np.array([0, 1, 0, 2, 1, 0])
+    block_pairs = all_block_pairs(3, directed)[:, :-1]
+    probabilities = np.linspace(0.1, 0.9, block_pairs.shape[1])
+    expected = np.zeros((6, 6))
+    for (r, s), probability in zip(block_pairs.T, probabilities, strict=True):
+        expected[np.ix_(blocks == r, blocks == s)] = probability
+        if not directed:
+            expected[np.ix_(blocks == s, blocks == r)] = probability
+    np.fill_diagonal(expected, 0)
+    rng, counts = np.random.default_rng(2), np.zeros((6, 6))
+    for _ in range(1500):
+        first, second = draw_block_edges(blocks, block_pairs, probabilities, rng, directed=directed)
+        counts[first, second] += 1
+    if not directed:
+        counts, expected = np.triu(counts + counts.T), np.triu(expected)
+    assert_frequencies(counts / 1500, expected, 1500)
+
+
+def block_densities(graph: Graph) -> NDArray[np.float64]:
+    """Return the density between the labels of two nodes, counted in plain Python."""
+    adjacency, labels = graph.adjacency.toarray() > 0, graph.labels
+    assert labels is not None
+    nodes = range(graph.n_nodes)
+    result = np.zeros((len(nodes), len(nodes)))
+    for i, j in itertools.permutations(nodes, 2):
+        pairs = [
+            adjacency[a, b]
+            for a, b in itertools.permutations(nodes, 2)
+            if (labels[a], labels[b]) == (labels[i], labels[j])
+        ]
+        result[i, j] = sum(pairs) / len(pairs)
+    return result
+
+
+def labelled_graph(directed: bool) -> Graph:
+    rng = np.random.default_rng(5)
+    labels = np.array([0] * 5 + [1] * 4 + [2])
+    probability = np.where(labels[:, None] == labels, 0.8, 0.25)
+    return Graph(rng.random((10, 10)) < probability, labels=labels, directed=directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_frequencies_are_the_densities_of_blocks(directed: bool) -> None:
+    graph = labelled_graph(directed)
+    observed, expected = edge_frequencies(SBM().fit(graph)), block_densities(graph)
+    if not directed:
+        observed, expected = np.triu(observed), np.triu(expected)
+    assert_frequencies(observed, expected)
+
+
+def test_edges_of_a_sample_are_independent() -> None:
+    """The variance of their number is that of a sum of independent Bernoulli variables."""
+    model = SBM().fit(labelled_graph(directed=False))
+    counts = [sample.n_edges for sample in model.sample_many(N_SAMPLES, rng=1)]
+    probability = np.triu(block_densities(model.graph_))
+    assert np.var(counts) == pytest.approx((probability * (1 - probability)).sum(), rel=0.15)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_expected_degrees_are_the_observed_ones(directed: bool) -> None:
+    """Compare nodes of small degree, which rarely repeat an edge."""
+    rng = np.random.default_rng(2)
+    weight = 1 / np.arange(1, 301) ** 0.4
+    labels = np.arange(300) % 3
+    probability = 0.1 * np.outer(weight, weight) * np.where(labels[:, None] == labels, 2, 1)
+    graph = Graph(rng.random((300, 300)) < probability, labels=labels, directed=directed)
+    samples = list(DegreeCorrectedSBM().fit(graph).sample_many(300, rng=0))
+    for axis in (0, 1):
+        observed = graph.adjacency.sum(axis=axis)
+        mean = np.mean([sample.adjacency.sum(axis=axis) for sample in samples], axis=0)
+        few = observed <= 8
+        assert mean[few] == pytest.approx(observed[few], abs=0.9)
+        assert mean[few].sum() == pytest.approx(observed[few].sum(), rel=0.05)
+    within = [(labels[first] == labels[second]).mean() for first, second, _ in map(Graph.edges, samples)]
+    first, second, _ = graph.edges()
+    assert np.mean(within) == pytest.approx((labels[first] == labels[second]).mean(), abs=0.03)
+
+
+def test_weights_and_self_loops_are_ignored() -> None:
+    plain = Graph([[0, 1, 0], [1, 0, 1], [0, 0, 0]], labels=[0, 0, 1], directed=True)
+    weighted = Graph([[9, 2, 0], [3, 0, 4], [0, 0, 5]], labels=[0, 0, 1], directed=True)
+    assert SBM().fit(weighted).sample(rng=0) == SBM().fit(plain).sample(rng=0)
+    assert SBM().fit(weighted).probabilities_.tolist() == [1.0, 0.5]
+
 
 Floats = NDArray[np.float64]
 
@@ -81,14 +213,6 @@ def test_compiled_sum_neighbours_are_the_plain_ones(
     plain = gradient._sum_neighbours(pi, above)
     monkeypatch.setattr(mmsbm, "MIN_COMPILED_SIZE", 0)
     np.testing.assert_allclose(gradient._sum_neighbours(pi, above), plain, rtol=1e-10)
-
-
-def test_settings_of_the_fit_are_used() -> None:
-    model = MMSBM(n_steps=2).fit(datasets.load("karate"), rng=0)
-    probability, sample = model.edge_probabilities([0], [33]), model.sample(rng=1)
-    model.set_params(assignment="hard", delta=0.5)
-    assert model.edge_probabilities([0], [33]) == probability
-    assert model.sample(rng=1) == sample
 
 
 def test_the_gradient_from_few_partners_is_unbiased() -> None:
@@ -192,38 +316,6 @@ def test_samples_of_arbitrary_graphs_are_valid(graph: Graph, assignment: str, de
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"certainty": 1.5}, r"certainty of MMSBM .* got 1\.5"),
-        ({"assignment": "soft"}, "assignment of MMSBM must be one of 'mixed', 'hard'; got 'soft'"),
-        ({"delta": 1.0}, r"delta of MMSBM .* got 1\.0"),
-        ({"n_steps": -1}, r"n_steps of MMSBM .* got -1"),
-        ({"rho": -1}, r"rho of MMSBM .* got -1"),
-        ({"tau": 0}, r"tau of MMSBM .* got 0"),
-        ({"memberships": np.ones((3, 2))}, r"one row for each of 34 nodes; got float64 of shape \(3, 2\)"),
-        ({"memberships": np.zeros((34, 2))}, "nor all zero"),
-        ({"memberships": np.full((34, 2), np.nan)}, "memberships of MMSBM must hold finite numbers"),
-    ],
-)
-def test_invalid_settings_are_named(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        MMSBM(**wrong).fit(datasets.load("karate"))
-
-
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_bayesian_gcn_with_this_graph_model() -> None:
-    graph = community_graph()
-    classifier = BayesianGCN(MMSBM(n_steps=5), n_graphs=2, n_weight_samples=1, base=GCN(n_epochs=5))
-    classifier.fit(graph, train=[0, 1, 2, 3], rng=0)
-    assert classifier.predict_proba().shape == (20, 2)
-
-
-def test_probabilities_need_a_fit() -> None:
-    with pytest.raises(NotFittedError, match="MMSBM"):
-        MMSBM().edge_probabilities([0], [1])
-
-
-@pytest.mark.parametrize(
     "given_pi", [np.full((34, 2), 1e308), np.full((34, 2), 6e4, np.float16), [[2**62] * 2] * 34]
 )
 def test_large_memberships_are_normalised(given_pi: Any) -> None:
@@ -231,12 +323,3 @@ def test_large_memberships_are_normalised(given_pi: Any) -> None:
     assert (
         fitted.memberships_ == MMSBM(np.ones((34, 2)), n_steps=2).fit(fitted.graph_, rng=0).memberships_
     ).all()
-
-
-@pytest.mark.parametrize(
-    "large",
-    [{"rho": 1e4}, {"step_size": 1e7}, {"rho": 1e300, "step_size": 1e300}, {"tau": 1e-300, "kappa": 2.0}],
-)
-def test_inference_that_overflows(large: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="of MMSBM must not be so large that inference overflows; got"):
-        MMSBM(**large).fit(datasets.load("karate"), rng=0)
