@@ -208,7 +208,8 @@ def test_every_command_has_a_page_with_all_of_its_options() -> None:
         assert text.startswith(f"# nodecopy {name}\n")
         assert "nodecopy " in text.partition("## Examples")[2]
         for parameter in command.params:
-            assert f"{parameter.opts[0]}" in text
+            assert parameter.metavar in text
+            assert parameter.opts[0] in text or parameter.param_type_name == "argument"
 
 
 @pytest.mark.parametrize("pictures", [model_pictures, result_pictures])
