@@ -26,15 +26,15 @@ print(digits)
 # Equal networks for all
 # ----------------------
 # All methods train the same networks, which are GCNs on these features. ``n_rounds=0`` is
-# :class:`.SelfTraining` without pseudo-labels, an ensemble of five networks, and ``prior=0`` the method
+# :class:`.SelfTraining` without pseudo-labels, an ensemble of five networks, and ``pseudo_degree=0`` the method
 # without copying, on the observed graph. Otherwise nodes with few neighbours copy more often than those with
 # many.
 
 classifiers = {
     "GCN": GCN(),
-    "ensemble": SelfTraining(n_rounds=0, prior=0),
+    "ensemble": SelfTraining(n_rounds=0, pseudo_degree=0),
     "copying": SelfTraining(n_rounds=0),
-    "self-training": SelfTraining(prior=0),
+    "self-training": SelfTraining(pseudo_degree=0),
     "both": SelfTraining(),
 }
 

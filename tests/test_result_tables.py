@@ -123,7 +123,7 @@ def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
     monkeypatch.setattr(pages, "RESULTS", tmp_path)
     lines = pages.few_labels_table("dataset", "accuracy", labels="5").splitlines()
     assert lines[0] == "| accuracy | cora |"
-    alone, default = "SelfTraining(prior=0), no copying", "SelfTraining(), the default"
+    alone, default = "SelfTraining(pseudo_degree=0), no copying", "SelfTraining(), the default"
     for line in ("| GCN | 68.5 |", f"| {alone} | 75.7 |", f"| {default} | **76.2** |"):
         assert line in lines
     assert lines[-3:] == [

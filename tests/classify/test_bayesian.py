@@ -1,3 +1,5 @@
+"""The Bayesian GCN: what its graph model is given, its rounds, schedules and bases."""
+
 from __future__ import annotations
 
 from typing import Any, Self
@@ -9,10 +11,11 @@ from numpy.random import SeedSequence
 from nodecopy import Graph, GraphModel, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy._core.random import Rng, generator
 from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, Classifier, Prediction, Trial
-from nodecopy.classify.batch import TrainingBatch
-from nodecopy.classify.ensemble import Ensemble
+from nodecopy.classify.networks import TrainingBatch
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
+from nodecopy.nn import engine
+from nodecopy.nn.engine import Ensemble
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 GRAPH = planted_graph()
@@ -123,17 +126,6 @@ def test_any_graph_model_stands_in() -> None:
     assert not hasattr(model, "graph_")  # a copy is fitted
 
 
-def test_a_graph_model_must_keep_the_nodes() -> None:
-    class Smaller(Recording):
-        def draw(self, seed: SeedSequence) -> Graph:
-            return self.graph_.subgraph([0, 1])
-
-    with pytest.raises(
-        InputError, match="draw of Smaller must return a sample with the nodes of the observed graph"
-    ):
-        fit(BayesianGCN(Smaller(), **FEW))
-
-
 @pytest.mark.parametrize("best", [0, 1, 2, 3])
 def test_validation_decides_the_number_of_rounds(monkeypatch: pytest.MonkeyPatch, best: int) -> None:
     """Predictions are replaced such that one round, perhaps none, is right at the validation nodes."""
@@ -156,13 +148,6 @@ def test_validation_decides_the_number_of_rounds(monkeypatch: pytest.MonkeyPatch
     assert fitted.prediction_.networks is predictions[best].networks
 
 
-def test_rounds_chosen_on_validation_are_one_of_the_fixed_numbers() -> None:
-    chosen = fit(BayesianGCN(**FEW, n_rounds="validation"))
-    rounds = chosen.prediction_.details["rounds"]
-    fixed = fit(BayesianGCN(**FEW, n_rounds=rounds)) if rounds else SHORT.fit(GRAPH, SPLIT.train, rng=0)
-    assert np.array_equal(chosen.predict_proba(), fixed.predict_proba())
-
-
 def test_averaging_over_samples_leaves_disagreement() -> None:
     assert fit(BayesianGCN(**FEW)).uncertainty().epistemic.mean() > 1e-3
     single = GCN(n_epochs=15).fit(GRAPH, SPLIT.train, rng=0)
@@ -174,8 +159,7 @@ def test_many_networks_are_the_same_some_at_a_time(monkeypatch: pytest.MonkeyPat
     trials = [Trial(GRAPH, SPLIT.train, SPLIT.validation, seed) for seed in range(3)]
     classifier = BayesianGCN(**FEW)
     together = classifier.fit_trials(trials)
-    monkeypatch.setattr("nodecopy.classify.batch.max_networks", lambda *_: at_once)
-    monkeypatch.setattr("nodecopy.classify.ensemble.max_networks", lambda *_: at_once)
+    monkeypatch.setattr(engine, "max_networks", lambda *_: at_once)
     for first, second in zip(together, classifier.fit_trials(trials), strict=True):
         np.testing.assert_allclose(first.probabilities, second.probabilities, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(first.mean_entropy, second.mean_entropy, rtol=1e-5, atol=1e-6)

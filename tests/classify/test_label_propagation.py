@@ -89,7 +89,7 @@ def test_alpha_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         LabelPropagation().fit(graph, [0, 1, 2], validation=range(30, 60))
         LabelPropagation(0.5).fit(graph, [0, 1, 2])
     first, second = (record.message for record in caplog.records)
-    assert "alpha is 0.95, the default without validation nodes. alpha sets it." in first
+    assert "alpha is 0.95, the default without validation nodes. Set alpha to" in first
     assert "the most accurate of 5 values on the validation nodes (30)" in second
 
 

@@ -10,12 +10,12 @@ from scipy import sparse
 
 from nodecopy._core.random import seed_sequence
 from nodecopy.classify import APPNP, GCN, SBMGCN, Classifier, Trial
-from nodecopy.classify.batch import TrainingBatch
-from nodecopy.classify.sbm_gcn import GenerativeObjective
+from nodecopy.classify.networks import TrainingBatch
+from nodecopy.classify.sbm_gcn import GenerativeBatch, GenerativeObjective
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack
-from nodecopy.nn.training import Targets
+from nodecopy.nn.training import LabelledNodes, Targets
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 
@@ -73,15 +73,13 @@ def test_without_edges_the_posterior_depends_on_features_alone() -> None:
 def test_losses_against_loops_over_edges_and_pairs(objective: str) -> None:
     graph, classifier = planted_graph(), SBMGCN(0.8, 0.3, weight=2.0, objective=objective)
     train = np.array([0, 1, 2, 5])
-    recipe = GCN(preset="g3nn", dropout=0.0).build_recipe()
     trial = Trial(graph, train, np.array([7]), 0)
-    batch = TrainingBatch([trial], recipe, "cpu")
-    posterior = Networks.initialise(
-        recipe, SparseStack([batch.features], batch.device), 3, [seed_sequence(1)]
-    )
+    batch = GenerativeBatch(classifier, GCN(preset="g3nn", dropout=0.0), [trial])
+    features, device = SparseStack([batch.engine.features], torch.device("cpu")), torch.device("cpu")
+    posterior = Networks.initialise(batch.engine.config, features, 3, [seed_sequence(1)])
     codes = trial.codes[train]
-    targets = Targets([train], [codes], batch.device)
-    goal = GenerativeObjective(classifier, batch, batch.observed, [seed_sequence(2)], posterior, targets)
+    targets = Targets([LabelledNodes(train, codes)], device)
+    goal = GenerativeObjective(batch, batch.observed, [seed_sequence(2)], posterior, targets)
     with torch.no_grad():
         loss = goal.losses(0).item()
         q, p = (
@@ -108,21 +106,23 @@ def test_losses_against_loops_over_edges_and_pairs(objective: str) -> None:
 
 def test_both_networks_are_trained() -> None:
     """The prior's weights are trained with the posterior's, all with weight decay."""
-    recipe = GCN(preset="g3nn", n_epochs=2, patience=0).build_recipe()
-    batch = TrainingBatch([Trial(planted_graph(), [0, 1, 2], rng=0)], recipe, "cpu")
+    trial, base = Trial(planted_graph(), [0, 1, 2], rng=0), GCN(preset="g3nn", n_epochs=2, patience=0)
+    batch = GenerativeBatch(SBMGCN(), base, [trial])
     objectives: list[GenerativeObjective] = []
     before: list[torch.Tensor] = []
 
     def build_objective(posterior: Networks, targets: Targets) -> GenerativeObjective:
         seeds = [seed_sequence(1)]
-        objectives.append(GenerativeObjective(SBMGCN(), batch, batch.observed, seeds, posterior, targets))
+        objectives.append(GenerativeObjective(batch, batch.observed, seeds, posterior, targets))
         before.extend(weight.detach().clone() for weight in objectives[0].prior.weights)
         return objectives[0]
 
-    batch.train(batch.observed, [seed_sequence(0)], build_objective=build_objective)
+    TrainingBatch.train(batch, batch.observed, [seed_sequence(0)], build_objective=build_objective)
     (objective,) = objectives
     assert not any(torch.equal(*pair) for pair in zip(objective.prior.weights, before, strict=True))
-    assert all(group["weight_decay"] == recipe.weight_decay for group in objective.parameter_groups)
+    assert all(
+        group["weight_decay"] == batch.engine.config.weight_decay for group in objective.parameter_groups
+    )
 
 
 def test_networks_on_sampled_graphs() -> None:

@@ -1,3 +1,5 @@
+"""Self-training, its default base, and the vote of its voters."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,14 +9,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nodecopy import NodeCopying, SameLabel
+from nodecopy import Graph, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy._core.parallel import report_progress
-from nodecopy.classify import GCN, MLP, SGC, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
-from nodecopy.classify.ensemble import Ensemble
+from nodecopy.classify import (
+    APPNP,
+    DGI,
+    GCN,
+    MLP,
+    SGC,
+    BayesianGCN,
+    Classifier,
+    LabelPropagation,
+    Prediction,
+    SelfTraining,
+    SoftVoting,
+    Trial,
+)
+from nodecopy.classify import self_training as defaults
 from nodecopy.classify.regressions import EmbeddingRegression
-from nodecopy.classify.self_training import VotingNetworks
+from nodecopy.classify.self_training import VotingNetworks, build_default_base
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
+from nodecopy.nn.engine import Ensemble
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 GRAPH = planted_graph()
@@ -63,7 +79,6 @@ def test_no_rounds_are_the_base_alone() -> None:
     assert np.array_equal(alone, wrapped)
 
 
-# Free nodes are 4 to 23: 16 are predicted to be of class 0 and 4 of class 1, with rising confidence.
 @pytest.mark.parametrize(
     ("balance", "expected"),
     [
@@ -114,23 +129,11 @@ def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
     assert n_zeros[0] < n_zeros[1]
 
 
-def test_the_round_is_chosen_by_validation_and_is_the_last_without() -> None:
-    assert GRAPH.labels is not None
-    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
-    wrong = np.roll(right, 1, axis=1)
-    for validation, best in [(SPLIT.validation, 1), (None, 2)]:
-        base = Scripted([wrong, right, wrong])
-        trial = Trial(GRAPH, SPLIT.train, validation, 0)
-        (prediction,) = SelfTraining(base, 2).fit_trials([trial])
-        assert prediction.details["pseudo_label_rounds"] == best
-        assert np.allclose(prediction.probabilities, [wrong, right, wrong][best], atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("validation", "message"),
     [
-        (SPLIT.validation, "that of round 1 of 2, chosen by 15 validation nodes. n_rounds=NUMBER"),
-        (None, "that of round 2 of 2, the last one, since there are no validation nodes. n_rounds=NUMBER"),
+        (SPLIT.validation, "that of round 1 of 2, chosen by 15 validation nodes. Set n_rounds to"),
+        (None, "that of round 2 of 2, the last one, since there are no validation nodes. Set n_rounds to"),
     ],
 )
 def test_fit_says_which_round_was_chosen_and_why(
@@ -158,13 +161,13 @@ def test_the_base_alone_has_its_weight_in_the_prediction(caplog: pytest.LogCaptu
     message = (
         "mean of that without pseudo-labels (weight 0.25) and that of round 2 of 2, the last one, since "
     )
-    assert f"{message}there are no validation nodes. base_weight=0 uses the round alone" in caplog.text
+    assert f"{message}there are no validation nodes. Set base_weight to change this." in caplog.text
     best_is_base = SelfTraining(Scripted(rounds), 2, base_weight=0.25)
     with caplog.at_level("INFO", "nodecopy"):
         best_is_base.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0)
     assert np.allclose(best_is_base.predict_proba(), right, atol=1e-6)
     assert best_is_base.prediction_.details["base_weight"] == 0
-    assert "that without pseudo-labels, chosen by 15 validation nodes. n_rounds" in caplog.text
+    assert "that without pseudo-labels, chosen by 15 validation nodes. Set n_rounds" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -183,20 +186,9 @@ def test_the_default_base_is_averaged_with_many_labels_and_no_validation_nodes(
     mean = weight * base.probabilities + (1 - weight) * last.probabilities
     assert np.allclose(default.probabilities, mean, atol=1e-6)
     assert default.networks is not None
-    assert np.allclose(default.networks.predict(GRAPH, "cpu").probabilities, mean, atol=1e-5)
+    assert np.allclose(default.networks.predict(GRAPH, "cpu")[0], mean, atol=1e-5)
     given = SelfTraining(SGC(), 1).fit_trials([trial])[0]
     assert given.details["base_weight"] == 0
-
-
-def test_equal_rounds_and_a_single_validation_node(caplog: pytest.LogCaptureFixture) -> None:
-    assert GRAPH.labels is not None
-    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
-    with caplog.at_level("INFO", "nodecopy"):
-        SelfTraining(Scripted([right, right]), 1).fit(
-            GRAPH, SPLIT.train, validation=SPLIT.validation[:1], rng=0
-        )
-    message = "round 1 of 1, chosen by 1 validation node: all rounds are equal, and this is the latest. n_"
-    assert message in caplog.text
 
 
 def test_decisions_of_the_base_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -222,28 +214,11 @@ def test_the_default_base_has_the_settings_that_are_given() -> None:
     networks, *regressions = vote.networks
     assert isinstance(networks, Ensemble)
     assert len(networks.keys) == 2
-    assert (networks.recipe.features, networks.recipe.weights) == ("none", "binary")
+    assert (networks.config.features, networks.config.weights) == ("none", "binary")
     for regression in regressions:
         assert isinstance(regression, EmbeddingRegression)
         embedding: Any = regression.embedding
         assert (embedding.feature_scaling.kind, embedding.weight_scaling.kind) == ("none", "binary")
-
-
-@pytest.mark.parametrize(
-    ("voters", "message"),
-    [
-        ([], "voters of SelfTraining must be a list of at least one of 'networks', 'sgc', 'dgi'; got none"),
-        ("sgc", "voters of SelfTraining must be a list of at least one"),
-        (["gcn"], "voters of SelfTraining must be one of"),
-        (["sgc", "sgc"], "voters of SelfTraining must be unique"),
-        ({"sgc", "dgi"}, "voters of SelfTraining must be a list of at least one"),
-    ],
-)
-def test_wrong_voters(voters: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        SelfTraining(voters=voters).fit(GRAPH, SPLIT.train)
-    with pytest.raises(InputError, match="voters of SelfTraining must be left out if a base is given"):
-        SelfTraining(SHORT, voters=["sgc"]).fit(GRAPH, SPLIT.train)
 
 
 def test_soft_labels_and_weights_reach_the_loss() -> None:
@@ -265,13 +240,6 @@ def test_soft_labels_and_weights_reach_the_loss() -> None:
     assert soft[nodes].max(axis=1).mean() < plain[nodes].max(axis=1).mean()
 
 
-def test_trials_do_not_depend_on_each_other() -> None:
-    trials = [Trial(GRAPH, SPLIT.train, rng=seed) for seed in range(2)]
-    together = SelfTraining(SHORT, 2).fit_trials(trials)
-    alone = SelfTraining(SHORT, 2).fit_trials(trials[1:])
-    assert np.allclose(together[1].probabilities, alone[0].probabilities, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -288,6 +256,14 @@ def test_trials_do_not_depend_on_each_other() -> None:
         ({"loss_weights": "none"}, "loss_weights of SelfTraining must"),
         ({"base": "gcn"}, "base of SelfTraining must be a classifier"),
         ({"base": GCN(), "n_graphs": 5}, "n_graphs of SelfTraining must be left out if a base is given"),
+        ({"base": GCN(), "voters": ["sgc"]}, "voters of SelfTraining must be left out if a base is given"),
+        ({"voters": []}, "voters of SelfTraining must be a list of at least one of .*; got none"),
+        ({"voters": "sgc"}, "voters of SelfTraining must be a list of at least one"),
+        ({"voters": ["gcn"]}, "voters of SelfTraining must be one of"),
+        ({"voters": ["sgc", "sgc"]}, "voters of SelfTraining must be unique"),
+        ({"voters": ["sgc"], "pseudo_degree": 1.0}, "must be left out unless networks vote"),
+        ({"voters": ["sgc"], "network": "gcn"}, "must be left out unless networks vote"),
+        ({"voters": ["sgc"], "device": "abacus"}, "device"),
     ],
 )
 def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
@@ -304,9 +280,154 @@ def test_a_single_unlabelled_node_is_predicted_as_by_the_base() -> None:
         assert trained.argmax() == alone.argmax()
 
 
-def test_parameters_of_networks_are_refused_where_they_do_not_vote() -> None:
-    for given in ({"prior": 1.0}, {"n_graphs": 2}, {"network": "gcn"}):
-        with pytest.raises(InputError, match="must be left out unless networks vote"):
-            SelfTraining(voters=["sgc"], **given).fit(GRAPH, SPLIT.train)
-    with pytest.raises(InputError, match="device"):
-        SelfTraining(voters=["sgc"], device="abacus").fit(GRAPH, SPLIT.train)
+RING = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
+
+
+def build(graph: Graph, *, n_labels: int = 1, voters: Any = ("networks",), **settings: Any) -> Any:
+    trial = Trial(graph.replace(labels=np.arange(40) % 2), np.arange(2 * n_labels), None, 0)
+    return build_default_base(trial, SelfTraining(voters=voters, **settings))
+
+
+def words(share: float) -> NDArray[np.float64]:
+    """Return word counts with a share of zeros."""
+    return (np.random.default_rng(0).random((40, 30)) >= share).astype(float)
+
+
+def test_sparse_word_counts_get_appnp_and_nearest_donors() -> None:
+    base = build(RING.replace(features=words(0.95)))
+    assert isinstance(base.base, APPNP)
+    assert base.base.n_hidden == defaults.N_HIDDEN
+    assert isinstance(base.graph_model.donors.donors, NearestNeighbours)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [None, words(0.6), -words(0.95), np.random.default_rng(1).random((40, 5))],
+    ids=["none", "dense words", "negative", "real"],
+)
+def test_other_features_get_a_gcn_and_donors_of_the_same_class(features: Any) -> None:
+    base = build(RING if features is None else RING.replace(features=features))
+    assert isinstance(base.base, GCN)
+    assert isinstance(base.graph_model.donors.donors, SameLabel)
+
+
+def test_a_named_network_overrules_the_choice() -> None:
+    assert isinstance(build(RING, network="appnp").base, APPNP)
+    assert isinstance(build(RING.replace(features=words(0.95)), network="gcn").base, GCN)
+
+
+def test_large_graphs_draw_donors_from_the_whole_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "MAX_NODES_FOR_NEAREST", 39)
+    assert isinstance(build(RING, network="appnp").graph_model.donors.donors, SameLabel)
+
+
+def test_fewer_labels_copy_more() -> None:
+    rules = [build(RING, n_labels=n_labels).graph_model.donors for n_labels in (1, 4, 5, 20)]
+    assert all(isinstance(rule, KeepByDegree) for rule in rules)
+    degrees = [rule.pseudo_degree for rule in rules]
+    assert degrees == pytest.approx([4, 2, 4 / 5**0.5, 4 / 20**0.5 / 4])
+
+
+def test_a_pseudo_degree_of_zero_copies_nothing_not_even_for_nodes_without_neighbours() -> None:
+    model = build(Graph(np.zeros((40, 40))), pseudo_degree=0.0).graph_model
+    assert isinstance(model, NodeCopying)
+    assert model.keep == 1.0
+
+
+def test_the_choice_of_networks_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="nodecopy"):
+        build(RING.replace(features=words(0.95)))
+    assert "networks: APPNP, since features are word counts" in caplog.text
+    assert "Set network to change this" in caplog.text
+
+
+def test_networks_sgc_and_dgi_vote_with_equal_weights() -> None:
+    base = build(RING, voters=None)
+    assert isinstance(base, SoftVoting)
+    assert [type(voter) for voter in base.classifiers] == [BayesianGCN, SGC, DGI]
+    assert base.weights is None
+    assert isinstance(build(RING, voters=["sgc"]), SGC)
+
+
+def test_dgi_does_not_vote_in_large_graphs_unless_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(defaults, "MAX_NODES_FOR_INFOMAX", 39)
+    with caplog.at_level("INFO", logger="nodecopy"):
+        base = build(RING, voters=None)
+    assert [type(voter) for voter in base.classifiers] == [BayesianGCN, SGC]
+    assert "voters: networks and SGC, without DGI" in caplog.text
+    assert isinstance(build(RING, voters=["dgi"]), DGI)
+
+
+class TestSoftVoting(ClassifierContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        return SoftVoting([GCN(n_epochs=30), SGC()])
+
+
+@pytest.mark.parametrize("weights", [None, [1, 3], np.array([0.0, 2.0]), [1e308, 1e308]])
+def test_probabilities_are_the_weighted_mean(weights: Any) -> None:
+    graph, train = planted_graph(), [0, 1, 2]
+    voters = [GCN(n_epochs=20), SGC()]
+    shares = np.array([1, 1] if weights is None or weights[0] > 3 else weights, float)
+    own = [voter.fit(graph, train, rng=0) for voter in voters]
+    fitted = SoftVoting([GCN(n_epochs=20), SGC()], weights).fit(graph, train, rng=0)
+    expected = np.average([voter.predict_proba() for voter in own], axis=0, weights=shares)
+    np.testing.assert_allclose(fitted.predict_proba(), expected, atol=1e-6)
+    np.testing.assert_allclose(fitted.predict_proba(graph), expected, atol=1e-5)
+
+
+def test_disagreement_is_epistemic_uncertainty() -> None:
+    graph = planted_graph()
+    alone = SGC().fit(graph, [0, 1, 2]).uncertainty().epistemic
+    voted = SoftVoting([SGC(), SGC(n_steps=0)]).fit(graph, [0, 1, 2]).uncertainty().epistemic
+    assert alone.max() < 1e-6 < voted.max()
+
+
+def test_a_voter_that_predicts_on_one_graph_only_makes_the_vote_do_so() -> None:
+    graph = planted_graph()
+    fitted = SoftVoting([SGC(), LabelPropagation()]).fit(graph, [0, 1, 2])
+    with pytest.raises(InputError, match="only if all of its classifiers do; got SGC, LabelPropagation"):
+        fitted.predict(graph)
+
+
+def test_scalings_of_word_counts_say_whose_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "nodecopy"):
+        SoftVoting([GCN(n_epochs=2), SGC()]).fit(planted_graph(), [0, 1, 2], rng=0)
+    scaled, own = (message for message in caplog.messages if message.startswith("features:"))
+    assert "scaled to a length of one, as usual" in scaled
+    assert "used as they are for SGC, as usual" in own
+
+
+def test_its_device_is_that_of_its_networks() -> None:
+    assert SoftVoting([SGC(), GCN(device="cuda")]).network_device() == "cuda"
+    assert SoftVoting([SGC(), GCN()]).network_device() == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([[]], "classifiers of SoftVoting must be a list of at least one classifier"),
+        ([[SGC]], "classifiers of SoftVoting must be a list of at least one classifier"),
+        ([SGC()], "classifiers of SoftVoting must be a list of at least one classifier"),
+        ([{SGC()}], "classifiers of SoftVoting must be a list of at least one classifier"),
+        ([[SGC()], [1, 2]], "weights of SoftVoting must hold one entry per classifier"),
+        ([[SGC(), SGC()], [1, -1]], "weights of SoftVoting must be at least 0, and one above 0"),
+        ([[SGC(), SGC()], [0, 0]], "weights of SoftVoting must be at least 0, and one above 0"),
+        ([[SGC()], [np.nan]], "weights of SoftVoting must hold finite numbers"),
+    ],
+)
+def test_wrong_votes(arguments: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SoftVoting(*arguments).fit_trials([Trial(planted_graph(), [0, 1, 2])])
+
+
+def test_damaged_networks_are_refused() -> None:
+    trained = SGC().fit(GRAPH, [0, 1, 2]).prediction_.networks
+    assert trained is not None
+    with pytest.raises(InputError, match="weights of the vote must be at least 0 with a sum of 1"):
+        VotingNetworks((trained,), np.array([0.5]))
+    with pytest.raises(InputError, match="weights of the vote must hold one entry per classifier"):
+        VotingNetworks((trained,), np.ones(2))

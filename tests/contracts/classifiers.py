@@ -280,29 +280,6 @@ class ClassifierContract:
                 loaded.calibrate()
         assert np.array_equal(self.fit(calibrated, observed, nodes).predict_proba(), before)
 
-    def test_calibration_needs_other_nodes(
-        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
-    ) -> None:
-        with pytest.raises(
-            InputError, match=f"nodes must hold other nodes than train; got node {nodes.train.min()}"
-        ):
-            copy.copy(fitted).calibrate(nodes.train)
-        with pytest.raises(
-            InputError, match="nodes must hold labelled nodes that are not training nodes; got none"
-        ):
-            copy.copy(fitted).calibrate([])
-        with pytest.raises(NotFittedError, match=r"call fit\(graph, train\) first"):
-            classifier.calibrate()
-
-    def test_a_loaded_classifier_can_be_fitted_again(
-        self, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path
-    ) -> None:
-        if not self.can_be_saved:
-            pytest.skip("it cannot be saved")
-        fitted.save(tmp_path / "model.npz")
-        again = self.fit(load(tmp_path / "model.npz", classes=[type(fitted)]), observed, nodes)
-        assert np.array_equal(again.predict_proba(), fitted.predict_proba())
-
     def test_scikit_learn_knows_a_classifier(self, classifier: Classifier, fitted: Classifier) -> None:
         base = pytest.importorskip("sklearn.base")
         assert base.is_classifier(classifier)
@@ -328,38 +305,6 @@ class ClassifierContract:
         ):
             with pytest.raises(NotFittedError, match=r"call fit\(graph, train\) first"):
                 ask()
-
-    @pytest.mark.parametrize(
-        ("train", "message"),
-        [
-            ([0, 1, 60], "train must lie between 0 and 59; got 60"),
-            ([0, 1, -1], "train must lie between 0 and 59; got -1"),
-            ([0, 1, 2, 1], "train must be unique; got 1 more than once"),
-            ([0, 3], "train must hold nodes of at least two classes; got only class ash"),
-            ([], "train must hold at least one node; got none"),
-            ([0.5], "train must be positions, a boolean mask or node ids; got float64"),
-            ([[0, 1], [2]], "train must be a rectangular array"),
-        ],
-    )
-    def test_wrong_training_nodes(
-        self, classifier: Classifier, observed: Graph, train: Any, message: str
-    ) -> None:
-        with pytest.raises(InputError, match=message):
-            copy.deepcopy(classifier).fit(observed, train, validation=[10, 11], rng=0)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"labels": None}, "a graph must have labels"),
-            ({"labels": np.zeros(N_NODES, int)}, "at least two classes; got 1"),
-            ({"labels": np.full(N_NODES, -1)}, "at least two classes; got 0"),
-        ],
-    )
-    def test_wrong_graphs(
-        self, classifier: Classifier, observed: Graph, nodes: Any, changes: dict[str, Any], message: str
-    ) -> None:
-        with pytest.raises(InputError, match=message):
-            self.fit(classifier, observed.replace(**changes), nodes)
 
     @pytest.mark.parametrize(
         ("features", "message"),
@@ -410,19 +355,3 @@ class ClassifierContract:
         together = classifier.fit_trials([complete, partial, complete])
         for prediction, expected in zip(together, (alone[1], alone[0], alone[1]), strict=True):
             np.testing.assert_allclose(prediction.probabilities, expected, atol=1e-5)
-
-    def test_unlabelled_nodes_teach_nothing(
-        self, classifier: Classifier, observed: Graph, nodes: Any
-    ) -> None:
-        labels = np.array(observed.named_labels())
-        labels[nodes.validation[0]] = ""
-        graph = observed.replace(labels=labels)
-        with pytest.raises(InputError, match="validation must hold labelled nodes; got node"):
-            self.fit(classifier, graph, nodes)
-        labels[nodes.train[1]] = ""
-        with pytest.raises(InputError, match="train must hold labelled nodes; got node"):
-            self.fit(classifier, observed.replace(labels=labels), nodes)
-
-    def test_training_and_validation_are_apart(self, classifier: Classifier, observed: Graph) -> None:
-        with pytest.raises(InputError, match="validation must hold other nodes than train; got node 2"):
-            copy.deepcopy(classifier).fit(observed, [0, 1, 2], validation=[2, 3], rng=0)

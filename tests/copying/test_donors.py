@@ -329,8 +329,8 @@ STAR = Graph.from_edges([0, 0, 0], [1, 2, 3], node_ids=range(5), labels=[0, 1, 1
 
 
 def test_keep_by_degree_by_hand() -> None:
-    """Degrees 3, 1, 1, 1, 0 with a prior of 1 keep 3/4, 1/2, 1/2, 1/2 and 0 of their own."""
-    found = KeepByDegree(SameLabel(), prior=1).fit(STAR).probabilities().toarray()
+    """Degrees 3, 1, 1, 1, 0 with a pseudo-degree of 1 keep 3/4, 1/2, 1/2, 1/2 and 0 of their own."""
+    found = KeepByDegree(SameLabel(), pseudo_degree=1).fit(STAR).probabilities().toarray()
     third = 1 / 3
     wanted = [
         [0.75 + third / 4, 0, 0, third / 4, third / 4],
@@ -374,7 +374,7 @@ def test_kept_donors_have_their_probabilities(nodes: list[tuple[int, float]], ke
         (Weighted(-np.eye(4)), "must not hold negative weights"),
         (Weighted(np.full((4, 4), np.nan)), "must hold finite numbers"),
         (Weighted(np.ones((4, 3))), "must have shape"),
-        (KeepByDegree(SameLabel(), prior=-1), "prior of KeepByDegree must be"),
+        (KeepByDegree(SameLabel(), pseudo_degree=-1), "pseudo_degree of KeepByDegree must be"),
         (KeepByDegree("same"), "donors of KeepByDegree must be a donor rule"),  # type: ignore[arg-type]
         (Balanced(SameLabel), "donors of Balanced must be a donor rule"),  # type: ignore[arg-type]
     ],

@@ -19,7 +19,6 @@ from scipy.special import softmax
 from nodecopy import Graph, datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, ModuleClassifier
-from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend import (
     AttackedState,
     CopyingDefence,
@@ -34,6 +33,7 @@ from nodecopy.defend.copying import DONOR_NAMES, TwoHopCopier, build_donor_searc
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
+from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.networks import TrainingConfig, add_identity_features
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

@@ -223,11 +223,11 @@ def test_the_recommended_classifier_is_compared_with_its_own_parts() -> None:
     networks = {"voters": ["networks"]}
     parts = {
         "default": {},
-        "default-alone": {"prior": 0},
+        "default-alone": {"pseudo_degree": 0},
         "default-regressions": {"voters": ["sgc", "dgi"]},
         "networks-copy": networks,
-        "networks-alone": {"prior": 0, **networks},
-        "default-ensemble": {"prior": 0, "n_rounds": 0, **networks},
+        "networks-alone": {"pseudo_degree": 0, **networks},
+        "default-ensemble": {"pseudo_degree": 0, "n_rounds": 0, **networks},
     }
     assert {name: methods[name].settings for name in parts} == parts
     controls = ("default-alone", "default-regressions", "networks-copy", "self-training")

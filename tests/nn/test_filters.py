@@ -14,8 +14,9 @@ from nodecopy.nn.filters import (
     CUTOFF,
     FREQUENCIES,
     VARIANCE_EPSILON,
+    FilterConfig,
     FilterNetworks,
-    FilterRecipe,
+    attend,
     fit_coefficients,
 )
 from nodecopy.nn.stack import Masks, SparseStack, normalise_adjacency
@@ -58,22 +59,22 @@ def test_no_allowed_coefficients_near_by_are_better(feedback: int, feedforward: 
     assert tried > 50
 
 
-def networks(recipe: FilterRecipe, n_models: int = 2) -> FilterNetworks:
+def networks(config: FilterConfig, n_models: int = 2) -> FilterNetworks:
     features = sparse.csr_array((np.random.default_rng(2).random((N, F)) < 0.5).astype(np.float32))
     seeds = [SeedSequence(number) for number in range(n_models)]
-    return FilterNetworks.initialise(recipe, SparseStack([features] * n_models, CPU), K, seeds)
+    return FilterNetworks.initialise(config, SparseStack([features] * n_models, CPU), K, seeds)
 
 
 def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
     """One model in plain NumPy: dense powers, dense attention, batch normalisation as a table."""
-    recipe = nets.recipe
+    config = nets.config
 
     def take(tensor: torch.Tensor) -> Any:
         return tensor[b].detach().numpy().astype(np.float64)
 
     x = (nets.features @ torch.eye(F).expand(len(nets.weights[0]), F, F))[b].numpy().astype(np.float64)
-    laplacian = -spread if recipe.shifted else np.eye(N) - spread
-    a, c = fit_coefficients(recipe.feedback, recipe.feedforward, recipe.radius)
+    laplacian = -spread if config.shifted else np.eye(N) - spread
+    a, c = fit_coefficients(config.feedback, config.feedforward, config.radius)
     power = np.linalg.matrix_power
     fed = sum(-value * power(laplacian, p + 1) for p, value in enumerate(a))
     forward = sum(value * power(laplacian, p) for p, value in enumerate(c))
@@ -83,9 +84,9 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
         normal = (h - h.mean(axis=0)) / np.sqrt(h.var(axis=0) + VARIANCE_EPSILON) * scale + shift
         out = fed @ normal @ take(own) + forward @ x @ take(signal) + take(bias)
         if scores:
-            width = out.shape[1] // recipe.n_heads
+            width = out.shape[1] // config.n_heads
             parts = []
-            for head in range(recipe.n_heads):
+            for head in range(config.n_heads):
                 mine, weights = (part[:, head * width : (head + 1) * width] for part in (out, scores[0]))
                 raw = (mine @ weights[0])[:, None] + mine @ weights[1]
                 raw = np.where(raw > 0, raw, np.expm1(np.minimum(raw, 0)))
@@ -100,10 +101,10 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
 @pytest.mark.parametrize("shifted", [True, False])
 @pytest.mark.parametrize("orders", [(5, 3), (1, 4)])
 def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[int, int]) -> None:
-    recipe = FilterRecipe(
+    config = FilterConfig(
         widths=(2, 3), n_heads=heads, shifted=shifted, feedback=orders[0], feedforward=orders[1]
     )
-    nets = networks(recipe)
+    nets = networks(config)
     draw = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for _, _, _, scale, shift, *_ in nets.layers:
@@ -115,7 +116,7 @@ def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[in
 
 
 def test_masks_change_logits_and_are_a_function_of_the_step() -> None:
-    nets = networks(FilterRecipe(widths=(4,), n_heads=2, dropout=0.5))
+    nets = networks(FilterConfig(widths=(4,), n_heads=2, dropout=0.5))
     graphs = SparseStack([matrix(0)] * 2, CPU)
     with torch.no_grad():
         plain, one, again, other = (nets.logits(graphs, None, step) for step in (None, 1, 1, 2))
@@ -126,7 +127,7 @@ def test_masks_change_logits_and_are_a_function_of_the_step() -> None:
 
 @pytest.mark.parametrize("heads", [0, 2])
 def test_weights_of_unit_length(heads: int) -> None:
-    nets = networks(FilterRecipe(widths=(4, 2), n_heads=heads))
+    nets = networks(FilterConfig(widths=(4, 2), n_heads=heads))
     with torch.no_grad():
         for weight in nets.weights:
             weight.mul_(3.0)
@@ -143,8 +144,8 @@ def test_weights_of_unit_length(heads: int) -> None:
 
 
 def test_a_model_of_many_is_the_model_alone() -> None:
-    recipe = FilterRecipe(widths=(4,), n_heads=2)
-    both, alone = networks(recipe), networks(recipe, 1)
+    config = FilterConfig(widths=(4,), n_heads=2)
+    both, alone = networks(config), networks(config, 1)
     assert all(torch.equal(one[:1], other) for one, other in zip(both.weights, alone.weights, strict=True))
     with torch.no_grad():
         together = both.logits(SparseStack([matrix(0), matrix(1)], CPU), None, 3)[:1]
@@ -168,12 +169,47 @@ def test_a_model_of_many_is_the_model_alone() -> None:
         ({"propagation": "convolution"}, "propagation must be one of 'filter'"),
     ],
 )
-def test_wrong_recipes(settings: dict[str, Any], message: str) -> None:
+def test_wrong_configs(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        replace(FilterRecipe(), **settings)
+        replace(FilterConfig(), **settings)
 
 
 def test_masks_of_attention_have_their_own_rate() -> None:
-    nets = networks(FilterRecipe(widths=(4,), n_heads=2, dropout=0.75, attention_dropout=0.25))
+    nets = networks(FilterConfig(widths=(4,), n_heads=2, dropout=0.75, attention_dropout=0.25))
     assert (nets.masks.threshold, nets.edge_masks.threshold) == (192, 64)
     assert isinstance(nets.masks, Masks)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_attention_is_a_masked_softmax(dropped: bool) -> None:
+    graphs = SparseStack([matrix(0), matrix(1)], CPU)
+    dense, own, other = (torch.randn(2, N, *rest, dtype=torch.float64) for rest in ((4,), (), ()))
+    own, other = 3 * own, 3 * other
+    factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
+    found = attend(graphs, dense, own, other, factors)
+    place = 0
+    for b, pattern in enumerate((matrix(0), matrix(1))):
+        for i in range(N):
+            neighbours = pattern.indices[pattern.indptr[i] : pattern.indptr[i + 1]].tolist()
+            raw = [float(own[b, i] + other[b, j]) for j in neighbours]
+            weights = np.exp([z if z > 0 else np.exp(z) - 1 for z in raw])
+            weights /= weights.sum()
+            if factors is not None:
+                weights *= factors[place : place + len(neighbours)].numpy()
+            place += len(neighbours)
+            np.testing.assert_allclose(found[b, i], weights @ dense[b, neighbours].numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_gradient_of_attention(dropped: bool) -> None:
+    graphs = SparseStack([matrix(0), matrix(1)], CPU, torch.float64)
+    inputs = [torch.randn(2, N, *rest, dtype=torch.float64, requires_grad=True) for rest in ((2,), (), ())]
+    factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
+    attend_graphs = lambda dense, own, other: attend(graphs, dense, own, other, factors)  # noqa: E731
+    assert torch.autograd.gradcheck(attend_graphs, inputs)
+
+
+def test_large_scores_do_not_overflow() -> None:
+    graphs = SparseStack([matrix(0)], CPU)
+    found = attend(graphs, torch.ones(1, N, 2), torch.full((1, N), 1e4), torch.full((1, N), 1e4), None)
+    np.testing.assert_allclose(found, 1.0, rtol=1e-5)

@@ -1,3 +1,5 @@
+"""Networks: configurations, logits, and compiled code against torch."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -9,33 +11,69 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
+from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.nn.filters import FilterNetworks, FilterRecipe
-from nodecopy.nn.networks import KIPF, Networks, TrainingConfig, draw_glorot, propagation_matrix
-from nodecopy.nn.stack import LowRank, SparseStack, normalise_adjacency
+from nodecopy.nn import kernels
+from nodecopy.nn.compiled import FourArrayCSR, PageRank, compile_networks
+from nodecopy.nn.networks import (
+    KIPF,
+    Networks,
+    TrainingConfig,
+    add_identity_features,
+    fit_feature_scaling,
+    propagation_matrix,
+)
+from nodecopy.nn.stack import LowRank, Masks, SparseStack, draw_keys, normalise_adjacency
+from nodecopy.nn.training import CompiledSteps, EarlyStopping, LabelledNodes, Targets, TorchSteps, train
 
 CPU = torch.device("cpu")
+N_NODES, N_CLASSES = 40, 3
 rng = np.random.default_rng(0)
-FEATURES = sparse.csr_array((rng.random((30, 12)) < 0.4).astype(np.float32))
-SEEDS = [SeedSequence(number) for number in range(4)]
-SHORT = replace(KIPF, n_hidden=5)
+FEATURES = [sparse.csr_array(rng.random((N_NODES, 25)) * (rng.random((N_NODES, 25)) < 0.3)) for _ in range(2)]
+SEEDS = [SeedSequence(number) for number in range(2)]
+KEYS = draw_keys([SeedSequence(number) for number in range(3)], CPU)
+NODES = [np.array([3, 8, 11]), np.array([0, 20, 21, 39])]
+CONFIGS = {
+    "kipf": KIPF,
+    "bias": replace(KIPF, bias=True, decay_all=True, activation="leaky"),
+    "features": replace(KIPF, drop_input=False, activation="none", n_hidden=21),
+    "no dropout": replace(KIPF, dropout=0.0, n_hidden=5, weight_decay=0.1),
+}
 
 
-def draw_graph(seed: int) -> sparse.csr_array:
-    upper = np.triu(np.random.default_rng(seed).random((30, 30)) < 0.15, 1)
-    return normalise_adjacency(sparse.csr_array((upper | upper.T).astype(np.float32)))
+CONFIGS |= {
+    f"{propagation} {name}": replace(config, propagation=propagation, n_steps=3, teleport=0.2)
+    for propagation in ("none", "pagerank")
+    for name, config in CONFIGS.items()
+}
 
 
-GRAPHS = [draw_graph(seed) for seed in range(4)]
+def draw_graphs(seed: int) -> list[sparse.csr_array]:
+    """Draw an undirected and a directed graph."""
+    draw = np.random.default_rng(seed)
+    both, directed = ((draw.random((N_NODES, N_NODES)) < 0.05).astype(np.float32) for _ in range(2))
+    matrices = np.maximum(both, both.T), directed
+    return [normalise_adjacency(sparse.csr_array(matrix)) for matrix in matrices]
 
 
-def test_networks_from_weights_have_the_same_logits() -> None:
-    recipe = replace(SHORT, bias=True, drop_edges=0.2)
-    networks = Networks.initialise(recipe, SparseStack([FEATURES] * 4, CPU), 3, SEEDS)
-    again = Networks(recipe, networks.features, networks.weights, networks.masks.keys)
-    stack = SparseStack(GRAPHS, CPU)
-    for step in (None, 40):
-        assert torch.equal(again.logits(stack, None, step), networks.logits(stack, None, step))
+def build(config: TrainingConfig) -> Networks:
+    features = SparseStack([part.astype(np.float32) for part in FEATURES], CPU)
+    networks = Networks.initialise(config, features, N_CLASSES, SEEDS)
+    for bias in networks.weights[2:]:
+        bias.data.uniform_(-1, 1, generator=torch.Generator().manual_seed(0))
+    return networks
+
+
+def label(nodes: Any) -> LabelledNodes:
+    return LabelledNodes(nodes, nodes % N_CLASSES, np.arange(1.0, 1 + len(nodes)))
+
+
+def targets(kind: str) -> Targets:
+    models = [label(nodes) for nodes in NODES]
+    if kind == "soft":
+        draws = (rng.dirichlet(np.ones(N_CLASSES), len(nodes)).astype(np.float32) for nodes in NODES)
+        models = [model._replace(labels=soft) for model, soft in zip(models, draws, strict=True)]
+    return Targets(models, CPU)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +82,7 @@ def test_networks_from_weights_have_the_same_logits() -> None:
         ({"propagation": "far"}, "propagation must be one of 'none', 'convolution', 'pagerank'; got 'far'"),
         ({"features": "x"}, "features must be one of"),
         ({"n_hidden": 0}, "n_hidden must be an integer of at least 1; got 0"),
-        ({"n_epochs": 0}, "n_epochs must be"),
+        ({"activation": "tanh"}, "activation must be one of 'relu', 'leaky', 'none'; got 'tanh'"),
         ({"n_epochs": 2.5}, "n_epochs must be an integer"),
         ({"patience": -1}, "patience must be an integer of at least 0"),
         ({"n_steps": -1}, "n_steps must be an integer of at least 0"),
@@ -57,70 +95,187 @@ def test_networks_from_weights_have_the_same_logits() -> None:
         ({"rank": 3, "drop_edges": 0.1}, "drop_edges must be 0 with a rank"),
     ],
 )
-def test_wrong_recipes(wrong: dict[str, Any], message: str) -> None:
+def test_wrong_configs(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         TrainingConfig(**wrong)
 
 
-def test_a_network_without_activation_is_linear() -> None:
-    networks = Networks.initialise(
-        replace(SHORT, activation="none"), SparseStack([FEATURES], CPU), 3, SEEDS[:1]
-    )
-    first, second = (weight[0].detach() for weight in networks.weights)
-    dense = torch.from_numpy(GRAPHS[0].toarray())
-    expected = dense @ dense @ torch.from_numpy(FEATURES.toarray()) @ (first @ second)
-    logits = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
-    torch.testing.assert_close(logits.detach(), expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(InputError, match=r"activation .* one of 'relu', 'leaky', 'none'; got 'tanh'"):
-        TrainingConfig(activation="tanh")
-
-
-def test_the_leaky_activation_has_a_slope_of_one_fifth() -> None:
-    networks = Networks.initialise(
-        replace(SHORT, activation="leaky"), SparseStack([FEATURES], CPU), 3, SEEDS[:1]
-    )
-    first, second = (weight[0].detach() for weight in networks.weights)
-    dense = torch.from_numpy(GRAPHS[0].toarray())
-    hidden = dense @ torch.from_numpy(FEATURES.toarray()) @ first
-    expected = dense @ torch.where(hidden > 0, hidden, hidden / 5) @ second
-    logits = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
-    torch.testing.assert_close(logits.detach(), expected, rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize(("activation", "slope"), [("none", 1.0), ("leaky", 0.2), ("relu", 0.0)])
+def test_logits_are_those_of_dense_matrices(activation: str, slope: float) -> None:
+    networks, graphs = build(replace(KIPF, activation=activation)), draw_graphs(0)
+    logits = networks.logits(SparseStack(graphs, CPU), None, None).detach()
+    for model, graph in enumerate(graphs):
+        first, second = (weight[model].detach().numpy() for weight in networks.weights)
+        hidden = graph @ (FEATURES[model].astype(np.float32) @ first)
+        expected = graph @ np.where(hidden > 0, hidden, slope * hidden) @ second
+        np.testing.assert_allclose(logits[model], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_selected_networks_have_the_logits_of_their_models() -> None:
-    recipe = replace(SHORT, bias=True, drop_edges=0.2)
-    networks = Networks.initialise(recipe, SparseStack([FEATURES] * 4, CPU), 3, SEEDS)
-    part = networks.select(slice(1, 3), FEATURES)
+    networks = Networks.initialise(
+        replace(KIPF, bias=True, drop_edges=0.2),
+        SparseStack([FEATURES[0].astype(np.float32)] * 2, CPU),
+        3,
+        SEEDS,
+    )
+    part, graphs = networks.select(slice(1, 2), FEATURES[0].astype(np.float32)), draw_graphs(0)
     for step in (None, 7):
-        whole = networks.logits(SparseStack(GRAPHS, CPU), None, step)[1:3]
-        selected = part.logits(SparseStack(GRAPHS[1:3], CPU), None, step)
+        whole = networks.logits(SparseStack(graphs, CPU), None, step)[1:]
+        selected = part.logits(SparseStack(graphs[1:], CPU), None, step)
         torch.testing.assert_close(selected, whole, rtol=1e-5, atol=1e-6)
 
 
 def test_weight_decay_is_on_the_first_layer_or_on_all() -> None:
-    stack = SparseStack([FEATURES], CPU)
-    first, rest = Networks.initialise(SHORT, stack, 3, SEEDS[:1]).parameter_groups
-    assert (first["weight_decay"], rest["weight_decay"]) == (5e-4, 0.0)
-    _, rest = Networks.initialise(replace(SHORT, decay_all=True), stack, 3, SEEDS[:1]).parameter_groups
-    assert rest["weight_decay"] == 5e-4
+    assert [group["weight_decay"] for group in build(KIPF).parameter_groups] == [5e-4, 0.0]
+    everywhere = build(replace(KIPF, decay_all=True)).parameter_groups
+    assert [group["weight_decay"] for group in everywhere] == [5e-4, 5e-4]
 
 
 def test_propagation_matrices_follow_the_rank() -> None:
     adjacency = sparse.csr_array(np.eye(4, k=1, dtype=np.float32) + np.eye(4, k=-1, dtype=np.float32))
-    plain = propagation_matrix(adjacency, KIPF)
-    assert isinstance(plain, sparse.csr_array)
+    plain: Any = propagation_matrix(adjacency, KIPF)
     assert np.array_equal(plain.toarray(), normalise_adjacency(adjacency).toarray())
     approximation = propagation_matrix(adjacency, replace(KIPF, rank=2))
     assert isinstance(approximation, LowRank)
     assert approximation.left.shape == (4, 2)
 
 
-def test_recipes_know_their_networks() -> None:
-    assert KIPF.network_type is Networks
-    assert FilterRecipe().network_type is FilterNetworks
+@pytest.mark.parametrize("features", [None, np.zeros((3, 0))], ids=["none", "no columns"])
+def test_features_are_needed_and_may_be_the_identity(features: Any) -> None:
+    graph = Graph(np.eye(3, k=1), features, node_ids=["a", "b", "c"])
+    identity: Any = add_identity_features(graph).features
+    assert identity.toarray().tolist() == np.eye(3).tolist()
+    with pytest.raises(InputError, match=r"must have .*feature"):
+        fit_feature_scaling(graph, KIPF)
+    with_features = graph.replace(features=np.ones((3, 2)))
+    assert add_identity_features(with_features) is with_features
 
 
-def test_glorot_weights_lie_within_their_limit() -> None:
-    weights = draw_glorot([np.random.default_rng(0)], 40, 20, CPU).detach()
-    limit = np.sqrt(6 / 60)
-    assert 0.95 * limit < weights.abs().max().item() <= limit
+@pytest.mark.parametrize("step", [None, 0, 17])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_logits_are_those_of_torch(config: TrainingConfig, step: int | None) -> None:
+    networks, graphs = build(config), draw_graphs(0)
+    expected = networks.logits(SparseStack(graphs, CPU), None, step).detach()
+    ours = [network.logits(step) for network in compile_networks(networks, graphs)]
+    torch.testing.assert_close(torch.stack(ours), expected, rtol=1e-5, atol=1e-6)
+    for network, nodes, logits in zip(
+        compile_networks(networks, graphs, NODES), NODES, expected, strict=True
+    ):
+        torch.testing.assert_close(network.logits(step), logits[nodes], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_steps_are_those_of_torch(config: TrainingConfig, kind: str) -> None:
+    """Also on other graphs after the tenth step, with what Adam knows from those before."""
+    problem = targets(kind)
+    trained = []
+    for steps_type in (CompiledSteps, TorchSteps):
+        networks = build(config)
+        steps = steps_type(networks, draw_graphs(0), problem)
+        for epoch in range(20):
+            if epoch == 10:
+                steps.change_graphs(draw_graphs(1))
+            steps.take(epoch)
+        trained.append([weight.detach() for weight in networks.weights])
+    start = build(config).weights
+    for ours, theirs, first in zip(*trained, start, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+        assert (ours - first).abs().max() > 0.05
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_trained_networks_do_not_depend_on_their_neighbours(config: TrainingConfig) -> None:
+    """Bit for bit, also with the weights of the lowest validation loss."""
+    config, graphs, problem = replace(config, n_epochs=30, patience=5), draw_graphs(0), targets("hard")
+    together = build(config)
+    validation = Targets([label(nodes) for nodes in NODES[::-1]], CPU)
+    train(together, graphs, problem, early_stopping=EarlyStopping(together, graphs, validation))
+    for model in range(2):
+        one = slice(model, model + 1)
+        alone = build(config).select(one, FEATURES[model].astype(np.float32))
+        problem = Targets([label(NODES[model])], CPU)
+        validation = Targets([label(NODES[1 - model])], CPU)
+        train(alone, graphs[one], problem, early_stopping=EarlyStopping(alone, graphs[one], validation))
+        for ours, theirs in zip(alone.weights, together.weights, strict=True):
+            assert torch.equal(ours[0], theirs[model])
+
+
+@pytest.mark.parametrize(("n_steps", "teleport"), [(0, 0.1), (1, 0.0), (4, 0.3), (3, 1.0)])
+def test_pagerank_is_its_definition(n_steps: int, teleport: float) -> None:
+    graph, values = draw_graphs(0)[1], rng.normal(size=(N_NODES, 16)).astype(np.float32)
+    expected = values
+    for _ in range(n_steps):
+        expected = (1 - teleport) * (graph @ expected) + teleport * values
+    np.testing.assert_allclose(
+        PageRank(graph, n_steps, teleport).propagate(values.copy()), expected, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_nothing_but_what_the_labelled_nodes_depend_on_is_computed() -> None:
+    """A path of 40 nodes: two hops around a labelled node are five nodes."""
+    path = normalise_adjacency(sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(40, 40)).tocsr())
+    first, _ = compile_networks(build(KIPF), [path] * 2, [np.array([10]), np.array([0])])
+    assert first.nodes.tolist() == [9, 10, 11]
+    assert len(first.features.starts) == 5
+    perceptron, _ = compile_networks(build(CONFIGS["none kipf"]), [], [np.array([10]), np.array([0])])
+    assert len(perceptron.features.starts) == 1
+
+
+@pytest.mark.parametrize(
+    "changes", [{"propagation": "pagerank", "drop_edges": 0.1}, {"rank": 3}], ids=["edges", "rank"]
+)
+def test_torch_computes_what_changes_edges(changes: dict[str, Any]) -> None:
+    assert not replace(KIPF, **changes).is_compiled(CPU)
+    assert not KIPF.is_compiled(torch.device("cuda"))
+
+
+@pytest.mark.parametrize("width", [1, 5, 16, 23, 48])
+def test_products_are_those_of_scipy(width: int) -> None:
+    matrix = sparse.csr_array(rng.normal(size=(7, 9)) * (rng.random((7, 9)) < 0.4)).astype(np.float32)
+    rows = FourArrayCSR.from_csr(matrix)
+    dense, other = (rng.normal(size=(n, width)).astype(np.float32) for n in (9, 7))
+    product, transposed = (np.full((n, width), np.nan, np.float32) for n in (7, 9))
+    kernels.multiply(*rows, dense, product)
+    kernels.multiply_transpose(*rows, other, transposed)
+    np.testing.assert_allclose(product, matrix @ dense, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(transposed, matrix.T @ other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("step", [0, 7, 2**20])
+@pytest.mark.parametrize("place", [0, 1])
+def test_masks_have_the_bits_of_torch(step: int, place: int) -> None:
+    words, values = np.empty(251, np.uint32), np.ones(1001, np.float32)
+    for key, expected in zip(KEYS.tolist(), Masks(KEYS, 0.4).draw(1001, step=step, place=place), strict=True):
+        kernels.draw_words(key % 2**32, step, place, words)
+        factors = np.empty_like(values)
+        kernels.mask_values(values, words.view(np.uint8), round(256 * 0.4), factors)
+        assert np.array_equal(factors, expected.numpy())
+
+
+def test_the_gradient_of_the_cross_entropy() -> None:
+    logits = torch.tensor(rng.normal(size=(4, 3)), dtype=torch.float32, requires_grad=True)
+    targets = torch.tensor(rng.dirichlet(np.ones(3), size=4), dtype=torch.float32)
+    weights = torch.tensor([0.5, 0.25, 0.25, 0.0])
+    losses = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
+    (losses * weights).sum().backward()  # type: ignore[no-untyped-call]
+    padded = np.zeros((4, 16), np.float32)
+    padded[:, :3] = logits.detach() + 80  # would overflow without the shift
+    kernels.shift_logits(padded, 3)
+    padded = np.exp(padded)
+    kernels.differentiate(padded, targets.numpy(), weights.numpy())
+    assert logits.grad is not None
+    np.testing.assert_allclose(padded[:, :3], logits.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_steps_of_adam_are_those_of_torch() -> None:
+    ours = np.zeros(50, np.float32)
+    theirs = torch.tensor(ours, requires_grad=True)
+    optimiser = torch.optim.Adam([theirs], lr=0.01, weight_decay=0.1)
+    mean, square = np.zeros((2, 50), np.float32)
+    for number in range(1, 20):
+        gradient = rng.normal(size=50).astype(np.float32)
+        theirs.grad = torch.from_numpy(gradient.copy())
+        optimiser.step()
+        kernels.step_adam(ours, gradient, mean, square, 0.01, np.float32(0.1), number)
+    np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=0, atol=1e-7)

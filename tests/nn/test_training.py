@@ -1,9 +1,12 @@
-"""The engine against plain torch: one network, dense matrices, the same masks and first weights."""
+"""The engine against plain torch (one network, dense matrices, the same masks and weights); threads; devices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,21 @@ from numpy.random import SeedSequence
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy.errors import InputError
 from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
 from nodecopy.nn.stack import HIDDEN, INPUT, SparseStack, normalise_adjacency
-from nodecopy.nn.training import EarlyStopping, Targets, train
+from nodecopy.nn.training import (
+    LARGE,
+    AdamStepper,
+    EarlyStopping,
+    LabelledNodes,
+    Targets,
+    check_device,
+    choose_threads,
+    map_on_threads,
+    one_thread_per_operation,
+    train,
+)
 
 CPU = torch.device("cpu")
 N_NODES, N_FEATURES, N_CLASSES = 30, 12, 3
@@ -39,12 +54,12 @@ def graph(seed: int) -> sparse.csr_array:
 GRAPHS = [graph(seed) for seed in range(4)]
 
 
-def trained(recipe: TrainingConfig, models: Sequence[int], *, stop_early: bool = False) -> Networks:
+def trained(config: TrainingConfig, models: Sequence[int], *, stop_early: bool = False) -> Networks:
     """Networks of some of four problems that differ in graph, labelled nodes and seed."""
     stack = SparseStack([FEATURES] * len(models), CPU)
-    networks = Networks.initialise(recipe, stack, N_CLASSES, [SEEDS[m] for m in models])
+    networks = Networks.initialise(config, stack, N_CLASSES, [SEEDS[m] for m in models])
     targets, validation = (
-        Targets([nodes[m] for m in models], [LABELS[nodes[m]] for m in models], CPU)
+        Targets([LabelledNodes(nodes[m], LABELS[nodes[m]]) for m in models], CPU)
         for nodes in (TRAIN, WATCHED)
     )
     graphs = [GRAPHS[m] for m in models]
@@ -60,15 +75,15 @@ def weights(networks: Networks, model: int) -> list[Tensor]:
 class Plain:
     """One GCN in plain torch, with the engine's masks."""
 
-    def __init__(self, recipe: TrainingConfig, model: int) -> None:
-        self.recipe, self.model = recipe, model
-        self.engine = Networks.initialise(recipe, SparseStack([FEATURES], CPU), N_CLASSES, [SEEDS[model]])
+    def __init__(self, config: TrainingConfig, model: int) -> None:
+        self.config, self.model = config, model
+        self.engine = Networks.initialise(config, SparseStack([FEATURES], CPU), N_CLASSES, [SEEDS[model]])
         self.graph = torch.from_numpy(GRAPHS[model].toarray())
         self.parameters = [weight[0].detach().clone().requires_grad_() for weight in self.engine.weights]
 
     def logits(self, step: int | None) -> Tensor:
         first, second, *biases = self.parameters
-        features, scale = torch.from_numpy(FEATURES.toarray()), torch.ones(N_NODES, self.recipe.n_hidden)
+        features, scale = torch.from_numpy(FEATURES.toarray()), torch.ones(N_NODES, self.config.n_hidden)
         if step is not None:
             masks = self.engine.masks
             rows = np.repeat(np.arange(N_NODES), np.diff(FEATURES.indptr))
@@ -83,45 +98,45 @@ class Plain:
     def train(self) -> list[Tensor]:
         first, *others = self.parameters
         groups: list[dict[str, Any]] = [
-            {"params": [first], "weight_decay": self.recipe.weight_decay},
+            {"params": [first], "weight_decay": self.config.weight_decay},
             {"params": others, "weight_decay": 0},
         ]
-        optimiser = torch.optim.Adam(groups, lr=self.recipe.learning_rate)
+        optimiser = torch.optim.Adam(groups, lr=self.config.learning_rate)
         best, best_loss, best_epoch = [], np.inf, 0
-        for epoch in range(self.recipe.n_epochs):
+        for epoch in range(self.config.n_epochs):
             optimiser.zero_grad()
             self.loss(TRAIN[self.model], epoch).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             loss = self.loss(WATCHED[self.model], None).item()
             if loss < best_loss:
                 best, best_loss, best_epoch = [p.detach().clone() for p in self.parameters], loss, epoch
-            elif self.recipe.patience and epoch - best_epoch >= self.recipe.patience:
+            elif self.config.patience and epoch - best_epoch >= self.config.patience:
                 break
-        return [p.detach() for p in self.parameters] if not self.recipe.patience else best
+        return [p.detach() for p in self.parameters] if not self.config.patience else best
 
 
-@pytest.mark.parametrize("recipe", [SHORT, replace(SHORT, bias=True)], ids=["plain", "bias"])
-def test_a_network_is_what_plain_torch_trains(recipe: TrainingConfig) -> None:
+@pytest.mark.parametrize("config", [SHORT, replace(SHORT, bias=True)], ids=["plain", "bias"])
+def test_a_network_is_what_plain_torch_trains(config: TrainingConfig) -> None:
     """Among them that weight decay is on the first layer alone."""
-    networks = trained(recipe, range(4))
+    networks = trained(config, range(4))
     for model in range(4):
-        torch.testing.assert_close(weights(networks, model), Plain(recipe, model).train(), rtol=0, atol=1e-5)
+        torch.testing.assert_close(weights(networks, model), Plain(config, model).train(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("patience", [1, 2, 3, 5])
 def test_each_model_stops_on_its_own(patience: int) -> None:
-    recipe = replace(SHORT, patience=patience, n_epochs=60, learning_rate=0.1)
-    networks = trained(recipe, range(4), stop_early=True)
+    config = replace(SHORT, patience=patience, n_epochs=60, learning_rate=0.1)
+    networks = trained(config, range(4), stop_early=True)
     for model in range(4):
-        torch.testing.assert_close(weights(networks, model), Plain(recipe, model).train(), rtol=0, atol=1e-4)
-        alone = trained(recipe, [model], stop_early=True)
+        torch.testing.assert_close(weights(networks, model), Plain(config, model).train(), rtol=0, atol=1e-4)
+        alone = trained(config, [model], stop_early=True)
         torch.testing.assert_close(weights(networks, model), weights(alone, 0), rtol=0, atol=1e-6)
-    whole = trained(replace(recipe, patience=0), range(4))
+    whole = trained(replace(config, patience=0), range(4))
     assert not any(torch.allclose(weights(networks, m)[0], weights(whole, m)[0]) for m in range(4))
 
 
 @pytest.mark.parametrize(
-    "recipe",
+    "config",
     [
         SHORT,
         replace(MLP, n_epochs=10),
@@ -131,11 +146,11 @@ def test_each_model_stops_on_its_own(patience: int) -> None:
     ],
     ids=["gcn", "mlp", "appnp", "gcn-drop-edges", "appnp-drop-edges"],
 )
-def test_a_model_of_many_is_the_model_alone(recipe: TrainingConfig) -> None:
+def test_a_model_of_many_is_the_model_alone(config: TrainingConfig) -> None:
     assert len({matrix.nnz for matrix in GRAPHS}) > 1
-    networks = trained(recipe, range(4))
+    networks = trained(config, range(4))
     for model in range(4):
-        alone = trained(recipe, [model])
+        alone = trained(config, [model])
         torch.testing.assert_close(weights(networks, model), weights(alone, 0), rtol=0, atol=1e-6)
 
 
@@ -145,6 +160,174 @@ def test_models_whose_sizes_agree_are_the_same_bit_for_bit() -> None:
     Sixteen hidden units, as in Kipf's settings: arrays then fill whole vector registers, whose
     arithmetic rounds otherwise than that of single numbers.
     """
-    recipe = replace(SHORT, n_hidden=16)
-    networks, alone = trained(recipe, [0, 2]), trained(recipe, [2])
+    config = replace(SHORT, n_hidden=16)
+    networks, alone = trained(config, [0, 2]), trained(config, [2])
     assert all(map(torch.equal, weights(networks, 1), weights(alone, 0)))
+
+
+def test_only_given_weights_change() -> None:
+    mine, unused, other = (torch.ones(3, requires_grad=True) for _ in range(3))
+    descent = AdamStepper([mine, unused], 0.1)
+    for _ in range(3):
+        descent.step(lambda: (mine * other).sum())
+    assert (mine < 1).all()
+    assert torch.equal(other, torch.ones(3))
+    assert other.grad is None
+    assert torch.equal(unused, torch.ones(3))
+
+
+def test_betas_and_decay_are_those_of_adam() -> None:
+    start, pull = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.3, 0.1, -2.0])
+
+    def loss(weights: Tensor) -> Tensor:
+        return (weights**2 * pull).sum()
+
+    mine, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
+    descent = AdamStepper([{"params": [mine], "weight_decay": 0.2}], 0.01, (0.5, 0.9))
+    adam = torch.optim.Adam([theirs], lr=0.01, betas=(0.5, 0.9), weight_decay=0.2)
+    for _ in range(20):
+        descent.step(lambda: loss(mine))
+        adam.zero_grad()
+        loss(theirs).backward()  # type: ignore[no-untyped-call]
+        adam.step()
+    torch.testing.assert_close(mine, theirs)
+    assert (mine - start).abs().min() > 0.01
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (5, 3), (16, 2)])
+def test_models_have_the_same_bits_alone_and_beside_others(shape: tuple[int, ...]) -> None:
+    """Before, Adam rounded the last entries of a tensor differently, whichever model they were of."""
+    source = torch.Generator().manual_seed(0)
+    start, pulls = (torch.randn(5, *shape, generator=source) for _ in range(2))
+
+    def train(models: slice) -> Tensor:
+        weight, unused = (start[models].clone().requires_grad_() for _ in range(2))
+        groups = [{"params": [weight, unused], "weight_decay": 0.1}]
+        stepper = AdamStepper(groups, 0.05, models_first=True)
+        for _ in range(50):
+            stepper.step(lambda: ((weight - pulls[models]) ** 4).sum())
+        assert torch.equal(unused, start[models])
+        return weight.detach()
+
+    together = train(slice(None))
+    assert (together - start).abs().mean() > 0.1
+    for model in range(5):
+        assert torch.equal(train(slice(model, model + 1))[0], together[model])
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_only_large_networks_share_operations_among_threads() -> None:
+    for n_entries, n_threads in ((LARGE - 1, 1), (LARGE, 2)):
+        with choose_threads(n_entries, CPU):
+            assert torch.get_num_threads() == n_threads
+    with choose_threads(0, torch.device("cuda")):
+        assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_parts_run_at_the_same_time_with_one_thread_each() -> None:
+    started = [Event(), Event()]
+
+    def wait_for_the_other(part: int, stop: Event) -> tuple[int, int]:
+        started[part].set()
+        assert started[1 - part].wait(timeout=60)
+        return part, torch.get_num_threads()
+
+    assert map_on_threads(wait_for_the_other, [0, 1]) == [(0, 1), (1, 1)]
+    assert torch.get_num_threads() == 2
+
+
+def test_an_error_in_one_part_stops_the_others() -> None:
+    def fail_or_wait(part: int, stop: Event) -> bool:
+        if part == 0:
+            raise ValueError("part 0")
+        return stop.wait(timeout=60)
+
+    with pytest.raises(ValueError, match="part 0"):
+        map_on_threads(fail_or_wait, [0, 1])
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_blocks_of_two_threads_that_overlap_leave_no_trace() -> None:
+    """Without the count of open blocks, the second thread left one thread for all threads to come."""
+    entered, leave = Event(), Event()
+
+    def stay_inside() -> None:
+        with one_thread_per_operation():
+            entered.set()
+            leave.wait(timeout=60)
+
+    other = Thread(target=stay_inside)
+    with one_thread_per_operation():
+        other.start()
+        assert entered.wait(timeout=60)
+    assert torch.get_num_threads() == 2
+    leave.set()
+    other.join()
+    later: list[int] = []
+    new = Thread(target=lambda: later.append(torch.get_num_threads()))
+    new.start()
+    new.join()
+    assert later == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "message"),
+    [
+        ("mps", 1, "device must be 'cpu' or 'cuda'"),
+        (None, 1, "device must be 'cpu' or 'cuda'"),
+        ("cuda", 0, "device 'cuda' is not available: this machine has no CUDA devices. Use 'cpu'."),
+        ("cuda:2", 2, "device 'cuda:2' is not available: this machine has 2 CUDA devices"),
+    ],
+)
+def test_wrong_devices(monkeypatch: pytest.MonkeyPatch, name: Any, count: int, message: str) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(InputError, match=message):
+        check_device(name)
+
+
+def test_available_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert check_device("cpu") == CPU
+    assert check_device("cuda:1") == torch.device("cuda", 1)
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+    with pytest.raises(InputError, match="device 'cuda' cannot be used in a process that was forked"):
+        check_device("cuda")
+
+
+FORK = """
+import os, signal, warnings
+import numpy as np
+import torch
+from nodecopy import Graph
+from nodecopy.classify import GCN
+
+warnings.simplefilter("ignore")
+torch.set_num_threads(2)
+draws = np.random.default_rng(0)
+source, target = draws.integers(4000, size=(2, 12000))  # large enough for torch to use several threads
+graph = Graph.from_edges(
+    source, target, node_ids=np.arange(4000), labels=np.arange(4000) % 3, features=draws.random((4000, 300))
+)
+fit = lambda: GCN(n_epochs=2).fit(graph, range(30), rng=0).predict_proba()
+before = fit()
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    os._exit(not np.allclose(fit(), before, atol=1e-5))
+print(os.waitpid(child, 0)[1])
+"""
+
+
+def test_networks_are_trained_after_a_fork() -> None:
+    """The threads of torch do not exist in the child; it waited for them for ever."""
+    child = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True)
+    assert (child.stdout, child.stderr) == ("0\n", "")

@@ -1,8 +1,8 @@
 from nodecopy.classify.base import Classifier as Classifier
+from nodecopy.classify.base import Prediction as Prediction
 from nodecopy.classify.base import Trial as Trial
 from nodecopy.classify.bayesian import BayesianGCN as BayesianGCN
 from nodecopy.classify.dfnet import DFNet as DFNet
-from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.classify.graph_classifier import GraphClassifier as GraphClassifier
 from nodecopy.classify.label_propagation import LabelPropagation as LabelPropagation
 from nodecopy.classify.networks import APPNP as APPNP

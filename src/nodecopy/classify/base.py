@@ -1,12 +1,12 @@
-"""The contract of classifiers: trials in, predictions out."""
+"""The contract of classifiers: a trial (graph, training nodes, seed) in, a prediction out."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.arrays import check_ids
 from nodecopy._core.checks import (
+    as_array,
+    check_finite,
     check_real,
     check_sequence,
     check_type,
@@ -24,21 +26,19 @@ from nodecopy._core.checks import (
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import Hint, log_decision, name_parameter, warn_about_data
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy.classify.ensemble import Prediction, Uncertainty
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.io import convert_graph, training_nodes
 from nodecopy.metrics import TemperatureScaling
 
-# Classification problems: a graph, the nodes whose labels may be read, and a seed.
-
-
-def check_trials(trials: Any) -> list[Trial]:
-    """Return trials as a list."""
-    given = check_sequence(trials, "trials", "a list of trials")
-    return [check_type(trial, Trial, "trials", "a list of trials, Trial(graph, train)") for trial in given]
+SUM_TOLERANCE = 1e-3
+"""How far probabilities that a classifier returns may be below 0, and their sum from 1."""
+MAX_EXCESS = 0.2
+"""Probabilities are nearly uniform where the largest is at most this share above 1 / n_classes."""
+MIN_UNIFORM_SHARE = 0.8
+"""Share of nodes with nearly uniform probabilities above which nothing was learned."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -115,8 +115,8 @@ class Trial:
                 f"a graph must have labels of at least two classes; got {n_labels}. Label "
                 "nodes of another class, too."
             )
-        every = np.flatnonzero(graph.labels != UNLABELLED)
-        chosen = every if train is None else check_nodes(graph, train, "train")
+        labelled = np.flatnonzero(graph.labels != UNLABELLED)
+        chosen = labelled if train is None else check_nodes(graph, train, "train")
         watched = None if validation is None else check_nodes(graph, validation, "validation")
         if train is None and watched is not None:
             chosen = np.setdiff1d(chosen, watched)
@@ -134,14 +134,18 @@ class Trial:
         if watched is not None:
             is_known = codes[watched] != UNLABELLED
             if not is_known.all():
-                n_left_out = int((~is_known).sum())
                 log_decision(
-                    f"validation: nodes of a class that no training node has are left out ({n_left_out} of "
-                    f"{len(watched)})."
+                    "validation: nodes of a class that no training node has are left out "
+                    f"({int((~is_known).sum())} of {len(watched)})."
                 )
             watched = watched[is_known]
         vars(self).update(graph=graph, train=chosen, validation=watched, rng=seed_sequence(rng))
         vars(self).update(classes=classes, codes=codes, n_classes=len(classes))
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether there are validation nodes."""
+        return self.validation is not None and len(self.validation) > 0
 
     @property
     def label_probabilities(self) -> NDArray[np.float32]:
@@ -150,6 +154,14 @@ class Trial:
             return self.soft_labels
         probabilities: NDArray[np.float32] = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
         return probabilities
+
+    def validation_accuracy(self, predictions: Sequence[Prediction]) -> list[float]:
+        """Return the share of validation nodes that each prediction classifies correctly."""
+        nodes = self.validation
+        assert nodes is not None
+        return [
+            float((p.probabilities[nodes].argmax(axis=1) == self.codes[nodes]).mean()) for p in predictions
+        ]
 
     def with_graph(self, graph: Graph) -> Trial:
         """Return the same problem on a graph with the same nodes and labels and other edges or features."""
@@ -185,11 +197,10 @@ class Trial:
         """
         changed, relabelled = copy.copy(self), self.codes.copy()
         relabelled[nodes] = codes
-        train = np.concatenate([self.train, nodes])
         if soft is not None:
             vars(changed).update(soft_labels=np.concatenate([self.label_probabilities, soft]))
-        vars(changed).update(train=train, codes=relabelled, weights=weights, rng=seed_sequence(rng))
-        vars(changed).update(predictions=predictions)
+        vars(changed).update(train=np.concatenate([self.train, nodes]), codes=relabelled, weights=weights)
+        vars(changed).update(predictions=predictions, rng=seed_sequence(rng))
         return changed
 
 
@@ -210,22 +221,197 @@ def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
     return chosen
 
 
-# Signs that a classifier has not learned from its training nodes.
+def check_trials(trials: Any) -> list[Trial]:
+    """Return trials as a list."""
+    given = check_sequence(trials, "trials", "a list of trials")
+    return [check_type(trial, Trial, "trials", "a list of trials, Trial(graph, train)") for trial in given]
 
 
-MAX_EXCESS = 0.2
-"""Probabilities are nearly uniform where the largest is at most this share above 1 / n_classes."""
-MIN_UNIFORM_SHARE = 0.8
-"""Share of nodes with nearly uniform probabilities from which on nothing was learned."""
-ADVICE = (
-    "Check that measurements are standardised, that training lasts long enough, and that the labels belong "
-    "to the nodes."
-)
-SETTINGS = {"features": "standardise", "n_epochs": int}
-"""Parameters to try, of classifiers that have them."""
-ADVICE_WITHOUT_FEATURES = (
-    "Check that most edges connect nodes of the same class, and that the labels belong to the nodes."
-)
+def fit_in_groups(
+    trials: Any, key: Callable[[Trial], Hashable], fit: Callable[[list[Trial]], Sequence[Prediction]]
+) -> list[Prediction]:
+    """Return the predictions of trials in their order; ``fit`` gets all trials with the same key at once."""
+    trials, groups = check_trials(trials), dict[Hashable, list[int]]()
+    if not trials:
+        raise InputError("trials", "must hold at least one trial; got none.")
+    for number, trial in enumerate(trials):
+        groups.setdefault(key(trial), []).append(number)
+    predictions: dict[int, Prediction] = {}
+    for numbers in groups.values():
+        predictions |= zip(numbers, fit([trials[number] for number in numbers]), strict=True)
+    return [predictions[number] for number in range(len(trials))]
+
+
+class TrainedModel(Protocol):
+    """What was trained for a prediction, and predicts on other graphs; it is saved with the classifier.
+
+    Its constructor checks that its parts fit each other.
+    """
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    def predict(self, graph: Graph, device: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return probabilities and mean entropies, as in :class:`Prediction`, on a graph with as many features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The class probabilities of every node, averaged over whatever the classifier samples.
+
+    Parameters
+    ----------
+    probabilities
+        ``[n_nodes, n_classes]``; columns are the classes of the trial.
+    mean_entropy
+        The mean entropy of the sampled predictions; the entropy of the prediction if nothing is sampled.
+    details
+        Further results of the classifier, ready for JSON.
+    networks
+        The trained networks, if they are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, Trial
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> (prediction,) = GCN(n_epochs=50).fit_trials([Trial(club, [0, 33], rng=0)])
+    >>> prediction.probabilities.shape, prediction.uncertainty().total.shape
+    ((34, 2), (34,))
+    """
+
+    probabilities: NDArray[np.float32]
+    mean_entropy: NDArray[np.float32]
+    details: dict[str, Any] = field(default_factory=dict)
+    networks: TrainedModel | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_array(
+        cls, probabilities: ArrayLike | Prediction, graph: Graph, name: str, n_classes: int | None = None
+    ) -> Prediction:
+        """Return checked probabilities as a prediction; ``name`` says in errors what returned them."""
+        given = probabilities.probabilities if isinstance(probabilities, Prediction) else probabilities
+        array = _check_numbers(given, name)
+        if array.ndim != 2 or len(array) != graph.n_nodes:
+            raise InputError(name, f"must have {graph.n_nodes} rows, one per node; got shape {array.shape}.")
+        if n_classes is not None and array.shape[1] != n_classes:
+            raise InputError(name, f"must have {n_classes} columns, one per class; got shape {array.shape}.")
+        array = _check_probabilities(array, name)
+        if isinstance(probabilities, Prediction):
+            return probabilities
+        return cls(array, entropy(array))
+
+    @classmethod
+    def from_samples(cls, samples: ArrayLike | Iterable[ArrayLike]) -> Prediction:
+        """Return the mean of sampled predictions, with their mean entropy.
+
+        Parameters
+        ----------
+        samples
+            Class probabilities, ``[n_samples, n_nodes, n_classes]``, or an iterable of arrays
+            ``[n_nodes, n_classes]``: of networks with other weights, with other dropout masks, or trained on
+            other graphs.
+
+        Examples
+        --------
+        >>> from nodecopy.classify import Prediction
+        >>> prediction = Prediction.from_samples([[[1.0, 0.0]], [[0.0, 1.0]]])  # two networks disagree
+        >>> prediction.probabilities.tolist(), prediction.uncertainty().aleatoric.tolist()
+        ([[0.5, 0.5]], [0.0])
+        """
+        array = _check_numbers(list(samples) if isinstance(samples, Iterator) else samples, "samples")
+        if array.ndim != 3 or not len(array):
+            raise InputError(
+                "samples",
+                f"must have the shape [n_samples, n_nodes, n_classes], with at least one sample; got "
+                f"shape {array.shape}.",
+            )
+        array = _check_probabilities(array, "samples")
+        return cls(array.mean(axis=0), entropy(array).mean(axis=0))
+
+    def check(self, n_nodes: int, n_classes: int) -> None:
+        """Raise an error unless this is a prediction for so many nodes and classes, as in a whole file."""
+        shape, name = (n_nodes, n_classes), "probabilities of the prediction"
+        array = _check_numbers(self.probabilities, name)
+        if array.shape != shape or array.dtype.kind != "f":
+            raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
+        _check_probabilities(array, name)
+        check_floats(self.mean_entropy, "mean_entropy", (n_nodes,))
+        check_type(self.details, dict, "details", "a dictionary")
+        if self.networks is None:
+            return
+        if not callable(getattr(self.networks, "predict", None)) or self.networks.n_classes != n_classes:
+            raise InputError("networks", f"must predict {n_classes} classes; got {type_name(self.networks)}.")
+        _check_finite_parts(self.networks, "networks")
+
+    def uncertainty(self) -> Uncertainty:
+        """Return the entropy of the mean, the mean entropy, and the difference of both."""
+        total = np.maximum(entropy(self.probabilities), 0)
+        aleatoric = np.clip(self.mean_entropy, 0, total)  # larger only by rounding
+        return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Entropies in nats: total = aleatoric (within samples) + epistemic (between samples)."""
+
+    total: NDArray[np.float32]
+    aleatoric: NDArray[np.float32]
+    epistemic: NDArray[np.float32]
+
+
+def entropy(probabilities: NDArray[Any]) -> NDArray[Any]:
+    """Return the entropy of each row, in nats."""
+    safe = np.where(probabilities > 0, probabilities, 1)
+    entropies: NDArray[Any] = -(probabilities * np.log(safe)).sum(axis=-1)
+    return entropies
+
+
+def check_floats(array: Any, name: str, shape: tuple[int | None, ...]) -> None:
+    """Raise an error unless this is an array of finite floats; ``None`` stands for any length."""
+    array = as_array(array, name)
+    is_right = len(shape) == array.ndim and all(
+        expected in (None, length) for expected, length in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype.kind != "f" or not is_right:
+        raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
+    check_finite(array, name)
+
+
+def _check_finite_parts(value: Any, name: str) -> None:
+    """Raise an error unless all arrays inside an object are finite."""
+    if isinstance(value, np.ndarray):
+        check_finite(value, name)
+    elif is_dataclass(value):
+        for part in fields(value):
+            _check_finite_parts(getattr(value, part.name), part.name)
+    elif isinstance(value, (tuple, list, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            _check_finite_parts(part, name)
+
+
+def _check_numbers(given: Any, name: str) -> NDArray[Any]:
+    """Return a dense array of numbers."""
+    array = as_array(given, name)
+    if array.dtype.kind not in "biuf":
+        got = type_name(given) if array.ndim == 0 else array.dtype
+        raise InputError(name, f"must be a dense array of class probabilities; got {got}.")
+    return array
+
+
+def _check_probabilities(array: NDArray[Any], name: str) -> NDArray[np.float32]:
+    """Return class probabilities in single precision; the last axis numbers the classes."""
+    check_finite(array, name)
+    array = array.astype(np.float32)
+    is_wrong = (array < -SUM_TOLERANCE).any(axis=-1) | (abs(array.sum(axis=-1) - 1) > SUM_TOLERANCE)
+    if is_wrong.any():
+        row = np.array2string(array[is_wrong][0], precision=3, threshold=6, edgeitems=2)
+        raise InputError(
+            name, f"must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
+        )
+    return array
 
 
 def warn_if_not_learned(
@@ -233,20 +419,16 @@ def warn_if_not_learned(
     classes: Sequence[Any],
     *,
     needs_features: bool = True,
-    parameters: Collection[str] = tuple(SETTINGS),
-    owner: str = "",
+    parameters: Iterable[str] = (),
 ) -> None:
     """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
 
-    The advice is about features and training only for classifiers that need features, and names only
-    ``parameters`` that can be set. If they are not those of the classifier, ``owner`` says whose they are.
-
-    A GCN on Cora, Citeseer or Pubmed with a single label per class is far from both: after its 200 epochs the
-    largest probability of the median node is 55 % to 111 % above uniform, after five epochs 1 % to 3 %. On
-    measurements of different units that are scaled by rows it is about 10 %.
+    ``parameters`` are those of the classifier that may help. A GCN on Cora, Citeseer or Pubmed with a single
+    label per class is far from both: after its 200 epochs the largest probability of the median node is 55 %
+    to 111 % above uniform, after five epochs 1 % to 3 %. On measurements of different units that are scaled by
+    rows it is about 10 %.
     """
-    largest = prediction.probabilities.max(axis=1)
-    n_classes = len(classes)
+    largest, n_classes = prediction.probabilities.max(axis=1), len(classes)
     predicted = np.unique(prediction.probabilities.argmax(axis=1))
     is_uniform = largest * n_classes - 1 <= MAX_EXCESS
     if is_uniform.mean() >= MIN_UNIFORM_SHARE:
@@ -259,14 +441,17 @@ def warn_if_not_learned(
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
     else:
         return
-    advice = ADVICE if needs_features else ADVICE_WITHOUT_FEATURES
-    settings = {name: value for name, value in SETTINGS.items() if needs_features and name in parameters}
-    call = " or ".join(name_parameter(*setting) for setting in settings.items()) + f" of {owner}"
-    hints = [Hint("Try {}.", call if owner else "", **settings)] if settings else []
-    warn_about_data(f"the classifier has learned almost nothing: {sign}. {advice}", *hints)
+    advice = "that most edges connect nodes of the same class"
+    if needs_features:
+        advice = "that measurements are standardised, that training lasts long enough"
+    warn_about_data(
+        f"the classifier has learned almost nothing: {sign}. Check {advice}, and that the labels belong to "
+        "the nodes.",
+        *parameters,
+    )
 
 
-def warn_if_not_calibrated(
+def _warn_if_not_calibrated(
     scaling: TemperatureScaling, probabilities: NDArray[np.float32], codes: NDArray[np.int64]
 ) -> None:
     """Warn if the labelled nodes do not determine the temperature that was fitted to them."""
@@ -344,17 +529,8 @@ class Classifier(Saveable):
 
     @property
     def uses_validation(self) -> bool:
-        """Whether validation nodes may change predictions; if not, experiments compute trials only once.
-
-        It is True for a class that writes ``predict_trial`` or ``fit_trials``, unless it overrides this, too.
-        """
+        """Whether validation nodes may change predictions; if not, experiments compute trials only once."""
         return True
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        own = vars(cls)
-        if "uses_validation" not in own and {"predict_trial", "fit_trials"} & own.keys():
-            setattr(cls, "uses_validation", Classifier.uses_validation)  # noqa: B010, a property
 
     def predict_trial(self, trial: Trial) -> ArrayLike | Prediction:
         """Return the class probabilities of every node, ``[n_nodes, n_classes]``; subclasses write this.
@@ -415,26 +591,23 @@ class Classifier(Saveable):
 
     def set_prediction(self, trial: Trial, prediction: Prediction) -> Self:
         """Store the prediction of a trial, warn if nothing was learned, and log what was decided."""
-        graph, names = trial.graph, trial.graph.label_names
-        self.prediction_ = prediction
-        self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
-        self.node_ids_, self.trial_ = graph.node_ids, trial
-        self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
-        warn_if_not_learned(
-            self.prediction_,
-            self.classes_.tolist(),
-            needs_features=self.needs_features,
-            **self.training_parameters(),
-        )
+        names = trial.graph.label_names
+        self.trial_ = trial
+        classes = trial.classes if names is None else np.array(names)[trial.classes]
+        self._set_fitted(trial.graph, prediction, classes)
         self.log_choices()
         return self
 
-    def training_parameters(self) -> dict[str, Any]:
-        """Return the names of parameters that can be set (``parameters``), and whose they are (``owner``).
-
-        The owner is left out if they are those of the classifier itself.
-        """
-        return {"parameters": self.get_params(deep=False).keys()}
+    def _set_fitted(self, graph: Graph, prediction: Prediction, classes: NDArray[Any]) -> None:
+        """Keep the prediction for the observed graph, and warn if nothing was learned."""
+        self.prediction_, self.classes_, self.node_ids_ = prediction, classes, graph.node_ids
+        self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
+        params = self.get_params(deep=False)
+        own = [name for name in ("features", "n_epochs") if name in params and params.get("base") is None]
+        parameters = own if self.needs_features else ()
+        warn_if_not_learned(
+            prediction, classes.tolist(), needs_features=self.needs_features, parameters=parameters
+        )
 
     def log_choices(self) -> None:
         """Log what ``fit`` has decided for the user; by default nothing."""
@@ -454,13 +627,12 @@ class Classifier(Saveable):
         """
         networks = self.check_fitted().networks
         if networks is None:
-            name = type(self).__name__
             raise InputError(
                 "graph",
-                f"must be left out: a {name} predicts on the graph given to fit only, unless the class "
-                f"defines predict_graph(graph).",
+                f"must be left out: a {type(self).__name__} predicts on the graph given to fit only, unless "
+                "the class defines predict_graph(graph).",
             )
-        return networks.predict(graph, self.network_device())
+        return Prediction(*networks.predict(graph, self.network_device()))
 
     def prediction_on(self, graph: Graph | None = None) -> Prediction:
         """Return the prediction for the observed graph, or the checked one for another graph."""
@@ -474,13 +646,13 @@ class Classifier(Saveable):
 
     def _check_encoding(self, graph: Graph) -> None:
         """Raise an error if the features of a graph come from a table with other columns than in ``fit``."""
-        observed, given = self.feature_encoder_, graph.feature_encoder
-        if observed is None or given is None or observed.has_same_columns(given):
-            return
-        raise InputError(
-            f"features of the graph must have the columns {', '.join(observed.feature_names_)}, as in fit; "
-            f"got {', '.join(given.feature_names_)}. Read them by read_graph(..., encoder=feature_encoder_)."
-        )
+        fitted, given = self.feature_encoder_, graph.feature_encoder
+        if fitted is not None and given is not None and not fitted.has_same_columns(given):
+            raise InputError(
+                f"features of the graph must have the columns {', '.join(fitted.feature_names_)}, as in fit; "
+                f"got {', '.join(given.feature_names_)}. Read them by read_graph(..., "
+                "encoder=feature_encoder_)."
+            )
 
     def network_device(self) -> str:
         """Return the device on which trained networks predict."""
@@ -565,7 +737,7 @@ class Classifier(Saveable):
             f"calibration: the temperature is {scaling.temperature:.3g}, fitted to {len(p)} labelled "
             f"nodes{others if n_left_out else ''}."
         )
-        warn_if_not_calibrated(scaling, p, codes)
+        _warn_if_not_calibrated(scaling, p, codes)
         return self
 
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
@@ -662,12 +834,7 @@ class Classifier(Saveable):
         for array, name in ((classes, "classes_"), (ids, "node_ids_")):
             check_ids(array, name, len(array))
         check_real(self.temperature_, "temperature_", low=1e-9)
-        if not isinstance(self.prediction_, Prediction):
-            raise InputError("prediction_", f"must be a prediction; got {type_name(self.prediction_)}.")
-        self.prediction_.check(len(ids), len(classes))
-
-
-# The children of a trial's seed: one number for each purpose of the classifiers.
+        check_type(self.prediction_, Prediction, "prediction_", "a prediction").check(len(ids), len(classes))
 
 
 class ClassifierSeeds(IntEnum):

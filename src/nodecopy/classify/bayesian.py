@@ -14,15 +14,14 @@ from scipy import sparse
 
 from nodecopy._core.checks import check_choice, check_integer, show
 from nodecopy._core.random import child
-from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Trial
-from nodecopy.classify.batch import TrainingBatch, TrialBatch, fit_by_classes
-from nodecopy.classify.ensemble import Ensemble, Prediction, entropy
-from nodecopy.classify.networks import APPNP, GCN, NetworkClassifier
+from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds, Prediction, Trial, entropy
+from nodecopy.classify.networks import APPNP, GCN, BatchClassifier, NetworkClassifier, TrainingBatch
 from nodecopy.classify.own_networks import CustomNetwork, wrap_factory
 from nodecopy.classify.sbm_gcn import SBMGCN
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.models import GraphModel, check_graph_model
+from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.modules import Factory
 from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
 from nodecopy.nn.training import TrainingCallback
@@ -36,7 +35,7 @@ PREDICTIONS_AVERAGED = 60
 
 
 @dataclass(eq=False, repr=False)
-class BayesianGCN(Classifier):
+class BayesianGCN(BatchClassifier):
     """Classify nodes by an ensemble over sampled graphs and sampled weights.
 
     A base network is trained on the observed graph. A graph model is fitted to that graph with the predicted
@@ -93,12 +92,14 @@ class BayesianGCN(Classifier):
     def uses_validation(self) -> bool:
         return self.n_rounds == "validation" or self._build_base().uses_validation
 
-    @fit_by_classes
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        n_rounds = self._check_parameters(trials)
-        batch: TrialBatch = self._build_base().build_batch(trials, keep_networks=keep_networks)
+    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
+        self._check_parameters(trials)
+        return self._build_base().build_batch(trials, keep_networks=keep_networks)
+
+    def fit_batch(self, batch: TrainingBatch) -> list[Prediction]:
         if self.schedule == "online":
             return self._fit_online(batch)
+        n_rounds: Any = ROUNDS_TRIED if self.n_rounds == "validation" else self.n_rounds
         predictions = [self._first_predictions(batch)]
         for number in range(1, n_rounds + 1):
             sampled = self.sample_graphs(batch, predictions[-1], number, self.n_graphs)
@@ -106,18 +107,18 @@ class BayesianGCN(Classifier):
             predictions.append(batch.predict(batch.train(sampled, seeds), self.n_weight_samples))
         if self.n_rounds != "validation":
             return predictions[-1]
-        by_trial = zip(trials, zip(*predictions, strict=True), strict=True)
+        by_trial = zip(batch.trials, zip(*predictions, strict=True), strict=True)
         return [_best_by_validation(trial, rounds) for trial, rounds in by_trial]
 
-    def _first_predictions(self, batch: TrialBatch) -> list[Prediction]:
+    def _first_predictions(self, batch: TrainingBatch) -> list[Prediction]:
         """Return those of an earlier round of self-training, or train a network on each observed graph."""
         earlier = [trial.predictions for trial in batch.trials]
         if all(probabilities is not None for probabilities in earlier):
             return [Prediction(p, entropy(p)) for p in earlier if p is not None]
-        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
+        return batch.predict_observed()
 
-    def _check_parameters(self, trials: Sequence[Trial]) -> int:
-        """Check everything before anything is trained; return the number of rounds."""
+    def _check_parameters(self, trials: Sequence[Trial]) -> None:
+        """Check everything before anything is trained."""
         check_integer(self.n_graphs, "n_graphs of BayesianGCN", low=1)
         check_integer(self.n_weight_samples, "n_weight_samples of BayesianGCN", low=1)
         check_choice(self.schedule, "schedule of BayesianGCN", ["retrain", "online"])
@@ -134,18 +135,15 @@ class BayesianGCN(Classifier):
             )
         if self.n_rounds != "validation":
             if isinstance(self.n_rounds, str):
-                raise InputError(
-                    "n_rounds of BayesianGCN",
-                    f"must be an integer or 'validation'; got {show(self.n_rounds)}.",
-                )
-            return check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
-        if any(trial.validation is None or not len(trial.validation) for trial in trials):
+                allowed = "an integer or 'validation'"
+                raise InputError("n_rounds of BayesianGCN", f"must be {allowed}; got {show(self.n_rounds)}.")
+            check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
+        elif not all(trial.has_validation for trial in trials):
             raise InputError(
                 "validation",
                 "must be given, since it decides the number of rounds of BayesianGCN."
                 " n_rounds=NUMBER needs no validation nodes.",
             )
-        return ROUNDS_TRIED
 
     def _build_base(self) -> GCN | APPNP | SBMGCN | CustomNetwork:
         """Return the networks: a bare factory becomes a ``CustomNetwork``."""
@@ -161,7 +159,7 @@ class BayesianGCN(Classifier):
         return base
 
     def sample_graphs(
-        self, batch: TrialBatch, predictions: Sequence[Prediction], number: int, n_graphs: int
+        self, batch: TrainingBatch, predictions: Sequence[Prediction], number: int, n_graphs: int
     ) -> list[sparse.csr_array]:
         """Return adjacencies that the graph model samples for each trial, with scaled weights.
 
@@ -184,22 +182,19 @@ class BayesianGCN(Classifier):
             adjacencies += [scaling.apply(sample.adjacency) for sample in samples]
         return adjacencies
 
-    def _fit_online(self, batch: Any) -> list[Prediction]:
+    def _fit_online(self, batch: TrainingBatch) -> list[Prediction]:
         """Train on the observed graph, then on a new sample in every epoch; average the last predictions."""
-        n_observed = batch.recipe.n_epochs
+        n_observed = batch.engine.config.n_epochs
         n_epochs = check_integer(
             n_observed + self.n_graphs,
             "n_epochs of the base plus n_graphs of an online BayesianGCN",
             low=1,
             high=MAX_ROUNDS - 1,
         )
-        batch.recipe = replace(batch.recipe, n_epochs=n_epochs, patience=0)
+        batch.engine.config = replace(batch.engine.config, n_epochs=n_epochs, patience=0)
         online = _OnlineSchedule(self, batch, n_observed)
         batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), callback=online)
         return online.average()
-
-    def training_parameters(self) -> dict[str, Any]:
-        return self._build_base().training_parameters() | {"owner": "its base"}
 
     def network_device(self) -> str:
         return self._build_base().network_device()
@@ -217,7 +212,7 @@ class _OnlineSchedule(TrainingCallback):
             return None
         latest = self.predictions[-1] if self.predictions else self.batch.predict(networks)
         sampled = self.classifier.sample_graphs(self.batch, latest, epoch, 1)
-        return [propagation_matrix(adjacency, self.batch.recipe) for adjacency in sampled]
+        return [propagation_matrix(adjacency, self.batch.engine.config) for adjacency in sampled]
 
     def after_epoch(self, epoch: int, networks: Networks) -> None:
         if epoch >= self.n_observed:
@@ -239,8 +234,5 @@ class _OnlineSchedule(TrainingCallback):
 
 def _best_by_validation(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
     """Return the prediction with the highest validation accuracy; ties go to the earliest round."""
-    nodes = trial.validation
-    assert nodes is not None
-    scores = [(p.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in rounds]
-    best = int(np.argmax(scores))
+    best = int(np.argmax(trial.validation_accuracy(rounds)))
     return replace(rounds[best], details={"rounds": best})

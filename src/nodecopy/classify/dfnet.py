@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from nodecopy._core.checks import check_integer, check_type
-from nodecopy.classify.base import Classifier, ClassifierSeeds, Trial
-from nodecopy.classify.batch import TrainingBatch, fit_by_classes
-from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.networks import change_recipe
+from nodecopy.classify.base import Trial
+from nodecopy.classify.networks import BatchClassifier, TrainingBatch
 from nodecopy.errors import InputError
-from nodecopy.nn.filters import FilterRecipe
+from nodecopy.nn.filters import FilterConfig
 
-PLAIN_RECIPE = FilterRecipe(n_heads=0, widths=(8, 16, 32, 64, 128), weight_decay=0.18)
+PLAIN = FilterConfig(n_heads=0, widths=(8, 16, 32, 64, 128), weight_decay=0.18)
 
 
 @dataclass(eq=False, repr=False)
-class DFNet(Classifier):
+class DFNet(BatchClassifier):
     """Classify nodes by densely connected layers of feedback-looped filters.
 
     A parameter that is ``None`` has the authors' value, given in parentheses for DFNet-ATT and, where it
@@ -100,12 +98,10 @@ class DFNet(Classifier):
     patience: int | None = None
     device: str = "cpu"
 
-    @fit_by_classes
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
         check_type(self.attention, bool, "attention of DFNet", "True or False")
-        recipe = change_recipe(FilterRecipe() if self.attention else PLAIN_RECIPE, self)
-        if not self.attention and recipe.n_heads:
-            raise InputError("n_heads of DFNet", f"must be left out without attention; got {recipe.n_heads}.")
-        check_integer(recipe.n_heads, "n_heads of DFNet", low=int(self.attention))
-        batch = TrainingBatch(trials, recipe, self.device, keep_networks=keep_networks)
-        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
+        config = self.change_config(FilterConfig() if self.attention else PLAIN)
+        if not self.attention and config.n_heads:
+            raise InputError("n_heads of DFNet", f"must be left out without attention; got {config.n_heads}.")
+        check_integer(config.n_heads, "n_heads of DFNet", low=int(self.attention))
+        return TrainingBatch(trials, config, self.device, keep_networks=keep_networks)

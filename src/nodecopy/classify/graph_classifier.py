@@ -12,8 +12,7 @@ from nodecopy._core.arrays import as_csr
 from nodecopy._core.checks import check_integer, check_numbers, check_type, check_vector, is_missing, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
-from nodecopy.classify.base import Classifier
-from nodecopy.classify.ensemble import Prediction, Uncertainty
+from nodecopy.classify.base import Classifier, Prediction, Uncertainty
 from nodecopy.classify.networks import APPNP
 from nodecopy.errors import InputError
 from nodecopy.features.graphs import cosine_rows, graph_from_features

@@ -12,8 +12,7 @@ from scipy import sparse
 
 from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.messages import log_decision, warn_about_data
-from nodecopy.classify.base import Classifier, Trial
-from nodecopy.classify.ensemble import Prediction, entropy
+from nodecopy.classify.base import Classifier, Prediction, Trial, entropy
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
 

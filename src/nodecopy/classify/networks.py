@@ -1,31 +1,176 @@
-"""What MLP, GCN and APPNP share: two-layer networks, one trained on the observed graph of each trial."""
+"""Two-layer networks (MLP, GCN and APPNP), and how the networks of many trials are trained together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from numpy.random import SeedSequence
+from scipy import sparse
 
 from nodecopy._core.imports import check_name
-from nodecopy.classify.base import Classifier, ClassifierSeeds, Trial
-from nodecopy.classify.batch import TrainingBatch, fit_by_classes
-from nodecopy.classify.ensemble import Prediction
+from nodecopy._core.random import child
+from nodecopy.classify.base import Classifier, ClassifierSeeds, Prediction, Trial, fit_in_groups
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import KIPF, TrainingConfig
+from nodecopy.features.scaling import WeightScaling
+from nodecopy.nn.engine import Engine
+from nodecopy.nn.networks import KIPF, TrainingConfig, fit_feature_scaling
+from nodecopy.nn.training import LabelledNodes, check_device
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
 """Settings that choose the scaling of features and weights by the data."""
 DEFAULT: dict[str, Any] = {**ANY_DATA, "weight_decay": 5e-3}
 """Settings of the preset ``"default"``; the decay suits features of unit length."""
-AnyRecipe = TypeVar("AnyRecipe", bound=TrainingConfig)
-
 GNN_BENCHMARK = TrainingConfig(
     n_hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, n_epochs=2000, patience=50
 )
+G3NN = TrainingConfig(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
+APPNP_KIPF = replace(KIPF, propagation="pagerank", n_hidden=64, weight_decay=5e-3)
+AnyConfig = TypeVar("AnyConfig", bound=TrainingConfig)
+
+
+class TrainingBatch:
+    """Trials whose networks are trained together by an engine.
+
+    Parameters
+    ----------
+    trials
+        Their graphs have the same nodes, features and labels, and their training nodes the same classes;
+        edges, splits and seeds may differ.
+    config
+        How networks are built and trained.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    keep_networks
+        Whether predictions hold their networks.
+    counts
+        How ``features="auto"`` scales word counts.
+    create_engine
+        Returns the engine: :class:`~nodecopy.nn.engine.Engine`, or one for networks of users.
+    """
+
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        config: TrainingConfig,
+        device: str,
+        *,
+        keep_networks: bool = False,
+        counts: str = "unit",
+        create_engine: Callable[..., Any] = Engine,
+    ) -> None:
+        self.trials, self.keep_networks, where = trials, keep_networks, check_device(device)
+        first = trials[0]
+        if first.graph.features is None:
+            raise InputError(
+                "a graph must have features to be classified by networks; this one has none. "
+                "LabelPropagation needs none."
+            )
+        self.feature_scaling = fit_feature_scaling(first.graph, config, counts=counts)
+        features = self.feature_scaling.apply(first.graph.features)
+        for trial in trials:
+            same_labels = np.array_equal(cast(Any, trial.graph.labels), cast(Any, first.graph.labels))
+            if trial.graph.features is not first.graph.features or not same_labels:
+                raise InputError("trials that run together must share their features and labels.")
+        # Trials often share a graph, whose matrices are then computed once.
+        graphs = {id(trial.graph): trial.graph.adjacency for trial in trials}
+        scalings = {key: WeightScaling.fit(adjacency, config.weights) for key, adjacency in graphs.items()}
+        scaled = {key: scalings[key].apply(adjacency) for key, adjacency in graphs.items()}
+        self.weight_scalings = [scalings[id(trial.graph)] for trial in trials]
+        self.observed = [scaled[id(trial.graph)] for trial in trials]
+        """The adjacencies of the trials, with scaled weights, as :meth:`train` takes them."""
+        self.engine = create_engine(config, features, first.n_classes, self.observed, where)
+
+    def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
+        """Return ``per_trial`` seeds of a purpose for each trial."""
+        roots = [child(trial.rng, purpose) for trial in self.trials]
+        return [child(root, number) for root in roots for number in range(per_trial)]
+
+    def train(
+        self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence], **options: Any
+    ) -> Any:
+        """Return networks trained on graphs, ``len(adjacencies) / len(trials)`` for each trial.
+
+        Weights of the adjacencies are used as they are, already scaled. With patience, training stops by the
+        loss on validation nodes of the observed graph. ``options`` are those of the engine.
+        """
+        per_trial = len(adjacencies) // len(self.trials)
+        trials = [trial for trial in self.trials for _ in range(per_trial)]
+        targets = [
+            LabelledNodes(t.train, t.codes[t.train] if t.soft_labels is None else t.soft_labels, t.weights)
+            for t in trials
+        ]
+        if self.engine.config.patience:
+            options["validation"] = [_validation_nodes(trial) for trial in trials]
+        return self.engine.train(adjacencies, targets, seeds, **options)
+
+    def predict(self, networks: Any, n_weight_samples: int = 0) -> list[Prediction]:
+        """Return predictions on the observed graphs, the mean over each trial's networks.
+
+        ``n_weight_samples`` dropout samples of each network are averaged; 0 switches dropout off.
+        """
+        averages = self.engine.predict(networks, n_weight_samples)
+        if not self.keep_networks:
+            return [Prediction(*average) for average in averages]
+        n_networks = len(networks) if isinstance(networks, list) else len(networks.weights[0])
+        per_trial, predictions = n_networks // len(self.trials), []
+        for number, average in enumerate(averages):
+            models = slice(number * per_trial, (number + 1) * per_trial)
+            scalings = self.feature_scaling, self.weight_scalings[number]
+            kept = self.engine.keep(networks, models, n_weight_samples, scalings)
+            predictions.append(Prediction(*average, networks=kept))
+        return predictions
+
+    def predict_observed(self) -> list[Prediction]:
+        """Return the predictions of networks that are trained on the observed graphs."""
+        return self.predict(self.train(self.observed, self.seeds(ClassifierSeeds.NETWORKS)))
+
+
+def _validation_nodes(trial: Trial) -> LabelledNodes:
+    if trial.validation is None or not trial.has_validation:
+        raise InputError(
+            "validation",
+            "must be given, since training stops by the loss on its nodes."
+            " patience=0 trains for all epochs, without validation nodes.",
+        )
+    return LabelledNodes(trial.validation, trial.codes[trial.validation])
+
+
+class BatchClassifier(Classifier):
+    """A classifier that trains the networks of many trials together.
+
+    A subclass writes :meth:`build_batch`, and :meth:`fit_batch` if it does more than to train a network on
+    each observed graph.
+    """
+
+    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
+        """Return trials with the same classes, for which networks can be trained."""
+        raise NotImplementedError
+
+    def fit_batch(self, batch: TrainingBatch) -> list[Prediction]:
+        """Return the prediction of each trial of a batch."""
+        return batch.predict_observed()
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        def fit(part: Sequence[Trial]) -> list[Prediction]:
+            return self.fit_batch(self.build_batch(part, keep_networks=keep_networks))
+
+        return fit_in_groups(trials, lambda trial: trial.classes.tobytes(), fit)
+
+    def change_config(self, config: AnyConfig) -> AnyConfig:
+        """Return a configuration with the parameters of this classifier that are not ``None``."""
+        values = {field.name: getattr(self, field.name, None) for field in fields(config)}
+        try:
+            return replace(config, **{name: value for name, value in values.items() if value is not None})
+        except InputError as error:
+            name, *message = error.args
+            raise InputError(f"{name} of {type(self).__name__}", *message) from None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NetworkClassifier(Classifier):
+class NetworkClassifier(BatchClassifier):
     """A two-layer network that is trained on the observed graph.
 
     A parameter that is ``None`` has the value of the preset.
@@ -75,7 +220,7 @@ class NetworkClassifier(Classifier):
     Examples
     --------
     >>> from nodecopy.classify import GCN
-    >>> GCN(preset="gnn-benchmark", n_hidden=32).build_recipe().patience
+    >>> GCN(preset="gnn-benchmark", n_hidden=32).build_config().patience
     50
     """
 
@@ -96,39 +241,17 @@ class NetworkClassifier(Classifier):
     patience: int | None = None
     device: str = "cpu"
 
-    def build_recipe(self) -> TrainingConfig:
+    def build_config(self) -> TrainingConfig:
         """Return how networks are built and trained: the preset with the parameters that are given."""
         name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
-        return change_recipe(self.presets[name], self)
+        return self.change_config(self.presets[name])
 
     @property
     def uses_validation(self) -> bool:
-        return self.build_recipe().patience > 0
+        return self.build_config().patience > 0
 
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
-        """Return trials for which networks can be trained."""
-        return TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
-
-    @fit_by_classes
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        batch = self.build_batch(trials, keep_networks=keep_networks)
-        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
-
-
-def change_recipe(recipe: AnyRecipe, classifier: Classifier) -> AnyRecipe:
-    """Return the recipe with those fields that are parameters of a classifier and not ``None``."""
-    values = {field.name: getattr(classifier, field.name, None) for field in fields(recipe)}
-    try:
-        return replace(recipe, **{name: value for name, value in values.items() if value is not None})
-    except InputError as error:  # of the form "parameter must be ...", where the owner is known here
-        parameter, must, rest = str(error).partition(" must be ")
-        raise InputError(f"{parameter} of {type(classifier).__name__}{must}{rest}") from None
-
-
-# The graph convolutional network (Kipf and Welling, 2017).
-
-
-G3NN = TrainingConfig(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
+        return TrainingBatch(trials, self.build_config(), self.device, keep_networks=keep_networks)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -169,9 +292,6 @@ class GCN(NetworkClassifier):
     rank: int | None = None
 
 
-# The multilayer perceptron, which ignores edges.
-
-
 class MLP(NetworkClassifier):
     """Classify nodes by a two-layer perceptron on their features alone.
 
@@ -194,15 +314,9 @@ class MLP(NetworkClassifier):
     }
 
 
-# APPNP (Gasteiger et al., 2019): a perceptron with personalised PageRank.
-
-
-APPNP_KIPF = replace(KIPF, propagation="pagerank", n_hidden=64, weight_decay=5e-3)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class APPNP(NetworkClassifier):
-    """Classify nodes by a perceptron whose logits are propagated by personalised PageRank.
+    """Classify nodes by a perceptron whose logits are propagated by PageRank (Gasteiger et al., 2019).
 
     Parameters
     ----------

@@ -1,271 +1,33 @@
-"""A network of the user, built by a factory and trained as the package's own networks are."""
+"""Networks of users as classifiers: built by a factory and trained here, or trained elsewhere."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from torch import Tensor
 
-from nodecopy._core.arrays import Rows
-from nodecopy._core.checks import check_finite, check_integer, check_numbers, check_sequence, check_vector
+from nodecopy._core.checks import check_vector
 from nodecopy._core.files import PathLike
-from nodecopy._core.messages import log_decision, mute_data_warnings, warn_about_data
-from nodecopy._core.parallel import track
+from nodecopy._core.messages import log_decision, mute_data_warnings
 from nodecopy._core.random import Rng
-from nodecopy.classify.base import Classifier, ClassifierSeeds, Trial, warn_if_not_learned
-from nodecopy.classify.batch import TrialBatch, fit_by_classes
-from nodecopy.classify.ensemble import MAX_STEPS, Prediction, check_scalings, entropy
-from nodecopy.classify.networks import ANY_DATA, change_recipe
+from nodecopy.classify.base import Classifier, Prediction, Trial
+from nodecopy.classify.networks import ANY_DATA, BatchClassifier, TrainingBatch
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
 from nodecopy.io import convert_graph, training_nodes
-from nodecopy.nn.modules import (
-    WEIGHTS_UNUSED,
-    Edges,
-    Factory,
-    ModuleEarlyStopping,
-    ModuleNetwork,
-    build_network,
-    label_columns,
-    seed_global_generators,
-    train_module,
-)
-from nodecopy.nn.networks import KIPF, TrainingConfig, check_features
-from nodecopy.nn.training import check_device, choose_threads
-
-# Modules of users that are trained on graphs of trials, and kept to predict again.
-
-
-OWNER = "factory of CustomNetwork"
-"""What is named in errors, unless another parameter took the factory."""
-
-
-class TrainedModule(NamedTuple):
-    """A trained module, and the seed of its dropout masks in predictions."""
-
-    network: ModuleNetwork
-    seed: int
-
-
-class ModuleBatch(TrialBatch):
-    """Trials for which modules of a factory are trained, one after another.
-
-    Parameters
-    ----------
-    trials, recipe, device, keep_networks
-        As in :class:`TrialBatch`; of the recipe, what concerns the data and the training.
-    factory
-        A function of the numbers of features and classes that returns a new module.
-    owner
-        The parameter that took the factory, for errors.
-    """
-
-    def __init__(
-        self,
-        trials: Sequence[Trial],
-        recipe: TrainingConfig,
-        device: str,
-        factory: Factory,
-        *,
-        owner: str = OWNER,
-        keep_networks: bool = False,
-    ) -> None:
-        super().__init__(trials, recipe, device, keep_networks=keep_networks)
-        self.factory, self.owner = factory, owner
-        self._inputs: dict[torch.dtype, Tensor] = {}
-        self._is_warned, self._n_entries = False, math.prod(self.features.shape)
-        if any(trial.graph.directed for trial in trials):
-            log_decision(
-                "directed edges: edge_index is that of to_pyg, so that layers of PyG read the in-neighbours "
-                "of a node, where GCN and APPNP of nodecopy read its out-neighbours. Give the graph with its "
-                "edges reversed to read those."
-            )
-        self._observed_rows = {id(part): Rows.from_matrix(part, "adjacency") for part in self.observed}
-
-    def train(
-        self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence]
-    ) -> list[TrainedModule]:
-        per_trial = len(adjacencies) // len(self.trials)
-        return [
-            self._train_module(number // per_trial, adjacencies[number], seeds[number])
-            for number in track(range(len(adjacencies)), "training network")
-        ]
-
-    def _train_module(self, number: int, adjacency: sparse.csr_array, seed: SeedSequence) -> TrainedModule:
-        """Train a module for the trial of a number; it depends on the seed alone."""
-        trials = [self.trials[number]]
-        first, second = (int(word) >> 1 for word in seed.generate_state(2, np.uint64))
-        with seed_global_generators(first, self.device), choose_threads(self._n_entries, self.device):
-            network = build_network(
-                self.factory, self.features.shape[1], self.n_classes, self.device, self.owner
-            )
-            self._warn_of_weights(network)
-            x, early_stopping = self._input(network), None
-            if self.recipe.patience:
-                early_stopping = ModuleEarlyStopping(
-                    x, self._observed_edges(network, number), self.validation(trials), self.recipe.patience
-                )
-            rows = self._observed_rows.get(id(adjacency)) or Rows.from_matrix(adjacency, "adjacency")
-            train_module(
-                network,
-                x,
-                network.edges_of_rows(rows),
-                self.targets(trials),
-                self.recipe,
-                n_classes=self.n_classes,
-                early_stopping=early_stopping,
-            )
-        return TrainedModule(network, second)
-
-    def predict(self, networks: Sequence[TrainedModule], n_weight_samples: int = 0) -> list[Prediction]:
-        per_trial, predictions = len(networks) // len(self.trials), []
-        for number, scaling in enumerate(self.weight_scalings):
-            part = networks[number * per_trial : (number + 1) * per_trial]
-            network = part[0].network
-            edges = self._observed_edges(network, number)
-            prediction = average_modules(part, self._input(network), edges, n_weight_samples)
-            if self.keep_networks:
-                ensemble = ModuleEnsemble(
-                    self.factory,
-                    (self.features.shape[1], self.n_classes),
-                    tuple(_copy_state(trained.network) for trained in part),
-                    np.array([trained.seed for trained in part]),
-                    n_weight_samples,
-                    self.feature_scaling,
-                    scaling,
-                )
-                prediction = replace(prediction, networks=ensemble)
-            predictions.append(prediction)
-        return predictions
-
-    def _input(self, network: ModuleNetwork) -> Tensor:
-        """Return the scaled features, which modules of one data type share."""
-        if network.dtype not in self._inputs:
-            self._inputs[network.dtype] = network.dense_tensor(self.features)
-        return self._inputs[network.dtype]
-
-    def _warn_of_weights(self, network: ModuleNetwork) -> None:
-        """Warn once if edges have weights that the module does not take."""
-        is_weighted = any(rows.weights is not None for rows in self._observed_rows.values())
-        if is_weighted and not network.takes_weights and not self._is_warned:
-            self._is_warned = True
-            warn_about_data(WEIGHTS_UNUSED.format(network.name))
-
-    def _observed_edges(self, network: ModuleNetwork, number: int) -> Edges:
-        return network.edges_of_rows(self._observed_rows[id(self.observed[number])])
-
-
-@dataclass(frozen=True, eq=False)
-class ModuleEnsemble:
-    """The trained modules behind a prediction: all that is needed to predict again.
-
-    Parameters
-    ----------
-    factory
-        The function that builds the modules.
-    sizes
-        The numbers of features and classes that it takes.
-    weights
-        The state of each module: parameters and buffers by name.
-    seeds
-        The seed of each module's dropout masks.
-    n_weight_samples
-        Dropout samples of each module; 0 switches dropout off.
-    feature_scaling, weight_scaling
-        How features and edge weights were scaled for training, and are for predictions.
-    """
-
-    factory: Factory
-    sizes: tuple[int, int]
-    weights: tuple[dict[str, NDArray[Any]], ...]
-    seeds: NDArray[np.int64]
-    n_weight_samples: int
-    feature_scaling: FeatureScaling
-    weight_scaling: WeightScaling
-
-    def check(self, n_classes: int) -> None:
-        """Raise an error unless every module has a seed and finite numbers; torch compares the shapes."""
-        check_scalings(self.feature_scaling, self.weight_scaling)
-        check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
-        states = check_sequence(self.weights, "weights", "the states of modules")
-        seeds = check_vector(self.seeds, "seeds", length=len(states), per="module")
-        sizes = check_sequence(self.sizes, "sizes", "the numbers of features and classes")
-        if not states or seeds.dtype.kind not in "iu" or len(sizes) != 2 or sizes[1] != n_classes:
-            raise InputError("networks", "must have states, seeds and the numbers of features and classes.")
-        check_integer(sizes[0], "sizes", low=0, high=max(sum(w.size for w in s.values()) for s in states))
-        for name, array in (item for state in states for item in state.items()):
-            if not check_numbers(array, name).dtype.isnative:
-                raise InputError(name, f"must be in the byte order of this machine; got {array.dtype}.")
-            check_finite(array, name)
-
-    def predict(self, graph: Graph, device: str) -> Prediction:
-        """Return the prediction on a graph, with the modules' own dropout masks."""
-        check_features(graph)
-        given: Any = graph.features
-        if given.shape[1] != self.sizes[0]:
-            raise InputError(
-                f"features of the graph must have {self.sizes[0]} columns, as in fit; got {given.shape[1]}."
-            )
-        networks = self.build_modules(check_device(device))
-        network = networks[0].network
-        x = network.dense_tensor(self.feature_scaling.apply(given))
-        rows = Rows.from_matrix(self.weight_scaling.apply(graph.adjacency), "adjacency")
-        return average_modules(networks, x, network.edges_of_rows(rows), self.n_weight_samples)
-
-    def build_modules(self, device: torch.device) -> list[TrainedModule]:
-        """Return modules with these weights, to predict with."""
-        modules = []
-        for state, seed in zip(self.weights, self.seeds.tolist(), strict=True):
-            with seed_global_generators(seed, device):
-                network = build_network(self.factory, *self.sizes, device, OWNER)
-            try:
-                network.module.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
-            except RuntimeError as error:
-                first = " ".join(str(error).split("\n\t")[:2])  # one difference is enough
-                raise InputError(OWNER, f"must build the networks that were trained. {first}") from error
-            modules.append(TrainedModule(network, seed))
-        return modules
-
-
-@torch.no_grad()
-def average_modules(
-    networks: Iterable[TrainedModule], x: Tensor, edges: Edges, n_weight_samples: int
-) -> Prediction:
-    """Return the mean prediction of modules on a graph, over all of them and their dropout samples."""
-    means, entropies = [], []
-    for network, seed in networks:
-        with seed_global_generators(seed, x.device), choose_threads(x.numel(), x.device):
-            samples = torch.stack(network.sample_probabilities(x, edges, n_weight_samples))
-        means.append(samples.mean(dim=0))
-        entropies.append(entropy(samples).mean(dim=0))
-    mean, mean_entropy = torch.stack(means).mean(dim=0), torch.stack(entropies).mean(dim=0)
-    return Prediction(mean.float().cpu().numpy(), mean_entropy.float().cpu().numpy())
-
-
-def _copy_state(network: ModuleNetwork) -> dict[str, NDArray[Any]]:
-    """Return parameters and buffers as arrays; NumPy has no type for those in half precision."""
-    state = network.module.state_dict()
-    is_half = {torch.float16, torch.bfloat16}
-    return {
-        name: (value.float() if value.dtype in is_half else value).cpu().numpy().copy()
-        for name, value in state.items()
-    }
-
+from nodecopy.nn.modules import OWNER, Factory, ModuleEngine, ModuleNetwork, label_columns
+from nodecopy.nn.networks import KIPF, check_features
 
 EXAMPLE = "lambda n_features, n_classes: torch_geometric.nn.GAT(n_features, 16, 2, n_classes)"
 
 
 @dataclass(eq=False, repr=False)
-class CustomNetwork(Classifier):
+class CustomNetwork(BatchClassifier):
     """Classify nodes by a network of your own, such as a model of PyTorch Geometric.
 
     It is the base of :class:`BayesianGCN` and :class:`SelfTraining` that takes any network; those wrap a bare
@@ -338,18 +100,22 @@ class CustomNetwork(Classifier):
     def uses_validation(self) -> bool:
         return self.patience > 0
 
-    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> ModuleBatch:
-        """Return trials for which networks can be trained."""
+    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
         check_factory(self.factory, self.owner)
-        recipe = change_recipe(replace(KIPF, **ANY_DATA), self)
-        return ModuleBatch(
-            trials, recipe, self.device, self.factory, owner=self.owner, keep_networks=keep_networks
+        batch = TrainingBatch(
+            trials,
+            self.change_config(replace(KIPF, **ANY_DATA)),
+            self.device,
+            keep_networks=keep_networks,
+            create_engine=partial(ModuleEngine, self.factory, self.owner),
         )
-
-    @fit_by_classes
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        batch = self.build_batch(trials, keep_networks=keep_networks)
-        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
+        if any(trial.graph.directed for trial in trials):
+            log_decision(
+                "directed edges: edge_index is that of to_pyg, so that layers of PyG read the in-neighbours "
+                "of a node, where GCN and APPNP of nodecopy read its out-neighbours. Give the graph with its "
+                "edges reversed to read those."
+            )
+        return batch
 
 
 def wrap_factory(base: Any, device: str, owner: str) -> Any:
@@ -375,9 +141,6 @@ def check_factory(factory: Any, name: str) -> None:
         f"must be a function of the numbers of features and classes that returns a new network, such "
         f"as {EXAMPLE}; got {got}.",
     )
-
-
-# A user's own trained module as a classifier.
 
 
 @dataclass(eq=False, repr=False)
@@ -450,13 +213,10 @@ class ModuleClassifier(Classifier):
             with mute_data_warnings():  # the module may know classes that no node of train has
                 self.trial_ = Trial(graph, train, validation, rng)
         network = self.build_network()
-        n_features = network.features(graph).shape[1]
+        self.n_features_ = network.features(graph).shape[1]
         probabilities = network.predict_first(graph)
-        self.classes_ = self._check_classes(graph, probabilities.shape[1])
-        self.prediction_ = Prediction.from_array(probabilities, graph, network.name)
-        self.node_ids_, self.n_features_ = graph.node_ids, n_features
-        self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
-        warn_if_not_learned(self.prediction_, self.classes_.tolist())
+        classes = self._check_classes(graph, probabilities.shape[1])
+        self._set_fitted(graph, Prediction.from_array(probabilities, graph, network.name), classes)
         return self
 
     def predict_trial(self, trial: Trial) -> NDArray[np.float32]:
@@ -476,13 +236,8 @@ class ModuleClassifier(Classifier):
     def predict_graph(self, graph: Graph) -> NDArray[np.float32]:
         """Return the module's predictions on a graph with as many features."""
         self.check_fitted()
-        network = self.build_network()
-        if graph.features is not None and graph.features.shape[1] != self.n_features_:
-            raise InputError(
-                f"features of the graph must have {self.n_features_} columns, as in fit; got "
-                f"{graph.features.shape[1]}."
-            )
-        return network.predict(graph)
+        check_features(graph, self.n_features_)
+        return self.build_network().predict(graph)
 
     def score(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> float:
         self.check_fitted()

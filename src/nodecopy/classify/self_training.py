@@ -1,9 +1,12 @@
-"""Self-training: confident predictions become training labels of the next round."""
+"""Self-training: confident predictions become training labels of the next round.
+
+:class:`SelfTraining` trains a base again and again. Its default base, :func:`build_default_base`, is a vote of
+networks on copied graphs, SGC and DGI; :class:`SoftVoting` mixes voters, by :func:`average`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
@@ -24,12 +27,20 @@ from nodecopy._core.checks import (
     show,
     type_name,
 )
-from nodecopy._core.messages import Hint, log_decision, log_decisions_once, mute_decisions
+from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
-from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Trial, check_trials
+from nodecopy.classify.base import (
+    MAX_ROUNDS,
+    Classifier,
+    ClassifierSeeds,
+    Prediction,
+    TrainedModel,
+    Trial,
+    check_trials,
+    fit_in_groups,
+)
 from nodecopy.classify.bayesian import BayesianGCN
-from nodecopy.classify.ensemble import Prediction, TrainedNetworks
 from nodecopy.classify.networks import APPNP, GCN
 from nodecopy.classify.own_networks import wrap_factory
 from nodecopy.classify.regressions import DGI, SGC
@@ -40,137 +51,9 @@ from nodecopy.graph import Graph
 from nodecopy.nn.modules import Factory
 from nodecopy.nn.training import check_device
 
-# Soft voting: the weighted mean of the probabilities of several classifiers.
-
-
-ALLOWED = "a list of at least one classifier, such as [GCN(), SGC()]"
-
-
-@dataclass(eq=False, repr=False)
-class SoftVoting(Classifier):
-    """Classify nodes by the weighted mean of the probabilities of several classifiers.
-
-    Classifiers that err at other nodes correct each other. Their disagreement counts as epistemic
-    uncertainty.
-
-    Parameters
-    ----------
-    classifiers
-        The classifiers. Each is fitted to the same training nodes.
-    weights
-        Weights of the classifiers in the mean, at least 0; equal by default.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import GCN, SGC, SoftVoting
-    >>> digits = datasets.load("digits")
-    >>> few = datasets.label_split(digits.labels, 3, rng=0).train  # three images of each digit
-    >>> SoftVoting([GCN(n_epochs=50), SGC()], [1, 2]).fit(digits, few, rng=0).score() > 0.85
-    True
-    """
-
-    classifiers: Sequence[Classifier]
-    weights: ArrayLike | None = None
-
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        classifiers, weights = self._check_parameters()
-        with log_decisions_once():
-            of_classifiers = [
-                classifier.fit_trials(trials, keep_networks=keep_networks) for classifier in classifiers
-            ]
-        return [average(predictions, weights) for predictions in zip(*of_classifiers, strict=True)]
-
-    def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:
-        """Return the classifiers and their weights, which add up to one."""
-        is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
-        given: list[Classifier] = list(self.classifiers) if is_list else []
-        if not given or not all(isinstance(classifier, Classifier) for classifier in given):
-            raise InputError("classifiers of SoftVoting", f"must be {ALLOWED}; got {show(self.classifiers)}.")
-        if self.weights is None:
-            return given, np.full(len(given), 1 / len(given))
-        name = "weights of SoftVoting"
-        vector = check_vector(self.weights, name, length=len(given), per="classifier")
-        weights = check_numbers(vector, name).astype(np.float64)
-        check_finite(weights, name)
-        if (weights < 0).any() or not weights.any():
-            raise InputError(name, f"must be at least 0, and one above 0; got {show(self.weights)}.")
-        weights = weights / weights.max()  # whose sum does not overflow
-        return given, weights / weights.sum()
-
-    def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
-        if self.check_fitted().networks is None:
-            names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
-            raise InputError(
-                "graph",
-                "must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
-                f"of its classifiers do; got {names}.",
-            )
-        return super().predict_graph(graph)
-
-    def training_parameters(self) -> dict[str, Any]:
-        of_classifiers = [classifier.training_parameters()["parameters"] for classifier in self.classifiers]
-        return {"parameters": set().union(*of_classifiers), "owner": "its classifiers"}
-
-    def network_device(self) -> str:
-        """Return the device of the first classifier that is not on the CPU."""
-        devices = [classifier.network_device() for classifier in self._check_parameters()[0]]
-        return next((device for device in devices if device != "cpu"), "cpu")
-
-
-@dataclass(frozen=True, eq=False)
-class VotingNetworks:
-    """The trained networks of several classifiers, whose predictions are averaged.
-
-    Parameters
-    ----------
-    networks
-        Of each classifier.
-    weights
-        Of the classifiers, which add up to one.
-    """
-
-    networks: tuple[TrainedNetworks, ...]
-    weights: NDArray[np.float64]
-
-    def predict(self, graph: Graph, device: str) -> Prediction:
-        """Return the weighted mean of the predictions on a graph."""
-        return average([networks.predict(graph, device) for networks in self.networks], self.weights)
-
-    def check(self, n_classes: int) -> None:
-        """Raise an error unless there are networks that predict, each with a weight, as in a whole file."""
-        check_type(self.networks, tuple, "networks of the vote", "a tuple of networks")
-        weights = check_vector(
-            self.weights, "weights of the vote", length=len(self.networks), per="classifier"
-        )
-        check_finite(check_numbers(weights, "weights of the vote"), "weights of the vote")
-        if not len(weights) or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
-            raise InputError(
-                f"weights of the vote must be at least 0 with a sum of 1; got {weights.tolist()}."
-            )
-        for networks in self.networks:
-            check = getattr(networks, "check", None)
-            if check is None or not callable(getattr(networks, "predict", None)):
-                raise InputError(f"networks of the vote must predict; got {show(networks)}.")
-            check(n_classes)
-
-
-def average(predictions: Sequence[Prediction], weights: NDArray[np.float64]) -> Prediction:
-    """Return the weighted mean of predictions; the networks are kept if all predictions have some."""
-    networks = tuple(prediction.networks for prediction in predictions if prediction.networks is not None)
-    details = {name: value for prediction in predictions for name, value in prediction.details.items()}
-    return Prediction(
-        np.average([p.probabilities for p in predictions], axis=0, weights=weights).astype(np.float32),
-        np.average([p.mean_entropy for p in predictions], axis=0, weights=weights).astype(np.float32),
-        details,
-        VotingNetworks(networks, weights) if len(networks) == len(predictions) else None,
-    )
-
-
-# The default base of self-training: a vote of networks on copied graphs, SGC and DGI.
-
-
 NETWORKS = ("auto", "appnp", "gcn")
+VOTERS = ("networks", "sgc", "dgi")
+"""Classifiers whose probabilities the default base averages."""
 N_GRAPHS = 5
 """Sampled graphs in every round."""
 N_HIDDEN = 16
@@ -178,133 +61,28 @@ N_HIDDEN = 16
 N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
 """Nearest nodes that a donor is drawn from, and the largest graph in which they are sought: the search takes
 time in the square of the size of a class."""
-PRIOR, N_FEW_LABELS = 4.0, 5
-"""Prior of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class from
-which on it falls faster: with many, copying adds nothing and can cost accuracy. So can pseudo-labels, see
-``base_weight`` of :class:`.SelfTraining`."""
-VOTERS = ("networks", "sgc", "dgi")
-"""Classifiers whose probabilities are averaged."""
+PSEUDO_DEGREE, N_FEW_LABELS = 4.0, 5
+"""Pseudo-degree of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class
+above which it falls faster: with many, copying adds nothing and can cost accuracy."""
+BASE_WEIGHT = 0.5
+"""Weight of the default base where there are many labels and no validation nodes: pseudo-labels, too, can cost
+accuracy then."""
 N_INFOMAX, N_INFOMAX_EPOCHS = 256, 150
 """Dimension of the embeddings of DGI, and epochs of their training: more take long and gain little."""
 MAX_NODES_FOR_INFOMAX = 50_000
 """The largest graph in which DGI takes part: it takes as long as all other voters together, and on a CPU
 hours in graphs of a million nodes."""
-
-
-def build_base(
-    trial: Trial,
-    n_graphs: int | None,
-    *,
-    network: str,
-    prior: float | None,
-    voters: Sequence[str] | None,
-    scarcity: float,
-    device: str,
-    **scalings: Any,
-) -> Classifier:
-    """Return the base for a classification problem.
-
-    ``scarcity`` is one over the square root of the labels per class; ``scalings`` are those of features and
-    edge weights.
-    """
-    given = {name: value for name, value in scalings.items() if value is not None}
-    base: list[Classifier] = []
-    for voter in _choose_voters(trial.graph) if voters is None else voters:
-        if voter == "networks":
-            settings = {**given, "device": device}
-            base.append(_build_networks(trial, n_graphs, network, prior, scarcity, settings))
-        elif voter == "sgc":
-            base.append(SGC(**given))
-        else:
-            base.append(DGI(N_INFOMAX, n_epochs=N_INFOMAX_EPOCHS, device=device, **given))
-    return base[0] if len(base) == 1 else SoftVoting(base)
-
-
-def check_voters(voters: Any) -> None:
-    """Raise an error unless these are some of the voters, each once."""
-    name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
-    if not isinstance(voters, (list, tuple)):
-        raise InputError(name, f"must be {allowed}; got {type_name(voters)}.")
-    given = list(voters)
-    if not given:
-        raise InputError(name, f"must be {allowed}; got none.")
-    for voter in given:
-        check_choice(voter, name, VOTERS)
-    if len(set(given)) < len(given):
-        raise InputError(name, f"must be unique; got {show(voters)}. Name each once.")
-
-
-def _choose_voters(graph: Graph) -> Sequence[str]:
-    """Return all voters, without DGI in large graphs."""
-    if graph.n_nodes <= MAX_NODES_FOR_INFOMAX:
-        return VOTERS
-    log_decision(
-        f"voters: networks and SGC, without DGI, which takes long with more than {MAX_NODES_FOR_INFOMAX:,} "
-        "nodes.",
-        "voters",
-    )
-    return VOTERS[:2]
-
-
-def _build_networks(
-    trial: Trial,
-    n_graphs: int | None,
-    network: str,
-    prior: float | None,
-    scarcity: float,
-    settings: dict[str, Any],
-) -> BayesianGCN:
-    """Return networks on copied graphs."""
-    if network == "auto":
-        network = _choose_network(trial.graph)
-    base = APPNP(n_hidden=N_HIDDEN, **settings) if network == "appnp" else GCN(**settings)
-    prior = PRIOR * scarcity * min(1.0, N_FEW_LABELS * scarcity**2) if prior is None else prior
-    model = NodeCopying[Any](KeepByDegree(_choose_donors(trial.graph, network), prior))
-    if not prior:
-        model = NodeCopying(SameLabel(), keep=1.0)
-    return BayesianGCN(model, N_GRAPHS if n_graphs is None else n_graphs, base=base)
-
-
-def _choose_network(graph: Graph) -> str:
-    """Return APPNP for word counts of which most are zero, a GCN for anything else."""
-    network, reason = "gcn", "there are no features"
-    if graph.features is not None:
-        matrix = as_matrix(graph.features, "features")
-        reason = explain_no_counts(matrix, graph.feature_encoder)
-        share = share_of_zeros(matrix)
-        if not reason and is_sparse_counts(matrix):
-            network, reason = "appnp", f"features are word counts and {share:.0%} of them are zero"
-        else:
-            reason = f"features are not sparse word counts ({reason or f'{share:.0%} of them are zero'})"
-    name = {"appnp": "APPNP", "gcn": "GCN"}[network]
-    other = "gcn" if network == "appnp" else "appnp"
-    log_decision(f"networks: {name}, since {reason}.", "network")
-    return network
-
-
-def _choose_donors(graph: Graph, network: str) -> DonorRule:
-    """Return the donor rule of nodes that do not keep their neighbours: nearest nodes of the same predicted class.
-
-    Any of that class are as good for a GCN, whose predictions are smooth already, and quicker to find.
-    """
-    if network == "gcn" or graph.n_nodes > MAX_NODES_FOR_NEAREST:
-        return SameLabel()
-    return NearestNeighbours(N_DONORS, embeddings="neighbourhoods", groups="labels")
-
-
-Probabilities: TypeAlias = NDArray[np.float32]
 N_SCALINGS = 20
 """Steps in which probabilities are scaled to sizes of classes; they converge in fewer."""
 MIN_NODES_PER_CLASS = 5
-"""Unlabelled nodes per class from which on sizes of classes are estimated; of fewer, they mean nothing."""
-BASE_WEIGHT = 0.5
-"""Weight of the default base where there are many labels and no validation nodes."""
+"""Unlabelled nodes per class that are needed to estimate the sizes of classes."""
 TINY = np.finfo(np.float64).tiny
 """Divisor in place of a sum that is zero."""
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     f"SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), {N_GRAPHS}, base=build))."
 )
+Probabilities: TypeAlias = NDArray[np.float32]
 
 
 @dataclass(eq=False, repr=False)
@@ -347,9 +125,9 @@ class SelfTraining(Classifier):
     network
         Networks of the default base: ``"appnp"``, ``"gcn"``, or ``"auto"`` (default), which is ``"appnp"``
         for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
-    prior
+    pseudo_degree
         Copying in the default base: a node of degree d keeps its own neighbours with probability
-        d / (d + prior), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five labels per
+        d / (d + pseudo_degree), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five labels per
         class, with the r of ``share``.
     voters
         Classifiers of the default base whose probabilities are averaged: some of ``"networks"``, ``"sgc"``
@@ -366,7 +144,7 @@ class SelfTraining(Classifier):
     The default base is a vote of three classifiers that see the graph in different ways
     (:class:`SoftVoting`): a :class:`BayesianGCN` of networks that are trained on copied graphs, :class:`SGC`,
     and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are
-    copied by ``KeepByDegree`` with ``prior``, whose other donors have the same predicted class. With APPNP
+    copied by ``KeepByDegree`` with ``pseudo_degree``, whose other donors have the same predicted class. With APPNP
     (of 16 hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to
     50,000 nodes.
 
@@ -401,7 +179,7 @@ class SelfTraining(Classifier):
     pseudo_labels: str = "hard"
     loss_weights: str = "balanced"
     network: str = "auto"
-    prior: float | None = None
+    pseudo_degree: float | None = None
     voters: Sequence[str] | None = None
     n_graphs: int | None = None
     features: str | None = None
@@ -409,28 +187,15 @@ class SelfTraining(Classifier):
     device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        given_base, trials = self._check_parameters(), check_trials(trials)
-        if given_base is not None:
-            return self._fit_rounds(given_base, trials, keep_networks)
-        predictions: dict[int, Prediction] = {}
-        groups = defaultdict(list)  # trials that share a base
-        for number, trial in enumerate(trials):
-            groups[id(trial.graph), _scarcity(trial)].append(number)
-        for (_, scarcity), numbers in groups.items():
-            base = build_base(
-                trials[numbers[0]],
-                self.n_graphs,
-                network=self.network,
-                prior=self.prior,
-                voters=self.voters,
-                scarcity=scarcity,
-                features=self.features,
-                weights=self.weights,
-                device=self.device,
-            )
-            fitted = self._fit_rounds(base, [trials[number] for number in numbers], keep_networks)
-            predictions |= zip(numbers, fitted, strict=True)
-        return [predictions[number] for number in range(len(trials))]
+        given = self._check_parameters()
+
+        def fit(part: list[Trial]) -> list[Prediction]:
+            base = build_default_base(part[0], self) if given is None else given
+            return self._fit_rounds(base, part, keep_networks)
+
+        if given is not None:
+            return fit(check_trials(trials))
+        return fit_in_groups(trials, lambda trial: (id(trial.graph), _scarcity(trial)), fit)
 
     def _fit_rounds(self, base: Classifier, trials: Sequence[Trial], keep_networks: bool) -> list[Prediction]:
         rounds: list[list[Prediction]] = []
@@ -448,13 +213,21 @@ class SelfTraining(Classifier):
         return [self._average_with_base(trial, of_trial) for trial, *of_trial in by_trial]
 
     def _average_with_base(self, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-        """Return the mean of the base and the chosen round, weighted by ``base_weight``."""
-        chosen, settings = _best_round(trial, rounds), self._settings(trial)
-        if not chosen.details["pseudo_label_rounds"]:
+        """Return the mean of the base and the chosen round, weighted by ``base_weight``.
+
+        The round is that of the highest validation accuracy, ties going to the latest, or the last one.
+        """
+        best, details, settings = len(rounds) - 1, dict[str, Any](), self._settings(trial)
+        if trial.has_validation:
+            scores = trial.validation_accuracy(rounds)
+            best -= int(np.argmax(scores[::-1]))
+            details = {"round_accuracy": scores}
+        if not best:
             settings["base_weight"] = 0.0
-        weight = settings["base_weight"]
+        weight, chosen = settings["base_weight"], rounds[best]
         mean = average([rounds[0], chosen], np.array([weight, 1 - weight])) if weight else chosen
-        return replace(mean, details={**chosen.details, **settings})
+        details = {**chosen.details, **details, "pseudo_label_rounds": best, **settings}
+        return replace(mean, details=details)
 
     def _check_parameters(self) -> Classifier | None:
         """Check everything before anything is trained; return the base that was given, if any."""
@@ -462,15 +235,18 @@ class SelfTraining(Classifier):
         check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
         check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
         check_choice(self.network, "network of SelfTraining", NETWORKS)
-        for name, high in {"share": 1.0, "balance": 1.0, "base_weight": 1.0, "prior": math.inf}.items():
+        limits = {"share": 1.0, "balance": 1.0, "base_weight": 1.0, "pseudo_degree": math.inf}
+        for name, high in limits.items():
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=high)
         check_device(self.device)
-        if self.voters is not None:
-            check_voters(self.voters)
-            self._check_networks_vote(self.voters)
         if self.share == 0:
             raise InputError("share of SelfTraining", "must be above 0; got 0. n_rounds=0 is the base alone.")
+        if self.voters is not None:
+            check_voters(self.voters)
+            if "networks" not in self.voters:
+                names = ("network", "pseudo_degree", "n_graphs")
+                self._refuse(names, "unless networks vote", "Add 'networks' to the voters.")
         if self.base is None:
             return None
         base = wrap_factory(self.base, self.device, "SelfTraining")
@@ -479,24 +255,19 @@ class SelfTraining(Classifier):
                 "base of SelfTraining",
                 f"must be a classifier, or a function that builds a network; got {base!r}.",
             )
-        for name in ("network", "prior", "voters", "n_graphs", "features", "weights"):
-            value = getattr(self, name)
-            if value is not None and (name, value) != ("network", "auto"):
-                way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
-                raise InputError(
-                    f"{name} of SelfTraining",
-                    f"must be left out if a base is given; got {show(value)}. {way_out}",
-                )
+        way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
+        names = ("network", "pseudo_degree", "voters", "n_graphs", "features", "weights")
+        self._refuse(names, "if a base is given", way_out)
         return base
 
-    def _check_networks_vote(self, voters: Sequence[str]) -> None:
-        """Raise an error if parameters of the networks are given where networks do not vote."""
-        for name, default in {"network": "auto", "prior": None, "n_graphs": None}.items():
-            if "networks" not in voters and getattr(self, name) != default:
+    def _refuse(self, names: Sequence[str], condition: str, way_out: str) -> None:
+        """Raise an error if parameters are given that have no effect."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and (name, value) != ("network", "auto"):
                 raise InputError(
                     f"{name} of SelfTraining",
-                    f"must be left out unless networks vote; got "
-                    f"{show(getattr(self, name))} and the voters {', '.join(voters)}. Add 'networks' to them.",
+                    f"must be left out {condition}; got {show(value)}. {way_out}",
                 )
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
@@ -555,17 +326,12 @@ class SelfTraining(Classifier):
         """Return the parameters that depend on the trial unless they are given."""
         scarcity = _scarcity(trial)
         has_many_labels = trial.n_classes * N_FEW_LABELS < len(trial.train)
-        is_averaged = self.base is None and has_many_labels and not _has_validation(trial)
+        is_averaged = self.base is None and has_many_labels and not trial.has_validation
         return {
             "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
             "balance": scarcity if self.balance is None else self.balance,
             "base_weight": BASE_WEIGHT * is_averaged if self.base_weight is None else self.base_weight,
         }
-
-    def training_parameters(self) -> dict[str, Any]:
-        if not isinstance(self.base, Classifier):
-            return super().training_parameters() if self.base is None else {"parameters": ()}
-        return self.base.training_parameters() | {"owner": "its base"}
 
     def network_device(self) -> str:
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
@@ -577,10 +343,10 @@ class SelfTraining(Classifier):
         if not self.n_rounds:
             return
         message = f"that of round {best} of {self.n_rounds}" if best else "that without pseudo-labels"
-        hint, reason = Hint("{} changes the number.", n_rounds=int), "there are no validation nodes"
+        parameter, reason = "n_rounds", "there are no validation nodes"
         if weight:
             message = f"the mean of that without pseudo-labels (weight {weight:g}) and {message}"
-            hint = Hint("{} uses the round alone.", base_weight=0)
+            parameter = "base_weight"
             if self.base_weight is None:
                 reason = f"there are more than {N_FEW_LABELS} labels per class and no validation nodes"
         if nodes is not None and len(nodes):
@@ -589,7 +355,7 @@ class SelfTraining(Classifier):
             message += ": all rounds are equal, and this is the latest" * is_tie
         else:
             message += f", the last one, since {reason}"
-        log_decision(f"self-training: the prediction is {message}.", hint)
+        log_decision(f"self-training: the prediction is {message}.", parameter)
 
 
 def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:
@@ -599,11 +365,6 @@ def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:
     if trial.validation is not None:
         is_free[trial.validation] = False
     return np.flatnonzero(is_free)
-
-
-def _has_validation(trial: Trial) -> bool:
-    """Return whether there are validation nodes."""
-    return trial.validation is not None and len(trial.validation) > 0
 
 
 def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -624,16 +385,192 @@ def _count_pseudo_labels(trial: Trial, labelled: Trial, prediction: Prediction) 
     return replace(prediction, details={**prediction.details, "pseudo_labels": counts})
 
 
-def _best_round(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-    """Return the prediction with the highest validation accuracy, or the last one without validation nodes.
+def build_default_base(trial: Trial, settings: SelfTraining) -> Classifier:
+    """Return the base for a classification problem: one voter, or several with equal weights."""
+    scalings = {"features": settings.features, "weights": settings.weights}
+    given = {name: value for name, value in scalings.items() if value is not None}
+    base: list[Classifier] = []
+    for voter in _choose_voters(trial.graph) if settings.voters is None else settings.voters:
+        if voter == "networks":
+            base.append(_build_networks(trial, settings, device=settings.device, **given))
+        elif voter == "sgc":
+            base.append(SGC(**given))
+        else:
+            base.append(DGI(N_INFOMAX, n_epochs=N_INFOMAX_EPOCHS, device=settings.device, **given))
+    return base[0] if len(base) == 1 else SoftVoting(base)
 
-    Ties go to the latest round.
+
+def check_voters(voters: Any) -> None:
+    """Raise an error unless these are some of the voters, each once."""
+    name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
+    if not isinstance(voters, (list, tuple)):
+        raise InputError(name, f"must be {allowed}; got {type_name(voters)}.")
+    given = list(voters)
+    if not given:
+        raise InputError(name, f"must be {allowed}; got none.")
+    for voter in given:
+        check_choice(voter, name, VOTERS)
+    if len(set(given)) < len(given):
+        raise InputError(name, f"must be unique; got {show(voters)}. Name each once.")
+
+
+def _choose_voters(graph: Graph) -> Sequence[str]:
+    """Return all voters, without DGI in large graphs."""
+    if graph.n_nodes <= MAX_NODES_FOR_INFOMAX:
+        return VOTERS
+    log_decision(
+        f"voters: networks and SGC, without DGI, which takes long with more than {MAX_NODES_FOR_INFOMAX:,} "
+        "nodes.",
+        "voters",
+    )
+    return VOTERS[:2]
+
+
+def _build_networks(trial: Trial, settings: SelfTraining, **options: Any) -> BayesianGCN:
+    """Return networks on copied graphs; the more labels there are, the less is copied."""
+    network = _choose_network(trial.graph) if settings.network == "auto" else settings.network
+    base = APPNP(n_hidden=N_HIDDEN, **options) if network == "appnp" else GCN(**options)
+    scarcity, degree = _scarcity(trial), settings.pseudo_degree
+    if degree is None:
+        degree = PSEUDO_DEGREE * scarcity * min(1.0, N_FEW_LABELS * scarcity**2)
+    model = NodeCopying[Any](KeepByDegree(_choose_donors(trial.graph, network), degree))
+    if not degree:
+        model = NodeCopying(SameLabel(), keep=1.0)
+    return BayesianGCN(model, N_GRAPHS if settings.n_graphs is None else settings.n_graphs, base=base)
+
+
+def _choose_network(graph: Graph) -> str:
+    """Return APPNP for word counts of which most are zero, a GCN for anything else."""
+    network, reason = "gcn", "there are no features"
+    if graph.features is not None:
+        matrix = as_matrix(graph.features, "features")
+        reason = explain_no_counts(matrix, graph.feature_encoder)
+        share = share_of_zeros(matrix)
+        if not reason and is_sparse_counts(matrix):
+            network, reason = "appnp", f"features are word counts and {share:.0%} of them are zero"
+        else:
+            reason = f"features are not sparse word counts ({reason or f'{share:.0%} of them are zero'})"
+    name = {"appnp": "APPNP", "gcn": "GCN"}[network]
+    log_decision(f"networks: {name}, since {reason}.", "network")
+    return network
+
+
+def _choose_donors(graph: Graph, network: str) -> DonorRule:
+    """Return the donors of nodes that do not keep their neighbours: nearest ones of the same predicted class.
+
+    Any of that class are as good for a GCN, whose predictions are smooth already, and quicker to find.
     """
-    nodes, best = trial.validation, len(rounds) - 1
-    details: dict[str, Any] = {}
-    if _has_validation(trial):
-        scores = [(p.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in rounds]
-        best -= int(np.argmax(scores[::-1]))
-        details = {"round_accuracy": list(map(float, scores))}
-    details["pseudo_label_rounds"] = best
-    return replace(rounds[best], details={**rounds[best].details, **details})
+    if network == "gcn" or graph.n_nodes > MAX_NODES_FOR_NEAREST:
+        return SameLabel()
+    return NearestNeighbours(N_DONORS, embeddings="neighbourhoods", groups="labels")
+
+
+@dataclass(eq=False, repr=False)
+class SoftVoting(Classifier):
+    """Classify nodes by the weighted mean of the probabilities of several classifiers.
+
+    Classifiers that err at other nodes correct each other. Their disagreement counts as epistemic
+    uncertainty.
+
+    Parameters
+    ----------
+    classifiers
+        The classifiers. Each is fitted to the same training nodes.
+    weights
+        Weights of the classifiers in the mean, at least 0; equal by default.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, SGC, SoftVoting
+    >>> digits = datasets.load("digits")
+    >>> few = datasets.label_split(digits.labels, 3, rng=0).train  # three images of each digit
+    >>> SoftVoting([GCN(n_epochs=50), SGC()], [1, 2]).fit(digits, few, rng=0).score() > 0.85
+    True
+    """
+
+    classifiers: Sequence[Classifier]
+    weights: ArrayLike | None = None
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        classifiers, weights = self._check_parameters()
+        with log_decisions_once():
+            of_classifiers = [
+                classifier.fit_trials(trials, keep_networks=keep_networks) for classifier in classifiers
+            ]
+        return [average(predictions, weights) for predictions in zip(*of_classifiers, strict=True)]
+
+    def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:
+        """Return the classifiers and their weights, which add up to one."""
+        is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
+        given: list[Classifier] = list(self.classifiers) if is_list else []
+        if not given or not all(isinstance(classifier, Classifier) for classifier in given):
+            raise InputError(
+                "classifiers of SoftVoting",
+                f"must be a list of at least one classifier, such as [GCN(), SGC()]; got {show(self.classifiers)}.",
+            )
+        if self.weights is None:
+            return given, np.full(len(given), 1 / len(given))
+        name = "weights of SoftVoting"
+        vector = check_vector(self.weights, name, length=len(given), per="classifier")
+        weights = check_numbers(vector, name).astype(np.float64)
+        check_finite(weights, name)
+        if (weights < 0).any() or not weights.any():
+            raise InputError(name, f"must be at least 0, and one above 0; got {show(self.weights)}.")
+        weights = weights / weights.max()  # whose sum does not overflow
+        return given, weights / weights.sum()
+
+    def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
+        if self.check_fitted().networks is None:
+            names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
+            raise InputError(
+                "graph",
+                "must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
+                f"of its classifiers do; got {names}.",
+            )
+        return super().predict_graph(graph)
+
+    def network_device(self) -> str:
+        """Return the device of the first classifier that is not on the CPU."""
+        devices = [classifier.network_device() for classifier in self._check_parameters()[0]]
+        return next((device for device in devices if device != "cpu"), "cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class VotingNetworks:
+    """The trained networks of several classifiers, whose predictions are averaged with weights."""
+
+    networks: tuple[TrainedModel, ...]
+    weights: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        check_type(self.networks, tuple, "networks of the vote", "a tuple of networks")
+        name, n = "weights of the vote", len(self.networks)
+        weights = check_numbers(check_vector(self.weights, name, length=n, per="classifier"), name)
+        check_finite(weights, name)
+        if not n or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
+            raise InputError(name, f"must be at least 0 with a sum of 1; got {weights.tolist()}.")
+        if len({networks.n_classes for networks in self.networks}) > 1:
+            raise InputError("networks of the vote", "must have the same number of classes.")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.networks[0].n_classes
+
+    def predict(self, graph: Graph, device: str) -> tuple[Probabilities, NDArray[np.float32]]:
+        """Return the weighted mean of the predictions on a graph."""
+        mean = average([Prediction(*part.predict(graph, device)) for part in self.networks], self.weights)
+        return mean.probabilities, mean.mean_entropy
+
+
+def average(predictions: Sequence[Prediction], weights: NDArray[np.float64]) -> Prediction:
+    """Return the weighted mean of predictions; the networks are kept if all predictions have some."""
+    networks = tuple(prediction.networks for prediction in predictions if prediction.networks is not None)
+    details = {name: value for prediction in predictions for name, value in prediction.details.items()}
+    return Prediction(
+        np.average([p.probabilities for p in predictions], axis=0, weights=weights).astype(np.float32),
+        np.average([p.mean_entropy for p in predictions], axis=0, weights=weights).astype(np.float32),
+        details,
+        VotingNetworks(networks, weights) if len(networks) == len(predictions) else None,
+    )

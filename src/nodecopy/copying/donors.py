@@ -523,7 +523,7 @@ def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> ND
 
 @dataclass(eq=False)
 class KeepByDegree(_OtherRule):
-    """Let a node of degree d keep its own neighbours with probability d / (d + prior).
+    """Let a node of degree d keep its own neighbours with probability d / (d + pseudo_degree).
 
     Otherwise another donor rule draws its donor. Nodes with few neighbours mostly take the neighbours of
     similar nodes; nodes with many neighbours mostly keep them.
@@ -532,24 +532,24 @@ class KeepByDegree(_OtherRule):
     ----------
     donors
         The other donor rule.
-    prior
+    pseudo_degree
         The degree at which a node keeps its neighbours half of the time, 2 by default.
 
     Examples
     --------
     >>> from nodecopy import Graph, KeepByDegree, NodeCopying, SameLabel
     >>> star = Graph.from_edges([0, 0, 0], [1, 2, 3])
-    >>> model = NodeCopying(KeepByDegree(SameLabel([0, 0, 0, 0]), prior=1)).fit(star)
+    >>> model = NodeCopying(KeepByDegree(SameLabel([0, 0, 0, 0]), pseudo_degree=1)).fit(star)
     >>> model.distribution_.probabilities().diagonal().tolist()
     [0.8125, 0.625, 0.625, 0.625]
     """
 
     donors: DonorRule
-    prior: float = 2.0
+    pseudo_degree: float = 2.0
 
     def fit(self, data: Graph | Interactions) -> KeepingDistribution:
-        prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
+        pseudo_degree = check_real(self.pseudo_degree, "pseudo_degree of KeepByDegree", low=0.0)
         degrees = check_row_data(data).rows.degrees.astype(np.float64)
-        # A node without neighbours draws a donor, also with a prior of 0.
-        keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
+        # A node without neighbours draws a donor, also with a pseudo-degree of 0.
+        keep = np.divide(degrees, degrees + pseudo_degree, out=np.zeros_like(degrees), where=degrees > 0)
         return KeepingDistribution(fit_rule(self.donors, data, "donors of KeepByDegree"), keep)

@@ -19,7 +19,6 @@ from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.gradients import Loss, RewiredModule, RewiredNetwork, choose_flips
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import Trial
-from nodecopy.classify.own_networks import ModuleEnsemble
 from nodecopy.defend.evidence import (
     Array,
     EvidenceCorrection,
@@ -36,7 +35,7 @@ from nodecopy.defend.robust_networks import (
     WeightedEdges,
 )
 from nodecopy.graph import Graph
-from nodecopy.nn.modules import ModuleNetwork
+from nodecopy.nn.modules import ModuleEnsemble, ModuleNetwork
 from nodecopy.nn.training import check_device, choose_threads
 
 TIE_WEIGHT = 1e-3

@@ -24,8 +24,7 @@ from nodecopy._core.files import PathLike
 from nodecopy._core.messages import log_decisions_once, mute_decisions
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
-from nodecopy.classify.base import check_trials
-from nodecopy.classify.ensemble import TrainedNetworks, entropy
+from nodecopy.classify.base import TrainedModel, check_trials, entropy
 from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings
@@ -81,7 +80,7 @@ class AttackedState:
     graph: Graph
     probabilities: NDArray[np.float32]
     classifier: Any
-    networks: TrainedNetworks | None
+    networks: TrainedModel | None
     seed: SeedSequence
     complete_graph: Graph
     trial: Trial | None = None
@@ -441,9 +440,6 @@ class Defence(Classifier):
         if (targets := state.get("targets_")) is not None:
             check_unique(check_indices(targets, "targets_", size=len(self.node_ids_)), "targets_")
 
-    def training_parameters(self) -> dict[str, Any]:
-        return self.build_classifier().training_parameters() | {"owner": "its classifier"}
-
     def build_state(
         self,
         classifier: Any,
@@ -543,10 +539,10 @@ def correct_prediction(
     return Prediction(probabilities, entropies, prediction.details)
 
 
-def evaluate(classifier: Any, networks: TrainedNetworks | None, graph: Graph) -> Prediction:
+def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Prediction:
     """Return the prediction of trained networks, or of a classifier without any, on a graph."""
     if networks is not None:
-        return networks.predict(graph, classifier.network_device())
+        return Prediction(*networks.predict(graph, classifier.network_device()))
     if isinstance(classifier, Classifier):
         if not _predicts_graphs(classifier):
             raise InputError(

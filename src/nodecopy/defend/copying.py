@@ -24,7 +24,6 @@ from nodecopy._core.checks import check_choice, check_integer
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import child, sample_key, threefry, unit_interval
 from nodecopy.classify import Classifier
-from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend.base import AttackedState, Correction, Defence, DefenceSeeds, check_nodes
 from nodecopy.defend.edges import estimate_trust, score_suspicion
 from nodecopy.errors import InputError
@@ -32,6 +31,7 @@ from nodecopy.features.embeddings import EMBEDDING_NAMES, NodeEmbeddings
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
+from nodecopy.nn.engine import Ensemble
 
 Copier: TypeAlias = Callable[[IntArray, IntArray], NDArray[np.floating[Any]]]
 """Returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets."""
@@ -140,7 +140,7 @@ class TwoHopCopier:
         for weights, last_weights, *biases in zip(*networks.weights, strict=True):
             hidden = first_convolution @ (inputs @ weights)
             hidden = hidden + biases[0] if biases else hidden
-            hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
+            hidden = np.maximum(hidden, 0) if networks.config.activation == "relu" else hidden
             logits = (second_convolution @ hidden) @ last_weights
             total = total + softmax(logits + biases[1] if biases else logits, axis=1)
         mean: NDArray[np.float64] = total / len(networks.weights[0])
@@ -205,10 +205,10 @@ def predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> N
 def choose_copier(state: AttackedState, mode: str) -> Copier:
     """Return the cheapest exact copier for a classifier."""
     if isinstance(state.networks, Ensemble):
-        recipe = state.networks.recipe
-        if recipe.propagation == "none":
+        config = state.networks.config
+        if config.propagation == "none":
             return partial(predict_nodes, state)
-        if recipe.propagation == "convolution" and recipe.rank is None:
+        if config.propagation == "convolution" and config.rank is None:
             return TwoHopCopier(state.networks, state.graph, mode).predict_pairs
     return partial(predict_copies, state, mode)
 

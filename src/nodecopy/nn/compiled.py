@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,38 +12,38 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.arrays import IntArray
-from nodecopy.nn import kernels as kernels
+from nodecopy.nn import kernels
 from nodecopy.nn.kernels import LANES
+from nodecopy.nn.networks import NEGATIVE_SLOPE, Networks, TrainingConfig
 from nodecopy.nn.stack import HIDDEN, INPUT
 
 FloatArray = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class CompiledSettings:
-    """How a network is computed and trained.
+SLOPES = {"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}
+"""Slopes of activations below zero."""
 
-    Parameters
-    ----------
-    propagation, n_steps, teleport
-        As in :class:`~nodecopy.nn.networks.TrainingConfig`.
-    slope
-        Of the activation, below zero.
-    input_threshold, hidden_threshold
-        Random bytes below which features and hidden units are dropped in a training step; 0: none.
-    learning_rate, first_decay, decay
-        Of Adam; ``first_decay`` is on the weights of the first layer.
+
+def compile_networks(
+    networks: Networks, graphs: Sequence[Any], chosen: Iterable[IntArray] | None = None
+) -> list[CompiledNetwork]:
+    """Return networks in compiled code; they share their weights with the given ones.
+
+    ``chosen`` are the nodes of each network whose logits are computed, all by default.
     """
-
-    propagation: str
-    n_steps: int
-    teleport: float
-    slope: float
-    input_threshold: int
-    hidden_threshold: int
-    learning_rate: float
-    first_decay: float
-    decay: float
+    config, keys = networks.config, networks.masks.keys.tolist()
+    nodes = [None] * len(keys) if chosen is None else chosen
+    return [
+        CompiledNetwork(
+            config,
+            [weight[model].detach().numpy() for weight in networks.weights],
+            key % 2**32,
+            FourArrayCSR.from_csr(networks.features.matrix(model)),
+            None if config.propagation == "none" else graphs[model],
+            of_model,
+        )
+        for model, (key, of_model) in enumerate(zip(keys, nodes, strict=True))
+    ]
 
 
 class FourArrayCSR(NamedTuple):
@@ -103,7 +102,7 @@ class CompiledNetwork:
 
     Parameters
     ----------
-    settings
+    config
         How it is computed and trained.
     weights
         Both layers and, if there are any, biases; training changes them in place.
@@ -131,14 +130,15 @@ class CompiledNetwork:
 
     def __init__(
         self,
-        settings: CompiledSettings,
+        config: TrainingConfig,
         weights: Sequence[FloatArray],
         key: int,
         features: FourArrayCSR,
         graph: sparse.csr_array | None,
         chosen: IntArray | None = None,
     ) -> None:
-        self.settings, self.key = settings, key
+        self.config, self.key, self.slope = config, key, np.float32(SLOPES[config.activation])
+        self.threshold = round(256 * config.dropout)  # random bytes below it drop an entry
         self.first, self.second, *self.biases = weights
         n_hidden, self.n_classes = self.second.shape
         self.nodes: IntArray = np.arange(len(features.starts))
@@ -146,9 +146,9 @@ class CompiledNetwork:
         self.graph: FourArrayCSR | None = None
         self.last: FourArrayCSR | None = None
         self.pagerank: PageRank | None = None
-        if settings.propagation == "pagerank":
+        if config.propagation == "pagerank":
             self.pagerank = self.build_pagerank()
-        elif settings.propagation == "convolution":
+        elif config.propagation == "convolution":
             features, self.graph, self.last = self._cut_out(features, FourArrayCSR.from_csr(graph))
         elif chosen is not None:
             self.nodes, features = chosen, features.select(chosen)
@@ -186,30 +186,28 @@ class CompiledNetwork:
         """Return the propagation of logits, or that of their gradients."""
         assert self.matrix is not None
         matrix = self.matrix.T.tocsr() if transposed else self.matrix
-        return PageRank(matrix, self.settings.n_steps, self.settings.teleport)
+        return PageRank(matrix, self.config.n_steps, self.config.teleport)
 
     def pool(self, step: int | None) -> FloatArray:
         """Return the means of hidden units over neighbours; the second layer turns them into logits.
 
         ``step`` numbers the masks; ``None`` switches them off. The array is overwritten by the next call.
         """
-        settings, masked = self.settings, self.features
-        if step is not None and settings.input_threshold:
+        masked = self.features
+        if step is not None and self.threshold and self.config.drop_input:
             numbers = self._draw_bytes(len(self._masked), step, INPUT)
-            kernels.mask_values(masked.values, numbers, settings.input_threshold, self._masked)
+            kernels.mask_values(masked.values, numbers, self.threshold, self._masked)
             masked = masked._replace(values=self._masked)
         self.masked = masked
         kernels.multiply(*masked, self.first, self.outer)
         if self.graph is not None:
             kernels.multiply(*self.graph, self.outer, self.hidden)
         threshold, numbers = 0, self._words.view(np.uint8)
-        if step is not None and settings.hidden_threshold:
-            threshold = settings.hidden_threshold
+        if step is not None and self.threshold:
+            threshold = self.threshold
             numbers = self._draw_bytes(self._n_units, step, HIDDEN)
         bias = self.biases[0][0] if self.biases else self._no_bias
-        kernels.activate(
-            self.hidden, self.nodes, numbers, threshold, np.float32(settings.slope), bias, self.gates
-        )
+        kernels.activate(self.hidden, self.nodes, numbers, threshold, self.slope, bias, self.gates)
         if self.last is not None:
             kernels.multiply(*self.last, self.hidden, self.pooled)
         return self.pooled
@@ -288,11 +286,12 @@ class CompiledTrainer:
         if network.graph is not None:
             kernels.multiply_transpose(*network.graph, network.hidden, network.outer)
         kernels.multiply_transpose(*network.masked, network.outer, self._by_first)
-        decay, rate = network.settings.first_decay, network.settings.learning_rate
+        config = network.config
+        decay, rate = config.weight_decay, config.learning_rate
         for weight, gradient, moments in zip(self._trained, gradients, self._moments, strict=True):
             flat = weight.reshape(-1), gradient.reshape(-1)
             kernels.step_adam(*flat, *moments, rate, np.float32(decay), epoch + 1)
-            decay = network.settings.decay
+            decay = config.weight_decay if config.decay_all else 0.0
 
     def _differentiate(self) -> FloatArray:
         """Replace logits without bias by the gradient of the loss; return that of the bias."""

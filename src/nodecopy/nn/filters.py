@@ -90,7 +90,7 @@ VARIANCE_EPSILON = 1e-3
 
 
 @dataclass(frozen=True)
-class FilterRecipe(TrainingConfig):
+class FilterConfig(TrainingConfig):
     """How networks of filters are built and trained; biases, hidden units and
     activations of :class:`TrainingConfig` do not apply.
 
@@ -200,25 +200,37 @@ class FilterNetworks(Networks):
     and biases, have unit length.
     """
 
-    recipe: FilterRecipe
+    config: FilterConfig
+
+    @staticmethod
+    def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:
+        """Return the shapes of both kernels, bias, scale, shift and any attention scores of every layer."""
+        shapes, n_inputs = [], n_features
+        for width in config.widths:
+            n_outputs = width * max(1, config.n_heads)
+            shapes += [(n_inputs, n_outputs), (n_features, n_outputs), (1, n_outputs)]
+            shapes += [(1, n_inputs), (1, n_inputs)]
+            shapes += [(2, n_outputs)] if config.n_heads else []
+            n_inputs += n_outputs
+        return [*shapes, (n_inputs, n_classes), (1, n_classes)]
 
     @classmethod
     def _draw_weights(
-        cls, recipe: Any, n_features: int, n_classes: int, rngs: Sequence[Generator], device: torch.device
+        cls, config: Any, n_features: int, n_classes: int, rngs: Sequence[Generator], device: torch.device
     ) -> list[Tensor]:
         weights = []
-        for shape in _shapes(recipe, n_features, n_classes):
+        for shape in cls.weight_shapes(config, n_features, n_classes):
             normal = np.stack([rng.standard_normal(shape).astype(np.float32) for rng in rngs])
             weights.append(torch.from_numpy(normal).to(device))
-        for _, _, _, scale, shift, *_ in _split_layers(weights, recipe):
+        for _, _, _, scale, shift, *_ in _split_layers(weights, config):
             scale.fill_(1.0)
             shift.zero_()
         return [weight.requires_grad_() for weight in weights]
 
     @property
     def layers(self) -> list[list[Tensor]]:
-        """The weights of each layer, in the order of :func:`_shapes`."""
-        return _split_layers(self.weights, self.recipe)
+        """The weights of each layer, in the order of :meth:`weight_shapes`."""
+        return _split_layers(self.weights, self.config)
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
@@ -227,7 +239,7 @@ class FilterNetworks(Networks):
         for own, signal, bias, scale, shift, *scores in self.layers:
             kernels += [own, signal, *scores]
             rest += [bias, scale, shift]
-        return [{"params": kernels, "weight_decay": self.recipe.weight_decay}, {"params": rest}]
+        return [{"params": kernels, "weight_decay": self.config.weight_decay}, {"params": rest}]
 
     @torch.no_grad()
     def constrain(self) -> None:
@@ -236,7 +248,7 @@ class FilterNetworks(Networks):
             for kernel in (own, signal):
                 kernel /= kernel.norm(dim=1, keepdim=True)
             for vectors in (bias, *scores):
-                by_head = vectors.view(*vectors.shape[:2], max(1, self.recipe.n_heads), -1)
+                by_head = vectors.view(*vectors.shape[:2], max(1, self.config.n_heads), -1)
                 by_head /= by_head.norm(dim=(1, 3), keepdim=True)
         kernel, bias = self.weights[-2:]
         kernel /= kernel.norm(dim=1, keepdim=True)
@@ -287,7 +299,7 @@ class FilterNetworks(Networks):
 
     def _filter(self, graphs: SparseStack, feedback: Tensor, signal: Tensor) -> Tensor:
         """Return - a(S) feedback + b(S) signal, computed from the highest power on."""
-        a, b = fit_coefficients(self.recipe.feedback, self.recipe.feedforward, self.recipe.radius)
+        a, b = fit_coefficients(self.config.feedback, self.config.feedforward, self.config.radius)
         out: Tensor | None = None
         for power in range(max(len(a), len(b) - 1), -1, -1):
             term = -float(a[power - 1]) * feedback if 0 < power <= len(a) else torch.zeros_like(feedback)
@@ -295,7 +307,7 @@ class FilterNetworks(Networks):
                 term = term + float(b[power]) * signal
             if out is not None:
                 propagated = graphs @ out
-                term = term - propagated if self.recipe.shifted else term + out - propagated
+                term = term - propagated if self.config.shifted else term + out - propagated
             out = term
         assert out is not None
         return out
@@ -305,30 +317,18 @@ class FilterNetworks(Networks):
     ) -> Tensor:
         means = []
         heads = zip(
-            out.chunk(self.recipe.n_heads, dim=2), score.chunk(self.recipe.n_heads, dim=2), strict=True
+            out.chunk(self.config.n_heads, dim=2), score.chunk(self.config.n_heads, dim=2), strict=True
         )
         for head, (dense, weights) in enumerate(heads):
             own, other = (dense @ weights.transpose(1, 2)).unbind(dim=2)
             factors = None
             if step is not None and self.edge_masks.threshold:
-                place = len(self.recipe.widths) + layer * self.recipe.n_heads + head
+                place = len(self.config.widths) + layer * self.config.n_heads + head
                 factors = graphs.draw_factors(self.edge_masks, step=step, place=place)
             means.append(attend(graphs, dense, own, other, factors))
         return torch.cat(means, dim=2)
 
 
-def _split_layers(weights: list[Tensor], recipe: FilterRecipe) -> list[list[Tensor]]:
-    size = 6 if recipe.n_heads else 5
+def _split_layers(weights: list[Tensor], config: FilterConfig) -> list[list[Tensor]]:
+    size = 6 if config.n_heads else 5
     return [weights[start : start + size] for start in range(0, len(weights) - 2, size)]
-
-
-def _shapes(recipe: FilterRecipe, n_features: int, n_classes: int) -> list[tuple[int, int]]:
-    """Return the shapes of both kernels, bias, scale, shift and any attention scores of every layer."""
-    shapes, n_inputs = [], n_features
-    for width in recipe.widths:
-        n_outputs = width * max(1, recipe.n_heads)
-        shapes += [(n_inputs, n_outputs), (n_features, n_outputs), (1, n_outputs)]
-        shapes += [(1, n_inputs), (1, n_inputs)]
-        shapes += [(2, n_outputs)] if recipe.n_heads else []
-        n_inputs += n_outputs
-    return [*shapes, (n_inputs, n_classes), (1, n_classes)]

@@ -1,37 +1,64 @@
-"""Modules of users, such as those of PyTorch Geometric, as networks on graphs."""
+"""Modules of users, such as those of PyTorch Geometric: one wrapper to evaluate, train and keep them.
+
+:class:`ModuleNetwork` is a module as a function of graphs, for classifiers, attacks and defences.
+:class:`ModuleEngine` trains modules of a factory, as :class:`~nodecopy.nn.engine.Engine` trains the package's
+own networks, and :class:`ModuleEnsemble` predicts again with their weights.
+"""
 
 from __future__ import annotations
 
 import inspect
+import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
 import torch
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.arrays import Rows
-from nodecopy._core.checks import check_finite, show
+from nodecopy._core.checks import (
+    check_finite,
+    check_integer,
+    check_numbers,
+    check_sequence,
+    check_vector,
+    show,
+)
 from nodecopy._core.messages import warn_about_data
+from nodecopy._core.parallel import track
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph, class_codes
-from nodecopy.nn.networks import TrainingConfig
-from nodecopy.nn.training import AdamStepper, Targets, choose_threads
+from nodecopy.nn.engine import MAX_STEPS, Averages, Scalings, check_scalings, row_entropy
+from nodecopy.nn.networks import TrainingConfig, check_features
+from nodecopy.nn.training import AdamStepper, LabelledNodes, Targets, check_device, choose_threads
 
 SUM_TOLERANCE = 1e-4
 """How far the sum of a row may be from 1 for outputs that are taken for probabilities."""
 MAX_NOISE = 1e-3
 """How much probabilities may differ between two evaluations, by rounding on a GPU."""
+EPOCHS_BETWEEN_CHECKS = 10
+"""Reading the loss waits for the device, so it is read every tenth epoch only."""
+FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
+OWNER = "factory of CustomNetwork"
+"""What is named in errors, unless another parameter took the factory."""
 Edges: TypeAlias = tuple[Tensor, Tensor | None]
 """Edges ``[2, n_edges]`` and, if there are any, their weights."""
-WEIGHTS_UNUSED = "the weights of the graph are not used: {} takes no edge_weight."
-FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
+Factory: TypeAlias = Callable[[int, int], torch.nn.Module]
+"""A function of the numbers of features and classes that returns a new module."""
+_generators = RLock()
+"""Held while the global generators are seeded, so that threads do not draw each other's numbers."""
+_built: WeakSet[torch.nn.Module] = WeakSet()
+"""The modules that factories have returned, as long as somebody keeps them."""
 
 
 class ModuleNetwork:
@@ -42,10 +69,10 @@ class ModuleNetwork:
     module
         A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` that returns one
         row per node and one column per class: logits, log-probabilities or probabilities. ``x`` is dense and
-        has the data type of the module's parameters, ``edge_index`` holds 64-bit integers, and every edge of
-        an undirected graph is in it twice, as :func:`nodecopy.to_pyg` returns them.
+        has the data type of the module's parameters, and every edge of an undirected graph is in
+        ``edge_index`` twice, as :func:`nodecopy.to_pyg` returns them.
     owner
-        What has the parameter, for errors.
+        The parameter that took the module, for errors.
     """
 
     def __init__(self, module: Any, owner: str) -> None:
@@ -62,12 +89,7 @@ class ModuleNetwork:
 
     def features(self, graph: Graph) -> Tensor:
         """Return the features of a graph, dense, on the device and with the data type of the module."""
-        if graph.features is None or not graph.features.shape[1]:
-            least = "features" if graph.features is None else "at least one feature"
-            raise InputError(
-                f"a graph must have {least} to be classified by {self.name}; this one has none. If it "
-                "was trained on one feature per node, use graph.replace(features=np.eye(graph.n_nodes))."
-            )
+        check_features(graph)
         return self.dense_tensor(graph.features)
 
     def dense_tensor(self, features: Any) -> Tensor:
@@ -84,14 +106,17 @@ class ModuleNetwork:
         """Return edges as a tensor ``[2, n_edges]`` on the device of the module."""
         return torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).to(self.device)
 
-    def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
-        return self.check_output(self.evaluate(x, edge_index, edge_weight), len(x))
+    def edges(self, rows: Rows) -> Edges:
+        """Return the edges of an adjacency and, for modules that take them, their weights."""
+        weights = None
+        if rows.weights is not None and self.takes_weights:
+            weights = torch.tensor(rows.weights).to(self.device, self.dtype)
+        return self.edge_index(rows.row_numbers, rows.indices), weights
 
-    def evaluate(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
-        """Return the unchecked output of the module in evaluation mode."""
-        with evaluation_mode(self.module):
-            return self.forward(x, edge_index, edge_weight)
+    def warn_of_weights(self, rows: Rows) -> None:
+        """Warn if edges have weights that the module does not take."""
+        if rows.weights is not None and not self.takes_weights:
+            warn_about_data(f"the weights of the graph are not used: {self.name} takes no edge_weight.")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
         """Return the unchecked output of the module in the mode that it is in.
@@ -113,6 +138,11 @@ class ModuleNetwork:
                 "Wrap it in a module whose forward converts them.",
             ) from error
 
+    def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
+        with evaluation_mode(self.module):
+            return self.check_output(self.forward(x, edge_index, edge_weight), len(x))
+
     def sample_probabilities(self, x: Tensor, edges: Edges, n_samples: int) -> list[Tensor]:
         """Return class probabilities with ``n_samples`` dropout masks, or one without dropout for 0.
 
@@ -128,23 +158,11 @@ class ModuleNetwork:
                     return samples[:1]
         return samples
 
-    def edges(self, graph: Graph) -> Edges:
-        """Return the edges of a graph and, for modules that take them, the weights of a weighted graph."""
-        if graph.rows.weights is not None and not self.takes_weights:
-            warn_about_data(WEIGHTS_UNUSED.format(self.name))
-        return self.edges_of_rows(graph.rows)
-
-    def edges_of_rows(self, rows: Rows) -> Edges:
-        """Return the edges in the rows of an adjacency, and their weights as :meth:`edges` does."""
-        weights = None
-        if rows.weights is not None and self.takes_weights:
-            weights = torch.tensor(rows.weights).to(self.device, self.dtype)
-        return self.edge_index(rows.row_numbers, rows.indices), weights
-
     def predict(self, graph: Graph) -> NDArray[np.float32]:
         """Return the class probabilities of all nodes of a graph."""
+        self.warn_of_weights(graph.rows)
         with torch.no_grad():
-            result = self.log_probabilities(self.features(graph), *self.edges(graph)).exp()
+            result = self.log_probabilities(self.features(graph), *self.edges(graph.rows)).exp()
         probabilities: NDArray[np.float32] = result.cpu().numpy().astype(np.float32)
         return probabilities
 
@@ -233,19 +251,6 @@ def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any
     return names, codes
 
 
-# Training of modules of users, one after another: seeds, the loop, and early stopping.
-
-
-Factory: TypeAlias = Callable[[int, int], torch.nn.Module]
-"""A function of the numbers of features and classes that returns a new module."""
-EPOCHS_BETWEEN_CHECKS = 10
-"""Reading the loss waits for the device, so it is read every tenth epoch only."""
-_generators = RLock()
-"""Held while the global generators are seeded, so that threads do not draw each other's numbers."""
-_built: WeakSet[torch.nn.Module] = WeakSet()
-"""The modules that factories have returned, as long as somebody keeps them."""
-
-
 @contextmanager
 def seed_global_generators(seed: int, device: torch.device) -> Iterator[None]:
     """Seed the global generators of torch, NumPy and Python inside the block, and restore them at its end.
@@ -298,130 +303,273 @@ def train_module(
     x: Tensor,
     edges: Edges,
     targets: Targets,
-    recipe: TrainingConfig,
+    config: TrainingConfig,
     *,
     n_classes: int,
-    early_stopping: ModuleEarlyStopping | None = None,
+    validation: tuple[Edges, Targets] | None = None,
 ) -> None:
     """Train a module by Adam, in training mode and with the same decay for all parameters.
 
-    It is evaluated once before, which checks its output and initialises lazy layers. On a CPU, operations
-    have one thread unless the matrix of features is large.
+    It is evaluated once before, which checks its output and initialises lazy layers. With ``validation``
+    (edges of the observed graph, and nodes), it takes back the state with the lowest loss on these nodes
+    after ``config.patience`` epochs without a lower one.
     """
-    with torch.no_grad():
-        output = network.evaluate(x, *edges)
-        _check_width(network.check_output(output, len(x)), n_classes, network.name)
-    weights = [weight for weight in network.module.parameters() if weight.requires_grad]
+    module, last = network.module, torch.zeros(())
+    with torch.no_grad(), evaluation_mode(module):
+        output = network.forward(x, *edges)
+        width = network.check_output(output, len(x)).shape[1]
+    if width != n_classes:
+        raise InputError(
+            network.name,
+            f"must return {n_classes} columns, one per class of the training nodes; got {width}. Use "
+            "the second argument of the factory as the number of columns.",
+        )
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
     if not weights:
         raise InputError(network.name, "must have parameters to train; got none.")
-    loss = ModuleLoss(network, x, edges, targets, is_probability=holds_probabilities(output))
-    groups = [{"params": weights, "weight_decay": recipe.weight_decay}]
-    stepper, version = AdamStepper(groups, recipe.learning_rate), x._version
-    network.module.train()
+    is_probability, rows = holds_probabilities(output), torch.from_numpy(targets.rows[0]).to(x.device)
+
+    def loss() -> Tensor:
+        nonlocal last
+        output = network.forward(x, *edges)
+        if not isinstance(output, Tensor):  # only evaluation mode has been checked
+            network.check_output(output, len(x))
+        if not output.requires_grad:
+            raise InputError(
+                f"the output of {network.name} must depend on its parameters; got one without gradient. "
+                "Is it detached, or computed under torch.no_grad()?"
+            )
+        logits = output[rows].float()
+        if is_probability:
+            logits = logits.clamp_min(torch.finfo(logits.dtype).tiny).log()
+        value = targets.losses(logits[None])[0]
+        last = value.detach()
+        return value
+
+    best_loss, best_epoch, best = math.inf, 0, dict[str, Any]()
+    groups = [{"params": weights, "weight_decay": config.weight_decay}]
+    stepper, version = AdamStepper(groups, config.learning_rate), x._version
+    module.train()
     with torch.enable_grad(), choose_threads(x.numel(), x.device):
-        for epoch in range(recipe.n_epochs):
+        for epoch in range(config.n_epochs):
             stepper.step(loss)
-            is_last = epoch == recipe.n_epochs - 1
-            if is_last or epoch % EPOCHS_BETWEEN_CHECKS == EPOCHS_BETWEEN_CHECKS - 1:
-                loss.check(epoch, recipe)
-            if early_stopping is not None and early_stopping.update(epoch, network):
+            is_checked = epoch % EPOCHS_BETWEEN_CHECKS == EPOCHS_BETWEEN_CHECKS - 1
+            if (is_checked or epoch == config.n_epochs - 1) and not bool(last.isfinite()):
+                raise InputError(
+                    f"the training loss of {network.name} must stay finite; got {float(last)} by epoch "
+                    f"{epoch + 1}. Lower learning_rate ({config.learning_rate:g}), or scale the features."
+                )
+            if validation is None:
+                continue
+            value = _validation_loss(network, x, *validation)
+            if value < best_loss:
+                best_loss, best_epoch = value, epoch
+                best = {name: part.clone() for name, part in module.state_dict().items()}
+            if epoch - best_epoch > config.patience:
                 break
     if x._version != version:
         raise InputError(
             f"forward of {network.name}", "must not change x in place; got another x afterwards."
         )
-    network.module.zero_grad(set_to_none=True)
-    if early_stopping is not None:
-        early_stopping.restore(network)
+    module.zero_grad(set_to_none=True)
+    if validation is not None:
+        module.load_state_dict(best)
 
 
-class ModuleLoss:
-    """The cross-entropy of labelled nodes, as a function of the weights of a module.
+@torch.no_grad()
+def _validation_loss(network: ModuleNetwork, x: Tensor, edges: Edges, targets: Targets) -> float:
+    logarithms = network.log_probabilities(x, *edges)[torch.from_numpy(targets.rows[0]).to(x.device)]
+    return float(targets.losses(logarithms[None])[0])
 
-    Parameters
-    ----------
-    network
-        The module.
-    x, edges
-        Features and edges of the graph.
-    targets
-        The labelled nodes.
-    is_probability
-        Whether the module returns probabilities; otherwise logits or log-probabilities.
-    """
+
+class TrainedModule(NamedTuple):
+    """A trained module, and the seed of its dropout masks in predictions."""
+
+    network: ModuleNetwork
+    seed: int
+
+
+class ModuleEngine:
+    """Modules of a factory, which are trained one after another; see :class:`~nodecopy.nn.engine.Engine`."""
 
     def __init__(
-        self, network: ModuleNetwork, x: Tensor, edges: Edges, targets: Targets, *, is_probability: bool
+        self,
+        factory: Factory,
+        owner: str,
+        config: TrainingConfig,
+        features: sparse.csr_array,
+        n_classes: int,
+        observed: Sequence[sparse.csr_array],
+        device: torch.device,
     ) -> None:
-        self.network, self.x, self.edges, self.targets = network, x, edges, targets
-        self.rows = torch.from_numpy(targets.rows[0]).to(x.device)
-        self.is_probability = is_probability
-        self.last: Tensor | None = None
+        self.factory, self.owner, self.config, self.features = factory, owner, config, features
+        self.n_classes, self.observed, self.device = n_classes, observed, device
+        self._rows = {id(part): Rows.from_matrix(part, "adjacency") for part in observed}
+        self._inputs: dict[torch.dtype, Tensor] = {}
+        self._is_warned = False
 
-    def __call__(self) -> Tensor:
-        output = self.network.forward(self.x, *self.edges)
-        if not isinstance(output, Tensor):  # only evaluation mode has been checked
-            self.network.check_output(output, len(self.x))
-        if not output.requires_grad:
-            raise InputError(
-                f"the output of {self.network.name} must depend on its parameters; got one without gradient. "
-                "Is it detached, or computed under torch.no_grad()?"
-            )
-        logits = output[self.rows].float()
-        if self.is_probability:
-            logits = logits.clamp_min(torch.finfo(logits.dtype).tiny).log()
-        loss = self.targets.losses(logits[None])[0]
-        self.last = loss.detach()
-        return loss
+    def train(
+        self,
+        adjacencies: Sequence[sparse.csr_array],
+        targets: Sequence[LabelledNodes],
+        seeds: Sequence[SeedSequence],
+        *,
+        validation: Sequence[LabelledNodes] | None = None,
+    ) -> list[TrainedModule]:
+        """Return modules trained on graphs; each depends on its seed alone."""
+        per_graph, sizes = len(adjacencies) // len(self.observed), (self.features.shape[1], self.n_classes)
+        trained = []
+        for number in track(range(len(adjacencies)), "training network"):
+            first, second = (int(word) >> 1 for word in seeds[number].generate_state(2, np.uint64))
+            threads = choose_threads(math.prod(self.features.shape), self.device)
+            with seed_global_generators(first, self.device), threads:
+                network = build_network(self.factory, *sizes, self.device, self.owner)
+                self._warn_of_weights(network)
+                watched = None
+                if validation is not None:
+                    observed = self._edges(network, self.observed[number // per_graph])
+                    watched = observed, Targets([validation[number]], self.device)
+                train_module(
+                    network,
+                    self._input(network),
+                    self._edges(network, adjacencies[number]),
+                    Targets([targets[number]], self.device),
+                    self.config,
+                    n_classes=self.n_classes,
+                    validation=watched,
+                )
+            trained.append(TrainedModule(network, second))
+        return trained
 
-    def check(self, epoch: int, recipe: TrainingConfig) -> None:
-        """Raise an error if the last loss is not finite: the weights will never recover."""
-        if self.last is not None and not bool(self.last.isfinite()):
-            raise InputError(
-                f"the training loss of {self.network.name} must stay finite; got {float(self.last)} by epoch "
-                f"{epoch + 1}. Lower learning_rate ({recipe.learning_rate:g}), or scale the features."
-            )
+    def predict(self, networks: Sequence[TrainedModule], n_weight_samples: int = 0) -> list[Averages]:
+        """Return the mean over the modules of each observed graph, and over their dropout samples."""
+        per_graph, results = len(networks) // len(self.observed), []
+        for number, adjacency in enumerate(self.observed):
+            part = networks[number * per_graph : (number + 1) * per_graph]
+            edges = self._edges(part[0].network, adjacency)
+            results.append(average_modules(part, self._input(part[0].network), edges, n_weight_samples))
+        return results
+
+    def keep(
+        self,
+        networks: Sequence[TrainedModule],
+        models: slice,
+        n_weight_samples: int,
+        scalings: Scalings,
+    ) -> ModuleEnsemble:
+        """Return a copy of some modules that predicts on other graphs."""
+        sizes, part = (self.features.shape[1], self.n_classes), networks[models]
+        states = tuple(_copy_state(network) for network, _ in part)
+        seeds = np.array([seed for _, seed in part])
+        return ModuleEnsemble(self.factory, sizes, states, seeds, n_weight_samples, *scalings)
+
+    def _input(self, network: ModuleNetwork) -> Tensor:
+        """Return the scaled features, which modules of one data type share."""
+        if network.dtype not in self._inputs:
+            self._inputs[network.dtype] = network.dense_tensor(self.features)
+        return self._inputs[network.dtype]
+
+    def _edges(self, network: ModuleNetwork, adjacency: sparse.csr_array) -> Edges:
+        rows = self._rows.get(id(adjacency))
+        return network.edges(Rows.from_matrix(adjacency, "adjacency") if rows is None else rows)
+
+    def _warn_of_weights(self, network: ModuleNetwork) -> None:
+        for rows in self._rows.values():
+            if rows.weights is not None and not self._is_warned:
+                self._is_warned = True
+                network.warn_of_weights(rows)
 
 
-class ModuleEarlyStopping:
-    """The state of a module with the lowest loss on validation nodes of the observed graph.
+@dataclass(frozen=True, eq=False)
+class ModuleEnsemble:
+    """Trained modules that predict on graphs; the counterpart of :class:`~nodecopy.nn.engine.Ensemble`.
 
     Parameters
     ----------
-    x, edges
-        Features and edges of the observed graph.
-    targets
-        The validation nodes.
-    patience
-        Epochs without a lower loss before training stops.
+    factory
+        The function that builds the modules.
+    sizes
+        The numbers of features and classes that it takes.
+    weights
+        The state of each module: parameters and buffers by name.
+    seeds
+        The seed of each module's dropout masks.
+    n_weight_samples
+        Dropout samples of each module; 0 switches dropout off.
+    feature_scaling, weight_scaling
+        How features and edge weights were scaled for training, and are for predictions.
     """
 
-    def __init__(self, x: Tensor, edges: Edges, targets: Targets, patience: int) -> None:
-        self.x, self.edges, self.targets, self.patience = x, edges, targets, patience
-        self.rows = torch.from_numpy(targets.rows[0]).to(x.device)
-        self.best_loss, self.best_epoch, self.best = float("inf"), 0, dict[str, Any]()
+    factory: Factory
+    sizes: tuple[int, int]
+    weights: tuple[dict[str, NDArray[Any]], ...]
+    seeds: NDArray[np.int64]
+    n_weight_samples: int
+    feature_scaling: FeatureScaling
+    weight_scaling: WeightScaling
 
-    @torch.no_grad()
-    def update(self, epoch: int, network: ModuleNetwork) -> bool:
-        """Compare the loss after an epoch with the lowest; return whether training stops."""
-        logarithms = network.log_probabilities(self.x, *self.edges)[self.rows]
-        loss = float(self.targets.losses(logarithms[None])[0])
-        if loss < self.best_loss:
-            self.best_loss, self.best_epoch = loss, epoch
-            # Running statistics belong to the state as well.
-            self.best = {name: value.clone() for name, value in network.module.state_dict().items()}
-        return epoch - self.best_epoch > self.patience
+    def __post_init__(self) -> None:
+        """Raise an error unless every module has a seed and numbers; torch compares the shapes."""
+        check_scalings(self.feature_scaling, self.weight_scaling)
+        check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
+        states = check_sequence(self.weights, "weights", "the states of modules")
+        seeds = check_vector(self.seeds, "seeds", length=len(states), per="module")
+        sizes = check_sequence(self.sizes, "sizes", "the numbers of features and classes")
+        if not states or seeds.dtype.kind not in "iu" or len(sizes) != 2:
+            raise InputError("networks", "must have states, seeds and the numbers of features and classes.")
+        check_integer(sizes[0], "sizes", low=0, high=max(sum(w.size for w in s.values()) for s in states))
+        for name, array in (item for state in states for item in state.items()):
+            if not check_numbers(array, name).dtype.isnative:
+                raise InputError(name, f"must be in the byte order of this machine; got {array.dtype}.")
 
-    def restore(self, network: ModuleNetwork) -> None:
-        """Take back the best state."""
-        network.module.load_state_dict(self.best)
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.sizes[1]
+
+    def predict(self, graph: Graph, device: str) -> Averages:
+        """Return the mean prediction on a graph, with the modules' own dropout masks."""
+        check_features(graph, self.sizes[0])
+        networks = self.build_modules(check_device(device))
+        network = networks[0].network
+        x = network.dense_tensor(self.feature_scaling.apply(graph.features))
+        rows = Rows.from_matrix(self.weight_scaling.apply(graph.adjacency), "adjacency")
+        return average_modules(networks, x, network.edges(rows), self.n_weight_samples)
+
+    def build_modules(self, device: torch.device) -> list[TrainedModule]:
+        """Return modules with these weights, to predict with."""
+        modules = []
+        for state, seed in zip(self.weights, self.seeds.tolist(), strict=True):
+            with seed_global_generators(seed, device):
+                network = build_network(self.factory, *self.sizes, device, OWNER)
+            try:
+                network.module.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+            except RuntimeError as error:
+                first = " ".join(str(error).split("\n\t")[:2])  # one difference is enough
+                raise InputError(OWNER, f"must build the networks that were trained. {first}") from error
+            modules.append(TrainedModule(network, seed))
+        return modules
 
 
-def _check_width(output: Tensor, n_classes: int, name: str) -> None:
-    """Raise an error if an output does not have one column per class."""
-    if output.shape[1] != n_classes:
-        raise InputError(
-            name,
-            f"must return {n_classes} columns, one per class of the training nodes; got "
-            f"{output.shape[1]}. Use the second argument of the factory as the number of columns.",
-        )
+@torch.no_grad()
+def average_modules(
+    networks: Iterable[TrainedModule], x: Tensor, edges: Edges, n_weight_samples: int
+) -> Averages:
+    """Return the mean prediction of modules on a graph, over all of them and their dropout samples."""
+    means, entropies = [], []
+    for network, seed in networks:
+        with seed_global_generators(seed, x.device), choose_threads(x.numel(), x.device):
+            samples = torch.stack(network.sample_probabilities(x, edges, n_weight_samples))
+        means.append(samples.mean(dim=0))
+        entropies.append(row_entropy(samples).mean(dim=0))
+    mean, mean_entropy = torch.stack(means).mean(dim=0), torch.stack(entropies).mean(dim=0)
+    return mean.float().cpu().numpy(), mean_entropy.float().cpu().numpy()
+
+
+def _copy_state(network: ModuleNetwork) -> dict[str, NDArray[Any]]:
+    """Return parameters and buffers as arrays; NumPy has no type for those in half precision."""
+    is_half = {torch.float16, torch.bfloat16}
+    return {
+        name: (value.float() if value.dtype in is_half else value).cpu().numpy().copy()
+        for name, value in network.module.state_dict().items()
+    }

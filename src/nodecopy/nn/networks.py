@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -13,12 +13,10 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS, FeatureScaling
 from nodecopy.graph import Graph
-from nodecopy.nn.compiled import CompiledNetwork, CompiledSettings, FourArrayCSR
 from nodecopy.nn.stack import (
     FIRST_EDGES,
     HIDDEN,
@@ -44,40 +42,11 @@ Stack: TypeAlias = SparseStack | LowRankStack
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How networks are built and trained.
+    """How networks are built and trained; the defaults are those of Kipf and Welling (2017).
 
-    Parameters
-    ----------
-    propagation
-        ``"none"`` (MLP), ``"convolution"`` (GCN: both layers average over neighbours) or ``"pagerank"``
-        (APPNP: the logits of an MLP are propagated by ``n_steps`` steps of personalised PageRank, with
-        probability ``teleport`` of returning).
-    n_hidden, bias
-        Hidden units, and whether both layers have a bias.
-    activation
-        ``"relu"`` between the layers, ``"leaky"`` (a slope of 0.2 below zero), or ``"none"``: a linear
-        network.
-    features
-        ``"unit"``: each node's features are scaled to a length of one; ``"rows"``: to a sum of one;
-        ``"standardise"``: each column to mean 0 and deviation 1; ``"binary"``: present or not; ``"none"``: as
-        they are; ``"auto"``: unit or standardised (:class:`~nodecopy.features.scaling.FeatureScaling`).
-    weights
-        Of edges: ``"raw"``: as they are; ``"log"``: log(1 + weight / smallest); ``"binary"``: all one;
-        ``"auto"``: raw or log (:class:`~nodecopy.features.scaling.WeightScaling`).
-    dropout, drop_input
-        Share of hidden units, and of features with ``drop_input``, that a training step drops.
-    drop_edges
-        Share of edges dropped in every layer and step (graph DropConnect at a fixed rate).
-    learning_rate, weight_decay, decay_all
-        Of Adam. The decay is on the first layer's weights only, as in Kipf and Welling, or on all with
-        ``decay_all``.
-    n_epochs, patience
-        Epochs of training, at most, and epochs without a lower validation loss before a model stops and
-        takes back its best weights. A patience of 0 trains for ``n_epochs`` and takes the last weights.
-    n_steps, teleport
-        Of personalised PageRank.
-    rank
-        Propagate by the truncated SVD of the adjacency (GCN-SVD); ``None``: by the adjacency.
+    The hyperparameters are described in :class:`~nodecopy.classify.NetworkClassifier`,
+    :class:`~nodecopy.classify.GCN` and :class:`~nodecopy.classify.APPNP`. ``propagation`` is ``"none"``
+    (MLP), ``"convolution"`` (GCN) or ``"pagerank"`` (APPNP).
     """
 
     PROPAGATIONS: ClassVar[list[str]] = ["none", "convolution", "pagerank"]
@@ -130,10 +99,8 @@ class TrainingConfig:
 
     def is_compiled(self, device: torch.device) -> bool:
         """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
-        is_plain = (
-            self.propagation in TrainingConfig.PROPAGATIONS and self.rank is None and not self.drop_edges
-        )
-        return is_plain and device.type == "cpu"
+        is_plain = self.propagation in TrainingConfig.PROPAGATIONS
+        return is_plain and self.rank is None and not self.drop_edges and device.type == "cpu"
 
     def count_activations(self, features: sparse.csr_array) -> int:
         """Return about how many activations a layer of one network has."""
@@ -144,11 +111,11 @@ KIPF = TrainingConfig()
 """The settings of Kipf and Welling (2017)."""
 
 
-def propagation_matrix(adjacency: sparse.csr_array, recipe: TrainingConfig) -> Matrix:
+def propagation_matrix(adjacency: sparse.csr_array, config: TrainingConfig) -> Matrix:
     """Return the matrix that networks propagate by on a graph."""
-    if recipe.rank is None:
+    if config.rank is None:
         return normalise_adjacency(adjacency)
-    return approximate_adjacency(adjacency, recipe.rank)
+    return approximate_adjacency(adjacency, config.rank)
 
 
 class Networks:
@@ -156,7 +123,7 @@ class Networks:
 
     Parameters
     ----------
-    recipe
+    config
         Shared by all models.
     features
         A stack of B feature matrices (nodes x features).
@@ -166,101 +133,71 @@ class Networks:
         The key of each model's dropout masks.
     """
 
-    recipe: TrainingConfig
+    config: TrainingConfig
 
     def __init__(
-        self, recipe: TrainingConfig, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
+        self, config: TrainingConfig, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
     ) -> None:
-        self.recipe, self.features, self.weights = recipe, features, list(weights)
-        self.masks, self.edge_masks = Masks(keys, recipe.dropout), Masks(keys, recipe.edge_dropout)
+        self.config, self.features, self.weights = config, features, list(weights)
+        self.masks, self.edge_masks = Masks(keys, config.dropout), Masks(keys, config.edge_dropout)
 
     @classmethod
     def initialise(
-        cls, recipe: TrainingConfig, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
+        cls, config: TrainingConfig, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
     ) -> Self:
         """Return networks to train; weights and masks of a model depend on its own seed alone."""
         device, rngs = features.device, [np.random.default_rng(seed) for seed in seeds]
-        weights = cls._draw_weights(recipe, features.shape[2], n_classes, rngs, device)
-        networks = cls(recipe, features, weights, draw_keys(seeds, device))
+        weights = cls._draw_weights(config, features.shape[2], n_classes, rngs, device)
+        networks = cls(config, features, weights, draw_keys(seeds, device))
         networks.constrain()
         return networks
 
+    @staticmethod
+    def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:
+        """Return the shape of every trained tensor of one model."""
+        shapes = [(n_features, config.n_hidden), (config.n_hidden, n_classes)]
+        return shapes + ([(1, config.n_hidden), (1, n_classes)] if config.bias else [])
+
     @classmethod
     def _draw_weights(
-        cls, recipe: Any, n_features: int, n_classes: int, rngs: Sequence[Generator], device: torch.device
+        cls, config: Any, n_features: int, n_classes: int, rngs: Sequence[Generator], device: torch.device
     ) -> list[Tensor]:
-        n_hidden = recipe.n_hidden
-        weights = [
-            draw_glorot(rngs, n_features, n_hidden, device),
-            draw_glorot(rngs, n_hidden, n_classes, device),
-        ]
-        for width in (n_hidden, n_classes) if recipe.bias else ():
-            weights.append(torch.zeros(len(rngs), 1, width, device=device, requires_grad=True))
+        first, second, *biases = cls.weight_shapes(config, n_features, n_classes)
+        weights = [draw_glorot(rngs, *first, device), draw_glorot(rngs, *second, device)]
+        for shape in biases:
+            weights.append(torch.zeros(len(rngs), *shape, device=device, requires_grad=True))
         return weights
 
     def select(self, models: slice, features: sparse.csr_array) -> Self:
         """Return some of the models, with ``features`` as the feature matrix of each."""
         keys = self.masks.keys[models]
         stack = SparseStack([features] * len(keys), keys.device)
-        return type(self)(self.recipe, stack, [weight[models] for weight in self.weights], keys)
+        return type(self)(self.config, stack, [weight[models] for weight in self.weights], keys)
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
         """The weights with their decay, as ``torch.optim`` takes them."""
-        decay = self.recipe.weight_decay
-        rest = {"params": self.weights[1:], "weight_decay": decay if self.recipe.decay_all else 0.0}
+        decay = self.config.weight_decay
+        rest = {"params": self.weights[1:], "weight_decay": decay if self.config.decay_all else 0.0}
         return [{"params": [self.weights[0]], "weight_decay": decay}, rest]
 
     def constrain(self) -> None:
         """Enforce constraints on the weights after a step; these networks have none."""
-
-    def compile(
-        self, graphs: Sequence[Any], chosen: Iterable[IntArray] | None = None
-    ) -> list[CompiledNetwork]:
-        """Return the networks in compiled code; they share their weights with these.
-
-        ``chosen`` are the nodes of each network whose logits are computed, all by default.
-        """
-        recipe, threshold = self.recipe, self.masks.threshold
-        settings = CompiledSettings(
-            propagation=recipe.propagation,
-            n_steps=recipe.n_steps,
-            teleport=recipe.teleport,
-            slope={"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}[recipe.activation],
-            input_threshold=threshold if recipe.drop_input else 0,
-            hidden_threshold=threshold,
-            learning_rate=recipe.learning_rate,
-            first_decay=recipe.weight_decay,
-            decay=recipe.weight_decay if recipe.decay_all else 0.0,
-        )
-        nodes = [None] * len(self.masks.keys) if chosen is None else chosen
-        return [
-            CompiledNetwork(
-                settings,
-                [weight[model].detach().numpy() for weight in self.weights],
-                key % 2**32,
-                FourArrayCSR.from_csr(self.features.matrix(model)),
-                None if recipe.propagation == "none" else graphs[model],
-                of_model,
-            )
-            for model, (key, of_model) in enumerate(zip(self.masks.keys.tolist(), nodes, strict=True))
-        ]
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """Return ``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.
 
         ``step`` numbers the masks; ``None`` switches them off.
         """
-        first, second, *biases = self.weights
-        input_step = step if self.recipe.drop_input else None
-        hidden = _multiply(self.features, first, self.masks, input_step, INPUT)
-        if self.recipe.propagation == "convolution":
+        config, (first, second, *biases) = self.config, self.weights
+        hidden = _multiply(self.features, first, self.masks, step if config.drop_input else None, INPUT)
+        if config.propagation == "convolution":
             hidden = _multiply(graphs, hidden, self.edge_masks, step, FIRST_EDGES)
         if biases:
             hidden = hidden + biases[0]
-        if self.recipe.activation == "relu":
+        if config.activation == "relu":
             hidden = torch.relu(hidden)
-        elif self.recipe.activation == "leaky":
+        elif config.activation == "leaky":
             hidden = leaky_relu(hidden, NEGATIVE_SLOPE)
         if step is not None and self.masks.threshold:
             n = hidden.shape[1] * hidden.shape[2]
@@ -270,11 +207,11 @@ class Networks:
             # however many rows the other models have.
             hidden = _multiply(last, hidden, self.edge_masks, step, SECOND_EDGES)
         out = hidden @ second
-        if self.recipe.propagation == "convolution" and last is None:
+        if config.propagation == "convolution" and last is None:
             out = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES)
-        elif self.recipe.propagation == "pagerank":
-            local, teleport = out, self.recipe.teleport
-            for number in range(self.recipe.n_steps):
+        elif config.propagation == "pagerank":
+            local, teleport = out, config.teleport
+            for number in range(config.n_steps):
                 propagated = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES + number)
                 out = (1 - teleport) * propagated + teleport * local
         return out + biases[1] if biases else out
@@ -295,24 +232,21 @@ def draw_glorot(rngs: Sequence[Generator], rows: int, columns: int, device: torc
     return torch.from_numpy(weights).to(device).requires_grad_()
 
 
-# Feature matrices of networks.
-
-
-def fit_feature_scaling(graph: Graph, recipe: TrainingConfig, *, counts: str = "unit") -> FeatureScaling:
-    """Return the scaling that a recipe asks for, fitted to the features of a graph.
-
-    ``counts`` is what ``"auto"`` is for word counts.
-    """
+def fit_feature_scaling(graph: Graph, config: TrainingConfig, *, counts: str = "unit") -> FeatureScaling:
+    """Return the scaling of a graph's features; ``counts`` is how ``"auto"`` scales word counts."""
     check_features(graph)
-    return FeatureScaling.fit(graph.features, recipe.features, encoder=graph.feature_encoder, counts=counts)
+    return FeatureScaling.fit(graph.features, config.features, encoder=graph.feature_encoder, counts=counts)
 
 
-def check_features(graph: Graph) -> None:
-    """Raise an error if a graph has no features."""
+def check_features(graph: Graph, n_features: int | None = None) -> None:
+    """Raise an error if a graph has no features, or another number of them than in ``fit``."""
     if graph.features is None:
         raise InputError("a graph must have features to be classified; this one has none.")
-    if not graph.features.shape[1]:
+    width = graph.features.shape[1]
+    if not width:
         raise InputError("a graph must have at least one feature to be classified; this one has none.")
+    if n_features is not None and width != n_features:
+        raise InputError(f"features of the graph must have {n_features} columns, as in fit; got {width}.")
 
 
 def add_identity_features(graph: Graph) -> Graph:

@@ -1,4 +1,4 @@
-"""The training loop: B models, each with its own labelled nodes and its own early stopping."""
+"""The training loop of B networks, each with its own labelled nodes and its own early stopping."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Lock
-from typing import Any, Protocol, TypeVar
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -18,15 +19,245 @@ from torch.nn import functional
 
 from nodecopy._core.arrays import IntArray
 from nodecopy.errors import InputError
-from nodecopy.nn.compiled import CompiledTrainer
+from nodecopy.nn.compiled import CompiledTrainer, compile_networks
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import LowRankStack, SparseStack
 
-# Adam's steps: the one place in which the engine changes weights.
-
-
 LANES = 16
 """Entries that Adam updates together on a CPU; those beyond the last multiple are rounded differently."""
+LARGE = 2**20
+"""Entries of a layer from which all threads share an operation, if there is one network only."""
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+class LabelledNodes(NamedTuple):
+    """The labelled nodes of one network.
+
+    ``labels`` are classes or class probabilities. ``weights`` in the loss are scaled to a sum of one, and
+    equal by default.
+    """
+
+    nodes: IntArray
+    labels: NDArray[Any]
+    weights: NDArray[Any] | None = None
+
+
+class Targets:
+    """Labelled nodes of B models: rows of the logits, their classes, and their weights in the loss.
+
+    Models may have different numbers of labelled nodes; short lists are padded with weight zero.
+    """
+
+    def __init__(self, models: Sequence[LabelledNodes], device: torch.device) -> None:
+        longest, labels = max(len(model.nodes) for model in models), models[0].labels
+        self.rows = np.zeros((len(models), longest), np.int64)
+        padded = np.zeros((*self.rows.shape, *labels.shape[1:]), labels.dtype)
+        scaled = np.zeros(self.rows.shape, np.float32)
+        for b, (chosen, label, weight) in enumerate(models):
+            self.rows[b, : len(chosen)], padded[b, : len(chosen)] = chosen, label
+            scaled[b, : len(chosen)] = 1.0 / len(chosen) if weight is None else weight / weight.sum()
+        self.labels = torch.from_numpy(padded).to(device)
+        self.weights = torch.from_numpy(scaled).to(device)
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """Return the mean cross-entropy of each model, ``[B]``; ``logits`` hold these rows only."""
+        n_models, n_rows, n_classes = logits.shape
+        entropy = functional.cross_entropy(
+            logits.reshape(-1, n_classes), self.labels.flatten(0, 1), reduction="none"
+        )
+        return (entropy.view(n_models, n_rows) * self.weights).sum(dim=1)
+
+
+class Objective(Protocol):
+    """The losses that B networks minimise, possibly with further weights."""
+
+    @property
+    def parameter_groups(self) -> Sequence[dict[str, Any]]:
+        """The further weights, as ``torch.optim`` takes them."""
+
+    def losses(self, step: int) -> Tensor:
+        """Return the loss of each model, ``[B]``, with the masks of a step."""
+
+
+class TrainingCallback(Protocol):
+    """Observe training before and after every epoch, and optionally change the graphs."""
+
+    def before_epoch(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
+        """Return propagation matrices to train on from this epoch on, or None to keep those before."""
+
+    def after_epoch(self, epoch: int, networks: Networks) -> None:
+        """Do something after the step of the epoch."""
+
+
+def train(
+    networks: Networks,
+    matrices: Sequence[Matrix],
+    targets: Targets,
+    early_stopping: EarlyStopping | None = None,
+    callback: TrainingCallback | None = None,
+    objective: Objective | None = None,
+    stop: Event | None = None,
+) -> None:
+    """Train B networks in place by Adam on their own labelled nodes, or on another objective.
+
+    With early stopping, each model takes back the weights of its lowest validation loss; the loop ends when
+    all models have stopped, or before its next epoch once ``stop`` is set.
+    """
+    steps: TorchSteps | CompiledSteps
+    if objective is None and networks.config.is_compiled(networks.features.device):
+        steps = CompiledSteps(networks, matrices, targets)
+    else:
+        steps = TorchSteps(networks, matrices, targets, objective)
+    with share_threads(networks):
+        for epoch in range(networks.config.n_epochs):
+            if stop is not None and stop.is_set():
+                return
+            others = callback.before_epoch(epoch, networks) if callback is not None else None
+            if others is not None:
+                steps.change_graphs(others)
+            steps.take(epoch)
+            networks.constrain()
+            if callback is not None:
+                callback.after_epoch(epoch, networks)
+            if early_stopping is not None and early_stopping.update(epoch):
+                break
+    if early_stopping is not None:
+        early_stopping.restore()
+
+
+class EarlyStopping:
+    """The weights of each model with the lowest loss on validation nodes, possibly of other graphs.
+
+    A model stops after ``patience`` epochs of its configuration without a lower loss.
+    """
+
+    def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
+        self.networks, self.patience = networks, networks.config.patience
+        self.compute_losses = build_losses(networks, matrices, validation)
+        n_models, device = len(networks.weights[0]), networks.features.device
+        self.best_loss = torch.full((n_models,), torch.inf, device=device)
+        self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
+        self.best = [weight.detach().clone() for weight in networks.weights]
+
+    @torch.no_grad()
+    def update(self, epoch: int) -> bool:
+        """Compare the losses after an epoch with the lowest; return whether all models have stopped."""
+        losses = self.compute_losses(None)
+        running = epoch - self.best_epoch <= self.patience
+        better = running & (losses < self.best_loss)
+        self.best_loss = torch.where(better, losses, self.best_loss)
+        self.best_epoch = torch.where(better, epoch, self.best_epoch)
+        for best, weight in zip(self.best, self.networks.weights, strict=True):
+            best.copy_(torch.where(better[:, None, None], weight, best))
+        # Reading a result waits for the device, so it is read every tenth epoch only.
+        return epoch % 10 == 9 and not bool((epoch - self.best_epoch <= self.patience).any())
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Take back the best weights of each model."""
+        for best, weight in zip(self.best, self.networks.weights, strict=True):
+            weight.copy_(best)
+
+
+class CrossEntropy:
+    """The default objective: the cross-entropy of labelled nodes.
+
+    The last product is computed for the labelled nodes alone if that gives the same result.
+    """
+
+    parameter_groups: Sequence[dict[str, Any]] = ()
+
+    def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
+        device, config = networks.features.device, networks.config
+        self.networks, self.targets, self.graphs = networks, targets, stack_matrices(networks, matrices)
+        self.last, self.rows = None, torch.from_numpy(targets.rows).to(device)
+        if config.propagation == "convolution" and config.rank is None and config.drop_edges == 0:
+            chosen = [sparse.csr_array(m[rows]) for m, rows in zip(matrices, targets.rows, strict=True)]
+            self.last = SparseStack(chosen, device)
+
+    def losses(self, step: int | None) -> Tensor:
+        logits = self.networks.logits(self.graphs, self.last, step)
+        if self.last is None:
+            logits = logits.gather(1, self.rows[:, :, None].expand(-1, -1, logits.shape[2]))
+        return self.targets.losses(logits)
+
+
+def stack_matrices(networks: Networks, matrices: Sequence[Any]) -> Stack | None:
+    """Return the propagation matrices of B networks on their device, or None for perceptrons."""
+    device = networks.features.device
+    if networks.config.propagation == "none":
+        return None
+    return SparseStack(matrices, device) if networks.config.rank is None else LowRankStack(matrices, device)
+
+
+def build_predictor(networks: Networks, matrices: Sequence[Any]) -> Callable[[int | None], Tensor]:
+    """Return a function of a step that computes the logits of all nodes, with the masks of the step."""
+    if networks.config.is_compiled(networks.features.device):
+        compiled = compile_networks(networks, matrices)
+        return lambda step: torch.stack([network.logits(step) for network in compiled])
+    graphs = stack_matrices(networks, matrices)
+    return lambda step: networks.logits(graphs, None, step)
+
+
+def build_losses(
+    networks: Networks, matrices: Sequence[Any], targets: Targets
+) -> Callable[[int | None], Tensor]:
+    """Return a function of a step that computes the cross-entropy of labelled nodes of each network."""
+    if not networks.config.is_compiled(networks.features.device):
+        return CrossEntropy(networks, matrices, targets).losses
+    compiled = compile_networks(networks, matrices, targets.rows)
+    return lambda step: targets.losses(torch.stack([network.logits(step) for network in compiled]))
+
+
+class TorchSteps:
+    """Training steps on an objective, the cross-entropy of labelled nodes by default."""
+
+    def __init__(
+        self,
+        networks: Networks,
+        matrices: Sequence[Matrix],
+        targets: Targets,
+        objective: Objective | None = None,
+    ) -> None:
+        self.networks, self.targets = networks, targets
+        self.objective = objective or CrossEntropy(networks, matrices, targets)
+        groups = [*networks.parameter_groups, *self.objective.parameter_groups]
+        self.stepper = AdamStepper(groups, networks.config.learning_rate, models_first=True)
+
+    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
+        """Continue with the cross-entropy on other graphs."""
+        self.objective = CrossEntropy(self.networks, matrices, self.targets)
+
+    def take(self, epoch: int) -> None:
+        """Take the step of an epoch."""
+        self.stepper.step(lambda: self.objective.losses(epoch).sum())
+
+
+class CompiledSteps:
+    """Training steps on the cross-entropy of labelled nodes in compiled code, one network after another."""
+
+    def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
+        self.networks, self.targets = networks, targets
+        labels = targets.labels.numpy()
+        if labels.ndim == 2:
+            labels = np.eye(networks.weights[1].shape[2], dtype=np.float32)[labels]
+        compiled = compile_networks(networks, matrices, targets.rows)
+        self.trainers = [
+            CompiledTrainer(network, probabilities.astype(np.float32), weights)
+            for network, probabilities, weights in zip(compiled, labels, targets.weights.numpy(), strict=True)
+        ]
+
+    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
+        """Continue on other graphs."""
+        compiled = compile_networks(self.networks, matrices, self.targets.rows)
+        for trainer, network in zip(self.trainers, compiled, strict=True):
+            trainer.change_network(network)
+
+    def take(self, epoch: int) -> None:
+        """Take the step of an epoch."""
+        for trainer in self.trainers:
+            trainer.step(epoch)
 
 
 class AdamStepper:
@@ -88,44 +319,17 @@ def _fill(padded: Tensor, values: Tensor) -> None:
     padded[:, : values[0].numel()] = values.flatten(1)
 
 
-# Independent networks on threads of their own, with every operation on one thread.
+_nesting = SimpleNamespace(lock=Lock(), depth=0, n_threads=1)
+"""How many blocks of all threads are open, and how many threads torch had before the first of them."""
 
 
-Part = TypeVar("Part")
-Result = TypeVar("Result")
+def _forget_threads() -> None:
+    """Forget open blocks, and use one thread, in a forked process: a fork does not copy threads."""
+    _nesting.lock, _nesting.depth = Lock(), 0
+    torch.set_num_threads(1)
 
 
-LARGE = 2**20
-"""Entries of a layer from which on all threads share an operation, if there is one network only."""
-
-
-def share_threads(networks: Networks) -> AbstractContextManager[object]:
-    """Return the context in which networks are computed: one thread per operation, unless they are large."""
-    features = networks.features
-    n_entries = max(int(features.entries.max()), features.shape[1] * networks.recipe.n_hidden)
-    return choose_threads(n_entries if len(features.entries) == 1 else 0, features.device)
-
-
-def choose_threads(n_entries: int, device: torch.device) -> AbstractContextManager[object]:
-    """Return the context in which a network is computed whose largest layer has ``n_entries`` entries."""
-    if n_entries >= LARGE or device.type != "cpu":
-        return nullcontext()
-    return one_thread_per_operation()
-
-
-class _Nesting:
-    """How many blocks of all threads are open, and how many threads torch had before the first of them."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all blocks, such as those of threads that a fork does not copy."""
-        self.lock, self.depth, self.n_threads = Lock(), 0, 1
-
-
-_nesting = _Nesting()
-os.register_at_fork(after_in_child=_nesting.reset)
+os.register_at_fork(after_in_child=_forget_threads)
 
 
 @contextmanager
@@ -149,6 +353,20 @@ def one_thread_per_operation() -> Iterator[int]:
             torch.set_num_threads(n_threads if _nesting.depth else _nesting.n_threads)
 
 
+def choose_threads(n_entries: int, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context in which a network is computed whose largest layer has ``n_entries`` entries."""
+    if n_entries >= LARGE or device.type != "cpu":
+        return nullcontext()
+    return one_thread_per_operation()
+
+
+def share_threads(networks: Networks) -> AbstractContextManager[object]:
+    """Return the context in which networks are computed: one thread per operation, unless they are large."""
+    features = networks.features
+    n_entries = max(int(features.entries.max()), features.shape[1] * networks.config.n_hidden)
+    return choose_threads(n_entries if len(features.entries) == 1 else 0, features.device)
+
+
 def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Part]) -> list[Result]:
     """Return the results of a function for all parts, computed on as many threads as torch has.
 
@@ -168,256 +386,6 @@ def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Pa
             for future in futures:
                 future.cancel()
             raise
-
-
-class Targets:
-    """Labelled nodes of B models: rows of the logits, their classes, and their weights in the loss.
-
-    Models may have different numbers of labelled nodes; short lists are padded with weight zero.
-
-    Parameters
-    ----------
-    nodes
-        The labelled nodes of each model.
-    labels
-        For each model the class of each node, or the probabilities of the classes.
-    device
-        Where the loss is computed.
-    weights
-        For each model the weight of each node, scaled to a sum of one; equal by default.
-    """
-
-    def __init__(
-        self,
-        nodes: Sequence[IntArray],
-        labels: Sequence[NDArray[Any]],
-        device: torch.device,
-        weights: Sequence[NDArray[Any] | None] | None = None,
-    ) -> None:
-        longest = max(len(chosen) for chosen in nodes)
-        self.rows = np.zeros((len(nodes), longest), np.int64)
-        padded = np.zeros((*self.rows.shape, *labels[0].shape[1:]), labels[0].dtype)
-        scaled = np.zeros(self.rows.shape, np.float32)
-        for b, (chosen, label) in enumerate(zip(nodes, labels, strict=True)):
-            self.rows[b, : len(chosen)], padded[b, : len(chosen)] = chosen, label
-            weight = None if weights is None else weights[b]
-            scaled[b, : len(chosen)] = 1.0 / len(chosen) if weight is None else weight / weight.sum()
-        self.labels = torch.from_numpy(padded).to(device)
-        self.weights = torch.from_numpy(scaled).to(device)
-
-    def losses(self, logits: Tensor) -> Tensor:
-        """Return the mean cross-entropy of each model, ``[B]``; ``logits`` hold these rows only."""
-        n_models, n_rows, n_classes = logits.shape
-        entropy = functional.cross_entropy(
-            logits.reshape(-1, n_classes), self.labels.flatten(0, 1), reduction="none"
-        )
-        return (entropy.view(n_models, n_rows) * self.weights).sum(dim=1)
-
-
-class Objective(Protocol):
-    """The losses that B networks minimise, possibly with further weights."""
-
-    @property
-    def parameter_groups(self) -> Sequence[dict[str, Any]]:
-        """The further weights, as ``torch.optim`` takes them."""
-
-    def losses(self, step: int) -> Tensor:
-        """Return the loss of each model, ``[B]``, with the masks of a step."""
-
-
-class CrossEntropy:
-    """The default objective: the cross-entropy of labelled nodes.
-
-    The last product is computed for the labelled nodes alone if that gives the same result.
-    """
-
-    parameter_groups: Sequence[dict[str, Any]] = ()
-
-    def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
-        device = networks.features.device
-        self.networks, self.targets, self.graphs = networks, targets, stack_matrices(networks, matrices)
-        self.last, self.rows = None, torch.from_numpy(targets.rows).to(device)
-        recipe = networks.recipe
-        if recipe.propagation == "convolution" and recipe.rank is None and recipe.drop_edges == 0:
-            chosen = [sparse.csr_array(m[rows]) for m, rows in zip(matrices, targets.rows, strict=True)]
-            self.last = SparseStack(chosen, device)
-
-    def losses(self, step: int | None) -> Tensor:
-        logits = self.networks.logits(self.graphs, self.last, step)
-        if self.last is None:
-            logits = logits.gather(1, self.rows[:, :, None].expand(-1, -1, logits.shape[2]))
-        return self.targets.losses(logits)
-
-
-class TrainingCallback(Protocol):
-    """Observe training before and after every epoch, and optionally change the graphs."""
-
-    def before_epoch(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
-        """Return propagation matrices to train on from this epoch on, or None to keep those before."""
-
-    def after_epoch(self, epoch: int, networks: Networks) -> None:
-        """Do something after the step of the epoch."""
-
-
-def stack_matrices(networks: Networks, matrices: Sequence[Any]) -> Stack | None:
-    """Return the propagation matrices of B networks on their device, or None for perceptrons."""
-    device = networks.features.device
-    if networks.recipe.propagation == "none":
-        return None
-    return SparseStack(matrices, device) if networks.recipe.rank is None else LowRankStack(matrices, device)
-
-
-def build_predictor(networks: Networks, matrices: Sequence[Any]) -> Callable[[int | None], Tensor]:
-    """Return a function of a step that computes the logits of all nodes, with the masks of the step."""
-    if networks.recipe.is_compiled(networks.features.device):
-        compiled = networks.compile(matrices)
-        return lambda step: torch.stack([network.logits(step) for network in compiled])
-    graphs = stack_matrices(networks, matrices)
-    return lambda step: networks.logits(graphs, None, step)
-
-
-def build_losses(
-    networks: Networks, matrices: Sequence[Any], targets: Targets
-) -> Callable[[int | None], Tensor]:
-    """Return a function of a step that computes the cross-entropy of labelled nodes of each network."""
-    if not networks.recipe.is_compiled(networks.features.device):
-        return CrossEntropy(networks, matrices, targets).losses
-    compiled = networks.compile(matrices, targets.rows)
-    return lambda step: targets.losses(torch.stack([network.logits(step) for network in compiled]))
-
-
-class TorchSteps:
-    """Training steps on an objective, the cross-entropy of labelled nodes by default."""
-
-    def __init__(
-        self,
-        networks: Networks,
-        matrices: Sequence[Matrix],
-        targets: Targets,
-        objective: Objective | None = None,
-    ) -> None:
-        self.networks, self.targets = networks, targets
-        self.objective = objective or CrossEntropy(networks, matrices, targets)
-        groups = [*networks.parameter_groups, *self.objective.parameter_groups]
-        self.stepper = AdamStepper(groups, networks.recipe.learning_rate, models_first=True)
-
-    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        """Continue with the cross-entropy on other graphs."""
-        self.objective = CrossEntropy(self.networks, matrices, self.targets)
-
-    def take(self, epoch: int) -> None:
-        """Take the step of an epoch."""
-        self.stepper.step(lambda: self.objective.losses(epoch).sum())
-
-
-class CompiledSteps:
-    """Training steps on the cross-entropy of labelled nodes in compiled code, one network after another."""
-
-    def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
-        self.networks, self.targets = networks, targets
-        labels = targets.labels.numpy()
-        if labels.ndim == 2:
-            labels = np.eye(networks.weights[1].shape[2], dtype=np.float32)[labels]
-        self.trainers = [
-            CompiledTrainer(network, probabilities.astype(np.float32), weights)
-            for network, probabilities, weights in zip(
-                networks.compile(matrices, targets.rows), labels, targets.weights.numpy(), strict=True
-            )
-        ]
-
-    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        """Continue on other graphs."""
-        compiled = self.networks.compile(matrices, self.targets.rows)
-        for trainer, network in zip(self.trainers, compiled, strict=True):
-            trainer.change_network(network)
-
-    def take(self, epoch: int) -> None:
-        """Take the step of an epoch."""
-        for trainer in self.trainers:
-            trainer.step(epoch)
-
-
-def train(
-    networks: Networks,
-    matrices: Sequence[Matrix],
-    targets: Targets,
-    *,
-    early_stopping: EarlyStopping | None = None,
-    callback: TrainingCallback | None = None,
-    objective: Objective | None = None,
-    stop: Event | None = None,
-) -> None:
-    """Train B networks in place by Adam on their own labelled nodes, or on another objective.
-
-    With early stopping, each model takes back the weights of its lowest validation loss; the loop ends when
-    all models have stopped, or before its next epoch once ``stop`` is set.
-    """
-    steps: TorchSteps | CompiledSteps
-    if objective is None and networks.recipe.is_compiled(networks.features.device):
-        steps = CompiledSteps(networks, matrices, targets)
-    else:
-        steps = TorchSteps(networks, matrices, targets, objective)
-    with share_threads(networks):
-        for epoch in range(networks.recipe.n_epochs):
-            if stop is not None and stop.is_set():
-                return
-            others = callback.before_epoch(epoch, networks) if callback is not None else None
-            if others is not None:
-                steps.change_graphs(others)
-            steps.take(epoch)
-            networks.constrain()
-            if callback is not None:
-                callback.after_epoch(epoch, networks)
-            if early_stopping is not None and early_stopping.update(epoch):
-                break
-    if early_stopping is not None:
-        early_stopping.restore()
-
-
-class EarlyStopping:
-    """The weights of each model with the lowest loss on validation nodes, possibly of other graphs.
-
-    A model stops after as many epochs without a lower loss as the recipe's patience says.
-    """
-
-    def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
-        assert networks.recipe.patience
-        self.networks, self.patience = networks, networks.recipe.patience
-        self.compute_losses = build_losses(networks, matrices, validation)
-        n_models, device = len(networks.weights[0]), networks.features.device
-        self.best_loss = torch.full((n_models,), torch.inf, device=device)
-        self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
-        self.best = [weight.detach().clone() for weight in networks.weights]
-
-    @torch.no_grad()
-    def update(self, epoch: int) -> bool:
-        """Compare the losses after an epoch with the lowest; return whether all models have stopped."""
-        losses = self.compute_losses(None)
-        running = epoch - self.best_epoch <= self.patience
-        better = running & (losses < self.best_loss)
-        self.best_loss = torch.where(better, losses, self.best_loss)
-        self.best_epoch = torch.where(better, epoch, self.best_epoch)
-        for best, weight in zip(self.best, self.networks.weights, strict=True):
-            best.copy_(torch.where(better[:, None, None], weight, best))
-        # Reading a result waits for the device, so it is read every tenth epoch only.
-        return epoch % 10 == 9 and not bool((epoch - self.best_epoch <= self.patience).any())
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        """Take back the best weights of each model."""
-        for best, weight in zip(self.best, self.networks.weights, strict=True):
-            weight.copy_(best)
-
-
-# The device of tensors: an explicit choice without a silent fallback.
-
-
-def _use_one_thread() -> None:
-    """Let torch use one thread in a forked process: it would wait for threads that a fork does not copy."""
-    torch.set_num_threads(1)
-
-
-os.register_at_fork(after_in_child=_use_one_thread)
 
 
 def check_device(name: str) -> torch.device:

@@ -94,9 +94,9 @@ class NodeTask(Task):
         except MissingExtraError:
             return
         parts = [method, *(method.get_params().values() if isinstance(method, Configurable) else ())]
-        recipes = [part.build_recipe() for part in parts if hasattr(part, "build_recipe")]
+        configs = [part.build_config() for part in parts if hasattr(part, "build_config")]
         reason = explain_no_counts(graph.features, graph.feature_encoder)
-        if reason and any(recipe.features == "rows" for recipe in recipes):
+        if reason and any(config.features == "rows" for config in configs):
             _log_row_scaling(cell.dataset, cell.method, reason)
 
     def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:

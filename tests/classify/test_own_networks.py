@@ -1,4 +1,4 @@
-"""Networks of the user, built by a factory, alone and inside BayesianGCN and SelfTraining."""
+"""Networks of the user: built by a factory, alone and inside BayesianGCN and SelfTraining, or trained elsewhere."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from torch import Tensor, nn
 
 import nodecopy
 from nodecopy import Graph, to_pyg
+from nodecopy._core.parallel import report_progress
 from nodecopy.classify import (
     GCN,
     BayesianGCN,
     Classifier,
     CustomNetwork,
     GraphClassifier,
+    ModuleClassifier,
     SelfTraining,
     Trial,
 )
 from nodecopy.datasets import label_split
 from nodecopy.defend import CopyingDefence
 from nodecopy.errors import DataWarning, InputError
-from tests.contracts.classifiers import ClassifierContract, planted_graph
+from nodecopy.nn.modules import ModuleEnsemble
+from tests.contracts.classifiers import N_NODES, ClassifierContract, planted_graph
 
 pyg = pytest.importorskip("torch_geometric.nn")
 GRAPH = planted_graph()
@@ -58,25 +61,20 @@ class Convolution(nn.Module):
         return out
 
 
-ALONE = {
+CLASSIFIERS = {
     "gat": CustomNetwork(build_gat, **FAST),
     "batch norm": CustomNetwork(build_gin, **FAST),
     "class with a cache": CustomNetwork(Convolution, n_epochs=40, learning_rate=0.1),
     "early stopping": CustomNetwork(build_sage, n_epochs=40, patience=5, learning_rate=0.05),
-}
-INSIDE = {
     "bayesian": BayesianGCN(n_graphs=2, n_weight_samples=2, base=CustomNetwork(build_gat, **FAST)),
-    "rounds": BayesianGCN(
-        n_graphs=1, n_weight_samples=1, n_rounds="validation", base=CustomNetwork(build_sage, **FAST)
-    ),
     "self-training": SelfTraining(
         CustomNetwork(build_sage, **FAST), 1, pseudo_labels="soft", loss_weights="confidence"
     ),
 }
 
 
-class NamedFactories(ClassifierContract):
-    """The contract of classifiers; files name factories, so they are given to ``load``."""
+class TestCustomNetwork(ClassifierContract):
+    """Files name factories, so they are given to ``load``."""
 
     @pytest.fixture(autouse=True)
     def give_factories_to_load(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,19 +83,10 @@ class NamedFactories(ClassifierContract):
 
         monkeypatch.setattr("tests.contracts.classifiers.load", load)
 
-
-class TestCustomNetwork(NamedFactories):
-    @pytest.fixture(scope="class", params=ALONE)
+    @pytest.fixture(scope="class", params=CLASSIFIERS)
     @classmethod
     def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return ALONE[request.param]
-
-
-class TestCustomNetworkAsABase(NamedFactories):
-    @pytest.fixture(scope="class", params=INSIDE)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return INSIDE[request.param]
+        return CLASSIFIERS[request.param]
 
 
 @pytest.mark.parametrize("wrap", [BayesianGCN, SelfTraining])
@@ -185,28 +174,13 @@ def test_weights_are_given_to_networks_that_take_them() -> None:
     assert sum("edge_weight" in str(entry.message) for entry in seen) == 1
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
-def test_early_stopping_takes_the_best_epoch_on_the_observed_graph() -> None:
-    """Labels of other nodes are noise here, so that training for long is worse than the first epochs."""
-    truth = np.array(GRAPH.labels)
-    noisy = GRAPH.replace(labels=np.random.default_rng(0).permutation(truth))
-    fit: dict[str, Any] = {"train": SPLIT.train, "validation": SPLIT.validation, "rng": 0}
-    long = CustomNetwork(build_sage, n_epochs=100).fit(noisy, **fit)
-    stopped = CustomNetwork(build_sage, n_epochs=100, patience=10).fit(noisy, **fit)
-    codes = np.array(noisy.labels)[SPLIT.validation]
-    losses = [-np.log(c.predict_proba()[SPLIT.validation, codes]).mean() for c in (stopped, long)]
-    assert losses[0] < losses[1] - 0.1
-    with pytest.raises(InputError, match="validation must be given, since training stops by the loss"):
-        CustomNetwork(build_sage, patience=10).fit(GRAPH, SPLIT.train, rng=0)
-
-
 def test_a_file_names_the_factory_and_load_takes_it_again(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     fitted = SelfTraining(BayesianGCN(n_graphs=1, base=build_sage), 1).fit(GRAPH, SPLIT.train, rng=0)
     fitted.save(path)
     loaded = nodecopy.load(path, classes=[build_sage])
     assert np.array_equal(loaded.predict_proba(GRAPH), fitted.predict_proba(GRAPH))
-    with pytest.raises(InputError, match=r"classes must hold build_sage\(\), since the file names it"):
+    with pytest.raises(InputError, match=r"classes must hold build_sage\(\), since the file"):
         nodecopy.load(path)
 
     def build_other(n_features: int, n_classes: int) -> Any:
@@ -224,6 +198,26 @@ def test_other_families_take_it() -> None:
     labels = np.where(np.isin(np.arange(60), SPLIT.train), np.array(GRAPH.labels), -1)
     rows = GraphClassifier(classifier, n_neighbours=3, random_state=0).fit(GRAPH.features, labels)
     assert rows.predict(GRAPH.features).shape == (60,)
+
+
+def test_trials_have_their_own_modules_and_report_progress() -> None:
+    classifier, seen = BayesianGCN(n_graphs=2, n_weight_samples=3, base=CustomNetwork(build_gin, **FAST)), []
+    trials = [Trial(GRAPH, SPLIT.train, SPLIT.validation, seed) for seed in range(2)]
+    with report_progress(lambda what, *_: seen.append(what)):
+        together = classifier.fit_trials(trials, keep_networks=True)
+    assert seen[0] == "training network 1 of 2"
+    kept = [prediction.networks for prediction in together]
+    assert all(isinstance(networks, ModuleEnsemble) for networks in kept)
+    assert len({seed for networks in kept for seed in networks.seeds.tolist()}) == 4  # type: ignore[union-attr]
+    (alone,) = classifier.fit_trials(trials[1:])
+    assert np.array_equal(alone.probabilities, together[1].probabilities)
+
+
+def test_half_precision_is_kept_in_single_precision() -> None:
+    fitted = CustomNetwork(lambda n, k: pyg.GCNConv(n, k).bfloat16(), **FAST).fit(GRAPH, SPLIT.train, rng=0)
+    kept: Any = fitted.prediction_.networks
+    assert {value.dtype for value in kept.weights[0].values()} == {np.dtype(np.float32)}
+    assert np.array_equal(fitted.predict_proba(GRAPH), fitted.predict_proba())
 
 
 SHARED = pyg.GraphSAGE(12, 8, 2, 3)
@@ -318,11 +312,6 @@ class Constant(nn.Module):
         return x[:, :3]
 
 
-def test_a_module_without_parameters() -> None:
-    with pytest.raises(InputError, match="Constant must have parameters to train; got none"):
-        CustomNetwork(lambda n, k: Constant()).fit(GRAPH, SPLIT.train, rng=0)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -331,18 +320,13 @@ def test_a_module_without_parameters() -> None:
         ({"learning_rate": -1.0}, "learning_rate of CustomNetwork must"),
         ({"features": "square"}, "features of CustomNetwork must be one of"),
         ({"device": "tpu"}, "device must be 'cpu' or 'cuda'"),
+        ({"patience": 10}, "validation must be given, since training stops by the loss"),
+        ({"factory": lambda n, k: Constant()}, "Constant must have parameters to train; got none"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        CustomNetwork(build_sage, **parameters).fit(GRAPH, SPLIT.train, rng=0)
-
-
-def test_the_online_schedule_is_that_of_the_stack() -> None:
-    with pytest.raises(
-        InputError, match=r"schedule of BayesianGCN must be 'retrain' with .* a network of your own"
-    ):
-        BayesianGCN(schedule="online", base=build_sage).fit(GRAPH, SPLIT.train, rng=0)
+        CustomNetwork(**{"factory": build_sage, **parameters}).fit(GRAPH, SPLIT.train, rng=0)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -359,3 +343,101 @@ def test_a_gpu_learns_the_same() -> None:
     assert ensemble.score() > 0.6
     stopping = CustomNetwork(build_gin, n_epochs=20, patience=5, learning_rate=0.05, device="cuda")
     assert stopping.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0).score() > 0.5
+
+
+def train_module(module: Any, graph: Graph, train: Any = range(N_NODES), n_epochs: int = 60) -> Any:
+    """Train a module by a plain loop and return it, in training mode."""
+    data, nodes = to_pyg(graph), torch.tensor(list(train))
+    steps = torch.optim.Adam(module.parameters(), lr=0.02)
+    for _ in range(n_epochs):
+        steps.zero_grad()
+        logits = module(data.x, data.edge_index)
+        torch.nn.functional.cross_entropy(logits[nodes], data.y[nodes]).backward()  # type: ignore[no-untyped-call]
+        steps.step()
+    return module
+
+
+def trained_gcn(graph: Graph) -> Any:
+    torch.manual_seed(0)
+    return train_module(pyg.GCN(12, 8, 2, out_channels=3, dropout=0.5), graph)
+
+
+class TestModuleClassifier(ClassifierContract):
+    is_random = trains = can_be_saved = False
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        return ModuleClassifier(trained_gcn(planted_graph()))
+
+    def test_scores_need_training_nodes_or_a_graph(self, classifier: Classifier, observed: Graph) -> None:
+        fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed)
+        with pytest.raises(InputError, match="train must be given to fit, or graph to score"):
+            fitted.score()
+        assert fitted.score(graph=observed) > 0.6
+
+    def test_a_class_without_training_nodes_stays(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        train = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
+        fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed, train)
+        assert fitted.classes_.tolist() == ["ash", "oak", "yew"]
+        assert "yew" in fitted.predict()
+
+    def test_saving_names_the_way_out(self, fitted: Classifier, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="save it by torch"):
+            fitted.save(tmp_path / "model.npz")
+
+    def test_a_graph_without_labels(self, classifier: Classifier, observed: Graph) -> None:
+        module = classifier.get_params()["module"]
+        unlabelled = observed.replace(labels=None)
+        assert ModuleClassifier(module).fit(unlabelled).classes_.tolist() == [0, 1, 2]
+        fitted = ModuleClassifier(module, ["ash", "oak", "yew"]).fit(unlabelled)
+        assert np.array_equal(fitted.predict(), ModuleClassifier(module).fit(observed).predict())
+        reordered = ModuleClassifier(module, ["oak", "ash", "yew"]).fit_trials([Trial(observed)])
+        assert np.array_equal(reordered[0].probabilities[:, [1, 0, 2]], fitted.predict_proba())
+        with pytest.raises(InputError, match="must hold every class of the graph; got no 'yew'"):
+            ModuleClassifier(module, ["oak", "ash", "elm"]).fit_trials([Trial(observed)])
+        with pytest.raises(InputError, match=r"must be 3 different names.* got \['ash', 'oak'\]"):
+            ModuleClassifier(module, ["ash", "oak"]).fit(observed)
+
+
+def test_the_training_mask_of_data_is_used() -> None:
+    """Before, it was ignored, and score() spoke of a loaded classifier."""
+    graph = planted_graph(strings=False)
+    module, data = trained_gcn(graph), to_pyg(graph)
+    data.train_mask = torch.arange(N_NODES) < 30
+    fitted = ModuleClassifier(module).fit(data)
+    assert fitted.trial_.train.tolist() == list(range(30))
+    assert fitted.score() == ModuleClassifier(module).fit(graph, range(30)).score()
+    data.y = None
+    assert not hasattr(ModuleClassifier(module).fit(data), "trial_")
+
+
+def test_a_graph_without_a_class_of_the_module() -> None:
+    """The columns keep the classes of training; before, they would have been renumbered."""
+    graph = planted_graph(strings=False)
+    module = trained_gcn(graph)
+    part = graph.subgraph(np.flatnonzero(graph.labels != 1))
+    fitted = ModuleClassifier(module).fit(part)
+    assert fitted.classes_.tolist() == [0, 1, 2]
+    assert (fitted.predict() == part.labels).mean() > 0.6
+
+
+@pytest.mark.parametrize("mode", ["swap-features", "copy-row"])
+def test_a_defence_corrects_a_module(mode: str) -> None:
+    graph = planted_graph()
+    module = trained_gcn(graph)
+    classifier = ModuleClassifier(module).fit(graph)
+    defences = [
+        CopyingDefence(n_donors=3, mode=mode).from_classifier(victim, graph, rng=0)
+        for victim in (module, classifier)
+    ]
+    corrected = [defence.predict_proba()[[4, 50]] for defence in defences]
+    assert np.array_equal(corrected[0], corrected[1])
+    assert defences[0].classes_.tolist() == ["ash", "oak", "yew"]
+    assert np.array_equal(defences[0].undefended_proba(), classifier.predict_proba())
+    fitted = CopyingDefence(ModuleClassifier(module), n_donors=3, mode=mode).fit(graph, range(30), rng=0)
+    np.testing.assert_allclose(fitted.predict_proba()[[4, 50]], corrected[0], atol=1e-6)
+    with pytest.raises(InputError, match="retrain must be False for a module"):
+        CopyingDefence(ModuleClassifier(module), retrain=True).fit(graph, range(30), targets=[4], rng=0)

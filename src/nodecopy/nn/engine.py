@@ -1,0 +1,355 @@
+"""The engine that trains many networks on graphs with the same features, and averages their predictions.
+
+It decides how many networks are computed at once, on which threads, and on which part of a graph. A classifier
+says what to train: :meth:`Engine.train` takes graphs, labelled nodes and seeds and returns trained networks,
+and :meth:`Engine.predict` returns class probabilities. :class:`Ensemble` predicts again on other graphs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from threading import Event
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from nodecopy._core.arrays import IntArray
+from nodecopy._core.checks import as_array, check_integer, check_type
+from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
+from nodecopy.graph import Graph
+from nodecopy.nn.networks import Matrix, Networks, TrainingConfig, check_features, propagation_matrix
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.training import (
+    EarlyStopping,
+    LabelledNodes,
+    Objective,
+    Targets,
+    TrainingCallback,
+    build_predictor,
+    check_device,
+    map_on_threads,
+    share_threads,
+    train,
+)
+
+MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
+"""The largest number of activations in a layer, and of edges, of the networks that are computed together.
+
+On a CPU they take 16 MiB: the allocator returns larger arrays to the system after every operation, and
+touching fresh memory takes longer than computing with it.
+"""
+MAX_PART = 0.98
+"""A larger part of the nodes is not cut out: networks then share the features of the whole graph."""
+MAX_STEPS = 1_000_000
+"""The largest number of dropout samples and of propagation steps that a file may ask for."""
+Averages: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""Mean class probabilities of all nodes of a graph, and the mean entropy of the samples behind them."""
+Scalings: TypeAlias = tuple[FeatureScaling, WeightScaling]
+
+
+class Engine:
+    """Networks of one configuration on graphs that share their features.
+
+    Parameters
+    ----------
+    config
+        How networks are built and trained.
+    features
+        Scaled features of all nodes.
+    n_classes
+        Number of classes.
+    observed
+        Adjacencies of the graphs on which networks predict. Several may be one object, whose propagation
+        matrix is then computed once.
+    device
+        Where networks are computed.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        features: sparse.csr_array,
+        n_classes: int,
+        observed: Sequence[sparse.csr_array],
+        device: torch.device,
+    ) -> None:
+        self.config, self.features, self.n_classes, self.device = config, features, n_classes, device
+        self.observed = observed
+        matrices = {id(adjacency): propagation_matrix(adjacency, config) for adjacency in observed}
+        self.matrices: list[Matrix] = [matrices[id(adjacency)] for adjacency in observed]
+
+    def train(
+        self,
+        adjacencies: Sequence[sparse.csr_array],
+        targets: Sequence[LabelledNodes],
+        seeds: Sequence[SeedSequence],
+        *,
+        validation: Sequence[LabelledNodes] | None = None,
+        callback: TrainingCallback | None = None,
+        build_objective: Callable[[Networks, Targets], Objective] | None = None,
+    ) -> Networks:
+        """Return networks trained on graphs, ``len(adjacencies) / len(observed)`` for each observed graph.
+
+        Parameters
+        ----------
+        adjacencies, targets, seeds
+            The graph, the training nodes and the seed of each network.
+        validation
+            The validation nodes of each network, for a configuration with patience: training stops by their
+            loss on the observed graph.
+        callback
+            Called before and after each epoch.
+        build_objective
+            Returns the objective that networks minimise instead of the loss on training nodes.
+
+        Large networks are trained a few at a time, and on a CPU parts of the stack on threads of their own.
+        """
+        n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
+        is_plain = callback is None and build_objective is None
+
+        def train_part(models: range, stop: Event | None = None) -> Networks:
+            part = Targets([targets[model] for model in models], self.device)
+            graphs = [adjacencies[model] for model in models]
+            observed = [self.matrices[model // per_graph] for model in models]
+            matrices, features = observed, [self.features] * len(models)
+            cuts = is_plain and not self.config.patience and self.config.rank is None
+            if cuts and self.config.propagation == "convolution":
+                matrices, features = self._cut_out(graphs, [targets[model].nodes for model in models], part)
+            elif adjacencies is not self.observed:
+                matrices = [propagation_matrix(adjacency, self.config) for adjacency in graphs]
+            stack, of_models = SparseStack(features, self.device), slice(models.start, models.stop)
+            networks = self.config.network_type.initialise(
+                self.config, stack, self.n_classes, seeds[of_models]
+            )
+            early_stopping = None
+            if validation is not None:
+                watched = Targets(validation[of_models], self.device)
+                early_stopping = EarlyStopping(networks, observed, watched)
+            objective = None if build_objective is None else build_objective(networks, part)
+            train(networks, matrices, part, early_stopping, callback, objective, stop)
+            return networks
+
+        if not is_plain:
+            return train_part(range(n_models))
+        at_once = max_networks(self.features, self.config, self.device, adjacencies)
+        is_on_cpu = self.device.type == "cpu"
+        if is_on_cpu:
+            per_thread = math.ceil(n_models / torch.get_num_threads())
+            at_once = 1 if self.config.is_compiled(self.device) else min(at_once, per_thread)
+        parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
+        if len(parts) == 1:
+            return train_part(parts[0])
+
+        def train_weights(models: range, stop: Event | None = None) -> list[Tensor]:
+            networks = train_part(models, stop)
+            return [*(weight.detach() for weight in networks.weights), networks.masks.keys]
+
+        trained = map_on_threads(train_weights, parts) if is_on_cpu else list(map(train_weights, parts))
+        *weights, keys = (torch.cat(of_parts) for of_parts in zip(*trained, strict=True))
+        stack = SparseStack([self.features] * n_models, self.device)
+        return self.config.network_type(self.config, stack, weights, keys)
+
+    def _cut_out(
+        self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[IntArray], targets: Targets
+    ) -> tuple[list[Matrix], list[sparse.csr_array]]:
+        """Return graphs and features of the nodes within two hops of the training nodes, if they are a part.
+
+        The gradient is exactly that of the whole graph: no other node has a part in the loss. The rows of
+        the targets become positions among these nodes.
+        """
+        pairs = list(zip(adjacencies, nodes, strict=True))
+        if self.device.type == "cpu":  # networks are on threads of their own already
+            parts = [cut_out_two_hops(*pair) for pair in pairs]
+        else:
+            parts = map_on_threads(lambda pair, stop: cut_out_two_hops(*pair), pairs)
+        graphs: list[Matrix] = []
+        features = []
+        for rows, (_, chosen), (graph, outer) in zip(targets.rows, pairs, parts, strict=True):
+            graphs.append(graph)
+            features.append(self.features if outer is None else sparse.csr_array(self.features[outer]))
+            if outer is not None:
+                rows[: len(chosen)] = np.searchsorted(outer, chosen)
+        return graphs, features
+
+    def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Averages]:
+        """Return the mean over the networks of each observed graph, and over their dropout samples.
+
+        0 samples switch dropout off.
+        """
+        return average_predictions(networks, self.features, self.matrices, n_weight_samples)
+
+    def keep(self, networks: Networks, models: slice, n_weight_samples: int, scalings: Scalings) -> Ensemble:
+        """Return a copy of some networks that predicts on other graphs."""
+        weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
+        keys = networks.masks.keys[models].cpu().numpy().copy()
+        return Ensemble(networks.config, weights, keys, n_weight_samples, *scalings)
+
+
+def cut_out_two_hops(
+    adjacency: sparse.csr_array, nodes: IntArray
+) -> tuple[sparse.csr_array, NDArray[np.int64] | None]:
+    """Return the normalised graph of the nodes within two hops of some nodes, and which these are.
+
+    Rows of nodes farther than one hop are not used, and empty. If most nodes are within two hops, returns the
+    whole graph and None.
+    """
+    reached = np.zeros(adjacency.shape[0], bool)
+    reached[nodes] = reached[adjacency[nodes].indices] = True
+    inner = np.flatnonzero(reached)
+    reached[adjacency[inner].indices] = True
+    outer = np.flatnonzero(reached)
+    if len(outer) > MAX_PART * len(reached):
+        return normalise_adjacency(adjacency), None
+    rows = normalise_adjacency(adjacency, inner)
+    place = np.empty(len(reached), np.int32)
+    place[outer] = np.arange(len(outer))
+    lengths = np.zeros(len(outer), np.int32)
+    lengths[place[inner]] = np.diff(rows.indptr)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    return sparse.csr_array((rows.data, place[rows.indices], indptr), shape=(len(outer), len(outer))), outer
+
+
+def max_networks(
+    features: sparse.csr_array, config: TrainingConfig, device: torch.device, matrices: Sequence[Any]
+) -> int:
+    """Return how many networks may be computed together, given the matrices of their graphs."""
+    n_entries = max(getattr(matrix, "nnz", 0) for matrix in matrices)
+    n_activations = max(config.count_activations(features), n_entries)
+    return max(1, MAX_ACTIVATIONS[device.type] // n_activations)
+
+
+def average_predictions(
+    networks: Networks, features: sparse.csr_array, matrices: Sequence[Matrix], n_weight_samples: int
+) -> list[Averages]:
+    """Return the mean prediction of each graph over its networks and their weight samples.
+
+    ``matrices`` are the propagation matrices of the graphs; the networks of a graph follow each other.
+    """
+    n_models, config, device = len(networks.weights[0]), networks.config, networks.features.device
+    per_graph, at_once = n_models // len(matrices), max_networks(features, config, device, matrices)
+    # The masks continue where those of training ended.
+    steps = range(config.n_epochs, config.n_epochs + n_weight_samples) or [None]
+
+    def sum_part(models: range, stop: Event | None = None) -> list[tuple[Tensor, Tensor]]:
+        part = networks.select(slice(models.start, models.stop), features)
+        return _sum_samples(part, [matrices[model // per_graph] for model in models], steps)
+
+    total: list[Any] = [0.0] * len(matrices)
+    entropies: list[Any] = [0.0] * len(matrices)
+    for start in range(0, n_models, at_once):
+        parts = [range(start, min(start + at_once, n_models))]
+        if config.is_compiled(device) and len(parts[0]) > 1:
+            parts = [range(model, model + 1) for model in parts[0]]
+            sums = chain(*map_on_threads(sum_part, parts))
+        else:
+            sums = chain(*map(sum_part, parts))
+        for model, (probabilities, of_model) in enumerate(sums, start):
+            total[model // per_graph] = total[model // per_graph] + probabilities
+            entropies[model // per_graph] = entropies[model // per_graph] + of_model
+    n = per_graph * len(steps)
+    return [((p / n).cpu().numpy(), (e / n).cpu().numpy()) for p, e in zip(total, entropies, strict=True)]
+
+
+@torch.no_grad()
+def _sum_samples(
+    networks: Networks, matrices: Sequence[Matrix], steps: Sequence[int | None]
+) -> list[tuple[Tensor, Tensor]]:
+    """Return the sums of probabilities and of entropies over steps for each network."""
+    compute_logits = build_predictor(networks, matrices)
+    total: Any = 0.0
+    entropies: Any = 0.0
+    with share_threads(networks):
+        for step in steps:
+            probabilities = compute_logits(step).softmax(dim=2)
+            total, entropies = total + probabilities, entropies + row_entropy(probabilities)
+    return list(zip(total, entropies, strict=True))
+
+
+def row_entropy(probabilities: Tensor) -> Tensor:
+    """Return the entropy of each row, in nats."""
+    return -torch.special.xlogy(probabilities, probabilities).sum(dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Trained networks that predict on graphs.
+
+    Parameters
+    ----------
+    config
+        How the networks were built and trained.
+    weights
+        Trained arrays, networks first, in the order of :attr:`Networks.weights`.
+    keys
+        The key of each network's dropout masks.
+    n_weight_samples
+        Dropout samples of each network; 0 switches dropout off.
+    feature_scaling, weight_scaling
+        How features and edge weights were scaled for training, and are for predictions.
+    """
+
+    config: TrainingConfig
+    weights: tuple[NDArray[np.float32], ...]
+    keys: NDArray[np.int32]
+    n_weight_samples: int
+    feature_scaling: FeatureScaling
+    weight_scaling: WeightScaling
+
+    def __post_init__(self) -> None:
+        """Raise an error unless the weights fit the configuration; compiled code checks nothing."""
+        check_type(self.config, TrainingConfig, "config of the networks", "a TrainingConfig")
+        check_scalings(self.feature_scaling, self.weight_scaling)
+        check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
+        check_integer(self.config.n_steps, "n_steps", low=0, high=MAX_STEPS)
+        keys, weights = as_array(self.keys, "keys"), [as_array(part, "weights") for part in self.weights]
+        shapes = self.config.network_type.weight_shapes(self.config, self.n_features, self.n_classes)
+        if keys.dtype != np.int32 or keys.ndim != 1 or not len(keys):
+            raise InputError("keys", f"must be a vector of 32-bit integers; got shape {keys.shape}.")
+        expected = [(len(keys), *shape) for shape in shapes]
+        is_single = all(part.dtype == np.float32 for part in weights)
+        if not is_single or [part.shape for part in weights] != expected:
+            raise InputError("weights", f"must have the shapes {expected} in single precision; got others.")
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a graph."""
+        return int(self.weights[0].shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.weights[-1].shape[2])
+
+    @staticmethod
+    def join(parts: Sequence[Ensemble]) -> Ensemble:
+        """Return one ensemble of the networks of several with the same configuration."""
+        weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
+        keys, first = np.concatenate([part.keys for part in parts]), parts[0]
+        scalings = first.feature_scaling, first.weight_scaling
+        return Ensemble(first.config, weights, keys, first.n_weight_samples, *scalings)
+
+    def predict(self, graph: Graph, device: str) -> Averages:
+        """Return the mean prediction on a graph, with the networks' own dropout masks."""
+        check_features(graph, self.n_features)
+        features = self.feature_scaling.apply(graph.features)
+        where = check_device(device)
+        weights = [torch.tensor(weight, device=where) for weight in self.weights]
+        stack, keys = SparseStack([features] * len(self.keys), where), torch.tensor(self.keys, device=where)
+        networks = self.config.network_type(self.config, stack, weights, keys)
+        matrix = propagation_matrix(self.weight_scaling.apply(graph.adjacency), self.config)
+        return average_predictions(networks, features, [matrix], self.n_weight_samples)[0]
+
+
+def check_scalings(features: Any, weights: Any) -> None:
+    """Raise an error unless these are scalings of features and edge weights."""
+    check_type(features, FeatureScaling, "feature_scaling", "a FeatureScaling")
+    check_type(weights, WeightScaling, "weight_scaling", "a WeightScaling")
