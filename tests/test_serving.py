@@ -43,12 +43,6 @@ def test_lists_and_explanations_are_those_of_the_model(path: Path) -> None:
     assert service.explain(READER, items[0, 0], 2) == model.explain(READER, items[0, 0], 2).to_dict()
 
 
-def test_a_user_without_rows_gets_the_most_popular_items(path: Path) -> None:
-    popularity = np.bincount(LIBRARY.rows.indices, minlength=LIBRARY.n_items)
-    best = LIBRARY.item_ids[np.argmax(popularity)]
-    assert names(RecommendationService(path).recommend("nobody", 1)) == [best]
-
-
 @pytest.mark.parametrize("user", [READER, "somebody new"])
 def test_new_rows_count_at_once_and_are_fitted_by_update(user: str, path: Path) -> None:
     service, model = RecommendationService(path), CopyEASE().fit(LIBRARY)

@@ -1,4 +1,4 @@
-"""DICE on a small graph whose flips can be counted by hand."""
+"""DICE and random flips on a small graph whose flips can be counted by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.attacks import DICE, GlobalDICE, TargetedAttack
+from nodecopy.attacks import DICE, GlobalDICE, RandomFlips, TargetedAttack
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract, with_isolated
 
@@ -59,16 +59,9 @@ def test_odd_flip_of_a_number_connects() -> None:
     assert (len(flips.removed), len(flips.added)) == (2, 3)
 
 
-def test_error_names_delete() -> None:
-    with pytest.raises(InputError, match="delete of DICE must be one of 'same-class', 'any'; got 'all'"):
-        DICE(delete="all").attack(hub(), [0])
-
-
 def test_global_dice_takes_a_share_of_the_edges() -> None:
     assert len(GlobalDICE().attack(hub(), budget=0.5, rng=0).flips) == 4  # of 7 edges, rounded up
     assert len(GlobalDICE().attack(hub(), rng=0).flips) == 1  # 0.05 by default
-    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer of at least 0 or a share"):
-        GlobalDICE().attack(hub(), budget="degree")
 
 
 def test_global_dice_counts() -> None:
@@ -97,14 +90,31 @@ def test_global_dice_flips_all_pairs_where_the_budget_is_larger() -> None:
     assert GlobalDICE().attack(hub(), budget=0).apply(hub()) == hub()
 
 
-def test_global_dice_has_no_targets() -> None:
+def test_wrong_calls() -> None:
+    with pytest.raises(InputError, match="delete of DICE must be one of 'same-class', 'any'; got 'all'"):
+        DICE(delete="all").attack(hub(), [0])
     with pytest.raises(InputError, match="targets of GlobalDICE must be None"):
         GlobalDICE().attack(hub(), [1], budget=3)
-    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer of at least 0 or a share"):
-        GlobalDICE().attack(hub(), budget=-1)
+    for budget in (-1, "degree"):
+        with pytest.raises(InputError, match="budget of GlobalDICE must be an integer"):
+            GlobalDICE().attack(hub(), budget=budget)
     with pytest.raises(InputError, match="graph must have labels for GlobalDICE"):
         GlobalDICE().attack(hub().replace(labels=None), budget=1)
-    with pytest.raises(InputError, match="graph must be undirected to be attacked"):
-        GlobalDICE().attack(hub().replace(directed=True), budget=1)
-    with pytest.raises(InputError, match="graph must be binary to be attacked"):
-        GlobalDICE().attack(hub().replace(adjacency=2 * hub().adjacency), budget=1)
+
+
+class TestRandomFlips(AttackContract):
+    needs_labels = needs_features = False
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        return RandomFlips(together=together)
+
+    def test_budget_above_the_number_of_possible_flips(self, graph: Graph) -> None:
+        flips = self.run(graph, [4], budget=1000)
+        assert flips.spent.tolist() == [59]  # every other node once: the complement of the row
+        assert flips.apply(graph).degrees[4] == 59 - graph.degrees[4]
+
+
+def test_random_flips_are_uniform() -> None:
+    """Each of 15 others is among 300 single flips with probability 1 - 1e-9."""
+    others = {int(RandomFlips().attack(hub(), [0], budget=1, rng=seed).flips[0, 1]) for seed in range(300)}
+    assert others == set(range(1, 16))

@@ -11,12 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
 from nodecopy.attacks.gradients import RewiredGCN
 from nodecopy.attacks.perturbation import Edits
+from nodecopy.errors import InputError
 from nodecopy.nn.networks import KIPF, fit_feature_scaling
 from tests.attacks.oracles import dense_gcn, small_graphs
+from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolated
+from tests.contracts.classifiers import N_NODES, planted_graph
 
 random = np.random.default_rng(2)
+
+
 WEIGHTS = random.normal(size=(5, 4)), random.normal(size=(4, 3))
 
 
@@ -111,3 +117,187 @@ def test_the_gradient_through_copying_equals_a_dense_one(graph: Graph, data: st.
         lambda network, V: network.copied_logits(V, torch.tensor(donors), victim).softmax(1).mean(0)[1].log(),
         defended,
     )
+
+
+def test_pairs_are_free_once_and_loops_never() -> None:
+    rows = np.array([4, 9, 30])
+    weights = torch.zeros(N_NODES, 2, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)
+    network = RewiredGCN(*weights, Edits(planted_graph()), rows)
+    free = {(int(rows[row]), node) for row, node in network.free_pairs().nonzero().tolist()}
+    expected = {frozenset((row, node)) for row in rows.tolist() for node in range(N_NODES) if node != row}
+    assert {frozenset(pair) for pair in free} == expected
+    assert len(free) == len(expected)
+
+
+def test_a_network_without_edges_promises_nothing() -> None:
+    weights = torch.zeros(N_NODES, 2, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)
+    network = RewiredGCN(*weights, Edits(planted_graph()), np.array([4]))
+    left = network.free_pairs()
+    gains = network.gains(lambda network, V: network.logits(V).sum(), torch.zeros_like(network.present), left)
+    assert (gains[left] == 0).all()
+    assert gains[~left].tolist() == [-torch.inf]
+
+
+DRAWS = np.random.default_rng(1)
+
+
+SURROGATE = DRAWS.normal(size=(12, 4)), DRAWS.normal(size=(4, 3))
+"""Weights of a GCN for the contract: training one in each test would take long."""
+
+
+class TestFGA(AttackContract):
+    budget = 3
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        return FGA(surrogate=SURROGATE, together=together)
+
+
+class TestFGAAsRunByTheAuthors(AttackContract):
+    budget = 3
+    connects_isolated = False
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        return FGA(loss="training-set", surrogate=SURROGATE, together=together)
+
+    def test_every_flip_is_at_node_zero(self, graph: Graph) -> None:
+        assert (self.run(graph).flips == 0).any(axis=1).all()
+
+    def test_isolated_target(self, graph: Graph) -> None:
+        """The attack does not look at the target, which stays isolated."""
+        isolated = with_isolated(graph, 4)
+        assert self.run(isolated, [4]).apply(isolated).degrees[4] == 0
+
+
+def planted() -> Graph:
+    draws = np.random.default_rng(6)
+    upper = np.triu(draws.random((30, 30)) < 0.15, 1)
+    return Graph(upper | upper.T, draws.integers(0, 2, (30, 5)).astype(float), np.arange(30) % 3)
+
+
+def dense_loss(graph: Graph, target: int) -> float:
+    first, second = map(torch.from_numpy, WEIGHTS)
+    logits = dense_gcn(
+        torch.from_numpy(graph.adjacency.toarray()).double(), features_of(graph), first, second
+    )
+    return float(-logits[target].log_softmax(0)[target % 3])
+
+
+def test_fga_makes_the_steepest_flip_each_time() -> None:
+    """Both kinds: an edge is removed where that helps, and only added where there is none."""
+    graph, kinds = planted(), set()
+    first, second = map(torch.from_numpy, WEIGHTS)
+    for target in range(6, 12):
+        flips = FGA(surrogate=WEIGHTS).attack(graph, [target], budget=4)
+        A, done = torch.from_numpy(graph.adjacency.toarray()).double(), [target]
+        for flip, added in zip(flips.flips.tolist(), flips.is_added, strict=True):
+            V = torch.zeros(1, 30, requires_grad=True)
+            logits = dense_gcn(dense_with(A, [target], V), features_of(graph), first, second)
+            (gradient,) = torch.autograd.grad(-logits[target].log_softmax(0)[target % 3], V)
+            gain = gradient[0] * (1 - 2 * A[target])
+            gain[done] = -torch.inf
+            other = int(gain.argmax())
+            assert flip == [target, other]
+            assert gain[other] > 0
+            assert added == (A[target, other] == 0)
+            kinds.add(bool(added))
+            A[target, other] = A[other, target] = 1 - A[target, other]
+            done.append(other)
+        assert flips.spent.tolist() == [4]
+        assert dense_loss(flips.apply(graph), target) > dense_loss(graph, target)
+    assert kinds == {True, False}
+
+
+def test_more_flips_per_step_are_fewer_gradients() -> None:
+    graph = planted()
+    one_each, four_each = (
+        FGA(flips_per_step=n, surrogate=WEIGHTS).attack(graph, [7], budget=4) for n in (1, 4)
+    )
+    assert one_each.flips[0].tolist() == four_each.flips[0].tolist()
+    assert four_each.spent.tolist() == [4]
+
+
+def test_later_targets_are_attacked_in_the_graph_that_earlier_attacks_left() -> None:
+    """The second target's gradient is that of the graph which the first attack left."""
+    graph = planted()
+    both = FGA(surrogate=WEIGHTS).attack(graph, [7, 9], budget=3)
+    after_first = both.of(7).apply(graph)
+    assert np.array_equal(both.of(9).flips, FGA(surrogate=WEIGHTS).attack(after_first, [9], budget=3).flips)
+
+
+@pytest.mark.parametrize("donors", ["features", "expected", "neighbourhoods"])
+class TestAdaptiveCopyingAttack(AttackContract):
+    @pytest.fixture(autouse=True)
+    def choose(self, donors: str) -> None:
+        self.donors = donors
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        return AdaptiveCopyingAttack(self.donors, n_donors=3, surrogate=SURROGATE, together=together)
+
+
+def test_given_donors_are_attacked() -> None:
+    graph = planted_graph()
+    donors = np.array([[(target + 3) % 60, (target + 6) % 60] for target in TARGETS])
+    flips = AdaptiveCopyingAttack(donors, surrogate=SURROGATE).attack(graph, TARGETS, budget=4, rng=0)
+    for target, own in zip(TARGETS, donors, strict=True):
+        assert len(flips.of(target).flips) > 0
+        assert np.isin(flips.of(target).flips, own).any(axis=1).all()
+
+
+def test_donors_by_an_embedding() -> None:
+    """On a line of positions the donors of node 4 are 3 and 5."""
+    graph = planted_graph()
+    attack = AdaptiveCopyingAttack(
+        lambda graph: np.arange(graph.n_nodes)[:, None], n_donors=2, surrogate=SURROGATE
+    )
+    flips = attack.attack(graph, [4], budget=6, rng=0).flips
+    assert len(flips) == 6
+    assert np.isin(flips, [3, 5]).any(axis=1).all()
+
+
+def test_attack_lowers_the_defended_probability_of_the_true_class() -> None:
+    graph, donors = planted(), [[3, 12, 20]]
+
+    def defended(attacked: Graph) -> float:
+        network = rewired(attacked, Edits(attacked), [0])
+        logits = network.copied_logits(torch.zeros(1, 30), torch.tensor(donors[0]), 7)
+        return float(logits.softmax(1).mean(0)[7 % 3])
+
+    at_donors = AdaptiveCopyingAttack(donors, surrogate=WEIGHTS).attack(graph, [7], budget=6)
+    anywhere = AdaptiveCopyingAttack(donors, at_target=True, surrogate=WEIGHTS).attack(graph, [7], budget=6)
+    assert at_donors.spent.tolist() == [6]
+    assert defended(at_donors.apply(graph)) < defended(graph)
+    assert defended(anywhere.apply(graph)) < defended(graph)
+    assert np.isin(at_donors.flips, donors[0]).any(axis=1).all()
+
+
+def test_edges_of_the_target_are_flipped_only_with_at_target() -> None:
+    graph = planted()
+    donor = int(graph.adjacency[[7]].indices[0])
+    for at_target in (False, True):
+        attack = AdaptiveCopyingAttack([[donor]], at_target=at_target, flips_per_step=500, surrogate=WEIGHTS)
+        flips = attack.attack(graph, [7], budget=500).flips
+        assert (~(flips == donor).any(axis=1)).any() == at_target
+        assert np.isin(flips, [donor, 7]).any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    ("attack", "message"),
+    [
+        (FGA(flips_per_step=0), "flips_per_step of FGA"),
+        (FGA(loss="victim"), "loss of FGA must be one of 'target', 'training-set'; got 'victim'"),
+        (FGA(device="tpu"), "device must be"),
+        (FGA(surrogate=(np.zeros((12, 4)), np.zeros((5, 3)))), "surrogate of FGA must be two matrices"),
+        (FGA(surrogate=(3, 4)), "surrogate of FGA must be two matrices"),
+        (AdaptiveCopyingAttack([[1, 2]]), "donors of AdaptiveCopyingAttack must have 3 rows"),
+        (AdaptiveCopyingAttack(np.zeros((3, 0), int)), "donors of AdaptiveCopyingAttack must have 3 rows"),
+        (
+            AdaptiveCopyingAttack([[60], [1], [1]]),
+            "donors of AdaptiveCopyingAttack must lie",
+        ),
+        (AdaptiveCopyingAttack(n_donors=60), "n_donors of AdaptiveCopyingAttack must be an integer"),
+        (AdaptiveCopyingAttack("friends"), "donors of AdaptiveCopyingAttack must be one of"),
+    ],
+)
+def test_wrong_parameters(attack: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        attack.attack(planted_graph(), TARGETS, train=TRAIN, rng=0)

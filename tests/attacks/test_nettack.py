@@ -1,7 +1,8 @@
-"""Nettack against brute force."""
+"""Nettack, its tests and surrogates against brute force."""
 
 from __future__ import annotations
 
+import logging
 from itertools import pairwise
 from typing import Any
 
@@ -11,12 +12,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, stats
 
 from nodecopy import Graph
-from nodecopy.attacks import Nettack, Perturbation, TargetedAttack
-from nodecopy.attacks.nettack import MAX_RATIO, FeatureCoOccurrence
-from nodecopy.errors import InputError
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation, TargetedAttack
+from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, FeatureCoOccurrence, NettackEdits, SurrogateLabels
+from nodecopy.errors import DataWarning, InputError
 from tests.attacks import oracles
 from tests.attacks.oracles import degree_ratio, linear_logits, margin, small_graphs
 from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolated
@@ -69,12 +70,9 @@ class TestNettackWithFeatures(AttackContract):
         ),
     ],
 )
-def test_error_names_a_wrong_parameter(attack: Nettack, message: str) -> None:
+def test_wrong_parameters(attack: Nettack, message: str) -> None:
     with pytest.raises(InputError, match=message):
         attack.attack(planted_graph(), TARGETS, train=TRAIN, rng=0)
-
-
-def test_features_must_be_binary_to_be_flipped() -> None:
     graph = planted_graph().replace(features=0.5 * np.eye(60))
     with pytest.raises(InputError, match="features of the graph must be binary"):
         Nettack(features=True).attack(graph, TARGETS, train=TRAIN, rng=0)
@@ -132,15 +130,13 @@ def test_degree_test_by_hand() -> None:
     graph = Graph(cycle, np.eye(9)[:, :5], np.arange(9) % 3)
     flips = Nettack(surrogate=WEIGHTS).attack(graph, [0], budget=4)
     assert (len(flips.added), len(flips.removed)) == (0, 1)  # another removal would isolate the node
-    assert Nettack(surrogate=WEIGHTS, degree_test=False).attack(graph, [0], budget=4).spent.tolist() == [4]
-
-
-def test_no_node_loses_its_last_edge() -> None:
+    careless = Nettack(surrogate=WEIGHTS, degree_test=False)
+    assert careless.attack(graph, [0], budget=4).spent.tolist() == [4]
     star = np.zeros((6, 6))
     star[0, 1:] = 1
     graph = Graph(star, np.eye(6)[:, :5], np.arange(6) % 3)
-    flips = Nettack(surrogate=WEIGHTS, degree_test=False).attack(graph, [0], budget=5)
-    assert flips.spent.tolist() == [0]  # the hub has an edge to everybody, and each is a leaf's only one
+    # The hub has an edge to every node, and each is a leaf's only one.
+    assert careless.attack(graph, [0], budget=5).spent.tolist() == [0]
 
 
 def test_influencers_are_neighbours_first() -> None:
@@ -185,3 +181,141 @@ def test_feature_flips_are_applied_sparse_and_dense() -> None:
     assert np.array_equal(flips.apply(dense).features, X)  # type: ignore[arg-type]
     assert np.array_equal(flips.apply(other).features.toarray(), X)  # type: ignore[union-attr]
     assert "#" in str(flips)
+
+
+@given(small_graphs(), st.data())
+@settings(deadline=None, max_examples=40)
+def test_logits_equal_brute_force_before_and_after_flips(graph: Graph, data: st.DataObject) -> None:
+    """Direct and indirect pairs, before and after flips of edges and features."""
+    assert isinstance(graph.features, np.ndarray)
+    adjacency, features = graph.adjacency.toarray().astype(float), graph.features.copy()
+    n, state = graph.n_nodes, NettackEdits(graph, sparse.csr_array(features), WEIGHTS, np.zeros(0, int))
+    nodes = st.integers(0, n - 1)
+    for _ in range(4):
+        u = data.draw(nodes)
+        np.testing.assert_allclose(
+            state.logits(u), linear_logits(adjacency, features, WEIGHTS)[u], rtol=0, atol=1e-10
+        )
+        for m in {u, data.draw(nodes)}:
+            after = state.after_flips(u, m)
+            for other in set(range(n)) - {m, u if m != u else m}:
+                brute = linear_logits(oracles.flip(adjacency, m, other), features, WEIGHTS)[u]
+                np.testing.assert_allclose(after[other], brute, rtol=0, atol=1e-10)
+        first, second = data.draw(st.lists(nodes, min_size=2, max_size=2, unique=True))
+        adjacency = oracles.flip(adjacency, first, second)
+        state.flip(first, second)
+        node, feature = data.draw(nodes), data.draw(st.integers(0, 4))
+        features[node, feature] = 1 - features[node, feature]
+        state.flip_feature(node, feature)
+        assert np.array_equal(state.has_feature(node), features[node] > 0)
+        assert np.array_equal(state.adjacency().toarray(), adjacency)
+
+
+@given(st.lists(st.integers(1, 9), min_size=4, max_size=12), st.data())
+@settings(deadline=None)
+def test_ratio_equals_the_formulas_of_the_paper(degrees: list[int], data: st.DataObject) -> None:
+    before, now = list(degrees), list(degrees)
+    test = DegreeTest(np.array(before))
+    for _ in range(3):
+        node, other = data.draw(st.permutations(range(len(now))))[:2]
+        change = data.draw(st.sampled_from([-1, 1] if min(now[node], now[other]) > 0 else [1]))
+        after = list(now)
+        after[node] += change
+        after[other] += change
+        ratio = degree_ratio(before, after)
+        flip = np.array([now[node]]), np.array([now[other]]), np.array([change])
+        assert test.ratio(*flip)[0] == pytest.approx(ratio, abs=1e-9)
+        if abs(ratio - MAX_RATIO) > 1e-9:
+            assert test.passes(*flip).tolist() == [ratio < MAX_RATIO]
+        test.record(now[node], now[other], change)
+        now = after
+
+
+def test_largest_ratio_is_the_quantile_it_names() -> None:
+    assert pytest.approx(stats.chi2.ppf(0.05, 1), abs=1e-4) == MAX_RATIO
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        Nettack(degree_test=False),
+        FGA(),
+        FGA(loss="training-set"),
+        AdaptiveCopyingAttack([[1, 2]]),
+    ],
+)
+def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
+    graph = planted_graph()
+    flips = [attack.attack(graph, [4], budget=3, train=TRAIN, rng=seed) for seed in (0, 0, 1, 2)]
+    assert flips[0] == flips[1]
+    assert any(other != flips[0] for other in flips[2:])
+    assert flips[0].spent.tolist() == [3]
+    with (
+        pytest.warns(DataWarning, match=r"no training node has class yew \(20 nodes\)"),
+        pytest.raises(InputError, match=f"classes that some training node has.* got .*'{graph.node_ids[5]}'"),
+    ):
+        attack.attack(graph, [5], train=[0, 1])
+    assert graph.labels is not None
+    unlabelled = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
+    with pytest.raises(InputError, match=f"labelled nodes; got the node with id '{graph.node_ids[0]}'"):
+        attack.attack(unlabelled, [4], train=TRAIN)
+
+
+def find_flips(attack: Attack, graph: Graph) -> list[list[int]]:
+    flips: list[list[int]] = attack.attack(graph, [4], budget=3, train=TRAIN, rng=0).flips.tolist()
+    return flips
+
+
+@pytest.mark.parametrize("attack", [Nettack, FGA])
+def test_surrogates_standardise_measurements(attack: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Flips found on raw measurements hardly changed a classifier that standardises them."""
+    graph = planted_graph()
+    features: Any = graph.features
+    standardised = (features - features.mean(axis=0)) / features.std(axis=0)
+    amounts = graph.replace(features=standardised * 1e3 ** np.arange(-1, 2).repeat(4) + 5)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        flips = find_flips(attack(), amounts)
+    (message,) = caplog.messages
+    assert message.startswith("features: each column is standardised for the attacker's surrogate, since")
+    assert flips == find_flips(attack(scale="none"), graph.replace(features=standardised))
+    assert flips != find_flips(attack(scale="none"), amounts)
+    with pytest.raises(InputError, match=f"scale of {attack.__name__} must be one of .*; got 'log'"):
+        find_flips(attack(scale="log"), amounts)
+
+
+@pytest.mark.parametrize(("attack", "scale"), [(Nettack, "none"), (FGA, "rows")])
+def test_surrogates_take_word_counts_as_in_their_papers(attack: Any, scale: str) -> None:
+    graph = planted_graph().replace(features=np.random.default_rng(0).poisson(0.2, (60, 30)))
+    assert find_flips(attack(), graph) == find_flips(attack(scale=scale), graph)
+
+
+def test_training_nodes_are_all_labelled_nodes_but_the_targets() -> None:
+    labels = SurrogateLabels.from_graph(planted_graph(), np.array(TARGETS), None, "a test")
+    assert labels.train.tolist() == sorted(set(range(60)) - set(TARGETS))
+    assert labels.n_classes == 3
+
+
+def test_a_class_without_training_nodes_is_left_out() -> None:
+    """It was refused before; the surrogate is that of a graph without the labels of the class."""
+    graph = planted_graph()
+    labels = np.array(graph.named_labels())
+    train = [node for node in TRAIN if labels[node] != "yew"]
+    unlabelled = graph.replace(labels=np.where(labels == "yew", "", labels))
+    for attack in (Nettack(degree_test=False), FGA(), AdaptiveCopyingAttack([[1, 2]])):
+        with pytest.warns(DataWarning, match="no training node has class yew"):
+            flips = attack.attack(graph, [4], budget=3, train=train, rng=0)
+        assert flips == attack.attack(unlabelled, [4], budget=3, train=train, rng=0)
+    alone = graph.replace(labels=np.where((labels == "yew") & (np.arange(60) != 5), "", labels))
+    with pytest.raises(InputError, match="at least one node of every class; got none of class yew"):
+        Nettack().attack(alone, [5], rng=0)  # the only node of its class is no training node by default
+
+
+@pytest.mark.parametrize(
+    "attack", [Nettack(), FGA(), AdaptiveCopyingAttack(np.zeros((len(TARGETS), 2), int))]
+)
+@pytest.mark.parametrize("features", [None, np.zeros((60, 0))], ids=["none", "no columns"])
+def test_surrogates_need_features(attack: Attack, features: Any) -> None:
+    graph = planted_graph().replace(features=features)
+    name = type(attack).__name__
+    with pytest.raises(InputError, match=f"graph must have features for {name}; this one has none"):
+        attack.attack(graph, TARGETS, train=TRAIN, rng=0)

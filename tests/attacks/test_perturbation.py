@@ -1,4 +1,4 @@
-"""Perturbations can be applied to the graph that was attacked, and to no other."""
+"""Edits, perturbations and tables of flips."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 import nodecopy
-from nodecopy import Graph
-from nodecopy.attacks import Perturbation, RandomFlips
+from nodecopy import Graph, datasets
+from nodecopy.attacks import DICE, GlobalDICE, Nettack, Perturbation, RandomFlips
+from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
+from tests.attacks import oracles
+from tests.attacks.oracles import small_graphs
+from tests.contracts.classifiers import planted_graph
 
 
 def path(**changes: Any) -> Graph:
@@ -104,11 +110,6 @@ def test_flips_of_a_later_target_can_undo_those_of_an_earlier_one() -> None:
         both.apply(path(), target=1)
 
 
-def test_targets_attacked_alone_can_flip_the_same_edge() -> None:
-    both = perturb([[0, 3], [3, 0]], [True, True], [0, 1], together=False)
-    assert both.apply(path()).n_edges == 4
-
-
 def test_frozen_and_compared() -> None:
     with pytest.raises(FrozenInstanceError):
         ATTACK.together = False  # type: ignore[misc]
@@ -117,19 +118,6 @@ def test_frozen_and_compared() -> None:
     assert perturb([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1]) == ATTACK
     assert perturb([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 1, 1]) != ATTACK
     assert ATTACK != "a string"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"budgets": np.array([1])}, r"budgets of a perturbation must have the shape \(2,\); got \(1,\)"),
-        ({"targets": np.array([0, 4])}, "targets of a perturbation must lie between 0 and 3; got 4"),
-        ({"is_added": np.array([True])}, "is_added of a perturbation"),
-    ],
-)
-def test_parts_must_fit(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        perturb([], [], [], **changes)
 
 
 def test_files(tmp_path: Path) -> None:
@@ -153,6 +141,8 @@ def test_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"budgets": np.array([1])}, r"budgets of a perturbation must have the shape \(2,\); got \(1,\)"),
+        ({"targets": np.array([0, 4])}, "owners of a perturbation must hold targets only"),
         ({"is_added": np.array([0, 1, 1])}, "is_added of a perturbation must hold booleans; got int64"),
         ({"owners": np.array([0, 0, 3])}, "owners of a perturbation must hold targets only, or -1"),
         ({"targets": np.array([1, 1])}, "targets of a perturbation must be unique"),
@@ -179,3 +169,112 @@ def test_nodecopy_load_names_the_load_of_the_class(tmp_path: Path) -> None:
     np.savez(tmp_path / "attack.npz", about=np.array("{}"), flips=np.zeros((0, 2)))
     with pytest.raises(InputError, match=r"is read by the load of that class"):
         nodecopy.load(tmp_path / "attack.npz")
+
+
+@given(small_graphs(), st.data())
+@settings(deadline=None, max_examples=40)
+def test_edits_equal_flips_of_a_dense_adjacency(graph: Graph, data: st.DataObject) -> None:
+    edits, dense = Edits(graph), graph.adjacency.toarray()
+    nodes = st.integers(0, graph.n_nodes - 1)
+    for owner in range(data.draw(st.integers(0, 6))):
+        first, second = data.draw(st.lists(nodes, min_size=2, max_size=2, unique=True))
+        edits.owner = owner
+        edits.flip(first, second)
+        assert edits.is_added[-1] == (dense[first, second] == 0)
+        dense = oracles.flip(dense, first, second)
+    assert edits.owners == list(range(len(edits.flips)))
+    assert np.array_equal(edits.adjacency().toarray(), dense)
+    assert edits.degrees.tolist() == dense.sum(axis=0).tolist()
+    for node in range(graph.n_nodes):
+        assert edits.neighbours(node).tolist() == np.flatnonzero(dense[node]).tolist()
+        assert [edits.has_edge(node, other) for other in range(graph.n_nodes)] == (dense[node] > 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ((0, 34), "node of flip must be an integer between 0 and 33; got 34"),
+        ((-1, 2), "node of flip must be an integer between 0 and 33; got -1"),
+        ((0.5, 2), "node of flip must be an integer between 0 and 33; got 0.5"),
+        ((2, 2), "nodes of flip must be two different nodes; got 2 twice"),
+    ],
+)
+def test_wrong_flips(pair: Any, message: str) -> None:
+    edits = Edits(datasets.load("karate"))
+    with pytest.raises(InputError, match=message):
+        edits.flip(*pair)
+    assert edits.flips == []
+
+
+GRAPH = planted_graph()
+
+
+PATH = Graph.from_edges(["007", "b", "c"], ["b", "c", "d"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("together", [True, False])
+def test_written_and_read_again(suffix: str, together: bool, tmp_path: Path) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    flips = DICE(together=together).attack(GRAPH, [4, 50, 21], rng=0)
+    flips.save(tmp_path / f"flips{suffix}")
+    again = Perturbation.load(tmp_path / f"flips{suffix}", GRAPH)
+    assert again.apply(GRAPH) == flips.apply(GRAPH)
+    for name in ("targets", "flips", "is_added", "owners", "spent"):
+        assert np.array_equal(getattr(again, name), getattr(flips, name))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_pair_that_is_flipped_for_two_targets(together: bool, tmp_path: Path) -> None:
+    """Alone, both flips add the edge; in one graph the second removes it."""
+    flips = RandomFlips(together=together).attack(PATH, ["007", "d"], budget=3, rng=0)
+    flips.save(tmp_path / "flips.csv")
+    again = Perturbation.load(tmp_path / "flips.csv", PATH)
+    assert again.together == together
+    assert again.apply(PATH) == flips.apply(PATH)
+
+
+def test_the_whole_graph_and_nothing(tmp_path: Path) -> None:
+    for number, flips in enumerate(
+        [GlobalDICE().attack(GRAPH, budget=6, rng=0), Nettack().attack(GRAPH, [4], budget=0, rng=0)]
+    ):
+        flips.save(tmp_path / f"{number}.csv")
+        again = Perturbation.load(tmp_path / f"{number}.csv", GRAPH)
+        assert again.targets.tolist() == []
+        assert again.apply(GRAPH) == flips.apply(GRAPH)
+
+
+def test_a_table_by_hand(tmp_path: Path) -> None:
+    """Without a column change, what is there is removed and what is not is added; zeros in ids are kept."""
+    file = tmp_path / "flips.csv"
+    file.write_text("second,first,note\nb,007,x\n007,d,y\n")
+    flips = Perturbation.load(file, PATH)
+    assert flips.is_added.tolist() == [False, True]
+    assert flips.apply(PATH) == Graph.from_edges(["b", "c", "007"], ["c", "d", "d"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("source,target\nb,c\n", "must have the columns first and second; got source, target"),
+        ("first,second\nb,x\n", "second in line 2 must be the id of a node; got 'x'"),
+        ("first,second,change\nb,c,toggle\n", "change in line 2 must be 'add' or 'remove'; got 'toggle'"),
+        ("first,second,change\nb,c,add\n", "change in line 2 must be 'remove', since the edge is present"),
+        ("first,second\nb,b\n", "two different nodes"),
+    ],
+)
+def test_wrong_tables(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "flips.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        Perturbation.load(file, PATH)
+
+
+def test_what_a_table_cannot_hold(tmp_path: Path) -> None:
+    flips: Any = Nettack(features=True, structure=False).attack(GRAPH, [4], budget=1, rng=0)
+    with pytest.raises(InputError, match=r"must be an \.npz file, since a table holds no flips of features"):
+        flips.save(tmp_path / "flips.csv")
+    DICE().attack(GRAPH, [4], rng=0).save(tmp_path / "flips.csv")
+    with pytest.raises(InputError, match="graph must be given to read a table of flips"):
+        Perturbation.load(tmp_path / "flips.csv")

@@ -85,13 +85,8 @@ class AttackContract:
         default = self.build().attack(graph, TARGETS, train=TRAIN, rng=0)
         explicit = self.build().attack(graph, TARGETS, budget=attack.default_budget, train=TRAIN, rng=0)
         assert default == explicit
-        for wrong, message in (
-            (-1, "must be an integer of at least 0, a share .* got -1"),
-            (1.5, "must be an integer of at least 0, a share .* got 1.5"),
-            ("half", "must be an integer of at least 0, a share between 0.0 and 1.0 or 'degree'; got 'half'"),
-        ):
-            with pytest.raises(InputError, match=f"budget of {type(attack).__name__} {message}"):
-                self.run(graph, budget=wrong)
+        with pytest.raises(InputError, match=f"budget of {type(attack).__name__} must be an integer of at"):
+            self.run(graph, budget=1.5)
 
     def test_targets_are_positions_a_mask_or_ids(self, graph: Graph) -> None:
         ascending = sorted(TARGETS)
@@ -136,9 +131,8 @@ class AttackContract:
         for target in TARGETS:
             assert np.array_equal(alone.of(target).flips, self.run(graph, [target], together=False).flips)
             attacked = alone.apply(graph, target=target)
-            assert attacked.n_edges - graph.n_edges == len(alone.of(target).added) - len(
-                alone.of(target).removed
-            )
+            change = len(alone.of(target).added) - len(alone.of(target).removed)
+            assert attacked.n_edges - graph.n_edges == change
         first = TARGETS[0]
         assert np.array_equal(alone.of(first).flips, self.run(graph).of(first).flips)
 
@@ -151,14 +145,9 @@ class AttackContract:
         assert again.attack(graph, TARGETS, budget=self.budget, train=TRAIN, rng=0) == flips
         assert type(again).__name__ in str(flips)
 
-    def test_no_targets(self, graph: Graph) -> None:
-        flips = self.run(graph, np.zeros(0, np.int64))
-        assert len(flips.flips) == 0
-        assert flips.apply(graph) == graph
-
-    def test_budget_of_zero(self, graph: Graph) -> None:
-        flips = self.run(graph, budget=0)
-        assert flips.budgets.tolist() == flips.spent.tolist() == [0, 0, 0]
+    def test_no_targets_and_no_budget(self, graph: Graph) -> None:
+        assert self.run(graph, np.zeros(0, np.int64)).apply(graph) == graph
+        assert self.run(graph, budget=0).spent.tolist() == [0, 0, 0]
 
     def test_budget_above_the_number_of_possible_flips(self, graph: Graph) -> None:
         flips = self.run(graph, [4], budget=TOO_MANY_FLIPS)
@@ -182,11 +171,9 @@ class AttackContract:
         ("targets", "message"),
         [
             ([1, 60, 2], "targets must lie between 0 and 59; got 60"),
-            ([-1, 3, 2], "targets must lie between 0 and 59; got -1"),
             ([3, 4, 3], "targets must be unique; got 3"),
             ([0.5, 1, 2], "targets must be positions, a boolean mask or node ids; got float64"),
             (["unknown", "a", "b"], "targets .*'unknown'"),
-            ([[1, 2, 3]], "targets must be positions, a boolean mask or node ids; got int64"),
             (None, "targets of .* must hold nodes; got None"),
         ],
     )

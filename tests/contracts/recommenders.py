@@ -87,16 +87,6 @@ class RecommenderContract:
         np.testing.assert_allclose(fitted.score(users), scores[[7, 3, 7]], rtol=1e-5, atol=1e-6)
         assert fitted.score([]).shape == (0, N_ITEMS)
 
-    def test_to_pandas_holds_the_recommendations(self, fitted: Recommender, split: Any) -> None:
-        pytest.importorskip("pandas")
-        users, stock = split.train.user_ids[[4, 2]], split.train.item_ids[:15]
-        frame = fitted.to_pandas(users, 3, items=stock, exclude_seen=False)
-        items, scores = fitted.recommend(users, 3, items=stock, exclude_seen=False)
-        assert frame["user"].tolist() == np.repeat(users, 3).tolist()
-        assert frame["rank"].tolist() == [1, 2, 3, 1, 2, 3]
-        assert frame["item"].tolist() == items.ravel().tolist()
-        assert frame["score"].tolist() == scores.ravel().tolist()
-
     def test_recommendations_are_the_best_unseen_items(self, fitted: Recommender, split: Any) -> None:
         train = split.train
         items, scores = fitted.recommend(k=5)
@@ -139,25 +129,6 @@ class RecommenderContract:
             items, best = fitted.recommend(user, len(candidates), exclude_seen=False, **options)
             assert items[0].tolist() == ranked[0][keep].tolist()
             assert best[0].tolist() == scores[0][keep].tolist()
-
-    def test_seen_candidates_are_left_out(self, fitted: Recommender, split: Any) -> None:
-        train = split.train
-        own = train.item_ids[train.matrix[[5]].indices]
-        other = next(item for item in train.item_ids.tolist() if item not in own.tolist())
-        items, scores = fitted.recommend(train.user_ids[[5]], 2, items=[own[0], other])
-        assert items[0].tolist() == [other, own[0]]
-        assert np.isneginf(scores[0]).tolist() == [False, True]
-
-    def test_wrong_candidates(self, fitted: Recommender, split: Any) -> None:
-        first, second = split.train.item_ids[:2].tolist()
-        for options, message in (
-            ({"items": ["nothing"]}, "items must hold known ids; got 'nothing'"),
-            ({"exclude": [3]}, "exclude must hold strings, as in training; got 3"),
-            ({"items": [first], "exclude": [first]}, "items must hold a candidate that is not in exclude"),
-            ({"items": [first, second], "k": 3}, "k must be .* number of candidates = 2; got 3"),
-        ):
-            with pytest.raises(InputError, match=message):
-                fitted.recommend(**options)
 
     def test_results_do_not_depend_on_blocks(
         self, fitted: Recommender, split: Any, monkeypatch: pytest.MonkeyPatch
@@ -264,21 +235,6 @@ class RecommenderContract:
         ):
             with pytest.raises(InputError, match=message):
                 fitted.explain(*arguments)
-
-    def test_wrong_users_and_items(self, fitted: Recommender) -> None:
-        for ask, message in (
-            (lambda: fitted.score(["nobody"]), "users must hold known ids; got 'nobody'"),
-            (lambda: fitted.score([3]), "users must hold strings, as in training; got 3"),
-            (lambda: fitted.score([1.5]), "users must hold integers or strings; got float64"),
-            (lambda: fitted.score_new([[1.5]]), "histories must hold integers or strings"),
-            (lambda: fitted.recommend(["nobody"]), "users must hold known ids; got 'nobody'"),
-            (lambda: fitted.score_new([["nothing"]]), "histories must hold known ids; got 'nothing'"),
-            (lambda: fitted.score_new(["item 1"]), "histories must hold one list of item ids per user"),
-            (lambda: fitted.recommend(k=N_ITEMS + 1), f"k must be .* n_items = {N_ITEMS}; got {N_ITEMS + 1}"),
-            (lambda: fitted.recommend(k=0), "k must be an integer between 1 and"),
-        ):
-            with pytest.raises(InputError, match=message):
-                ask()
 
     def test_evaluate(self, fitted: Recommender, split: Any) -> None:
         """Recall@3 equals the share of test items among three recommendations that leave out validation."""
@@ -404,14 +360,6 @@ class RecommenderContract:
     def test_wrong_interactions(self, recommender: Recommender, interactions: Any, message: str) -> None:
         with pytest.raises(InputError, match=message):
             copy.deepcopy(recommender).fit(interactions, rng=0)
-
-    def test_validation_and_seen_have_the_same_ids(self, recommender: Recommender, split: Any) -> None:
-        for name in ("validation", "seen"):
-            other: Any = Interactions(split.test.matrix)
-            with pytest.raises(InputError, match=f"{name}: users must hold strings, as in training"):
-                copy.deepcopy(recommender).fit(split.train, rng=0, **{name: other})
-            with pytest.raises(InputError, match=f"{name} must be Interactions.*; got list"):
-                copy.deepcopy(recommender).fit(split.train, rng=0, **{name: [[1]]})
 
     def test_smallest_tables(self, recommender: Recommender) -> None:
         for matrix in ([[1]], [[1, 1, 0]], [[1], [1]], [[1, 1], [1, 1]], [[0, 1], [1, 0]]):

@@ -114,13 +114,6 @@ def test_selective_accuracy_by_enumeration(seed: int, n: int, n_levels: int) -> 
         assert ours == pytest.approx(np.mean([correct[kept].mean() for kept in allowed]))
 
 
-def test_selective_accuracy_of_a_good_and_a_bad_ranking() -> None:
-    correct = np.arange(10) < 5
-    assert selective_accuracy(correct, np.arange(10)).tolist() == [5 / 9, 5 / 8, 1]
-    assert selective_accuracy(correct, -np.arange(10)).tolist() == [4 / 9, 3 / 8, 0]
-    assert selective_accuracy(correct, np.zeros(10)) == pytest.approx([0.5] * 3)
-
-
 @settings(deadline=None)  # the first example imports scikit-learn
 @given(st.integers(0, 2**32), st.integers(2, 40), st.integers(1, 10))
 def test_area_under_roc_agrees_with_scikit_learn(seed: int, n: int, n_levels: int) -> None:
@@ -161,14 +154,6 @@ def test_no_temperature_on_a_grid_is_better(seed: int, n: int, concentration: fl
     ours = nll(TemperatureScaling.fit(p, labels).apply(p), labels)
     for temperature in np.exp(np.linspace(-1.5, math.log(20), 40)):
         assert ours <= nll(TemperatureScaling(temperature).apply(p), labels) + 1e-4
-
-
-def test_only_the_nodes_count() -> None:
-    p, labels = simulate(2.0, 300)
-    nodes = np.arange(0, 300, 3)
-    unknown = np.full(300, -1)
-    unknown[nodes] = labels[nodes]
-    assert TemperatureScaling.fit(p, unknown, nodes) == TemperatureScaling.fit(p[nodes], labels[nodes])
 
 
 def test_bounds() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.metrics import ndcg_score
 
 from nodecopy import Interactions
 from nodecopy.errors import DataWarning, InputError
@@ -19,8 +20,6 @@ from nodecopy.metrics import ranking
 from nodecopy.metrics.ranking import (
     MAX_SORTED_RATIO,
     Evaluation,
-    ItemStatistics,
-    Lists,
     evaluate,
     top_items,
 )
@@ -105,6 +104,16 @@ def test_both_conventions_against_the_definitions(problem: Any, k: int) -> None:
         lambda rows: scores[rows], train, test, validation=validation, metrics=names, convention="printed"
     )
     assert printed == pytest.approx(oracle(scores, train, None, test, k, is_printed=True))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_ndcg_against_scikit_learn(seed: int, k: int) -> None:
+    draws = np.random.default_rng(seed)
+    scores, test = draws.random((7, 12)), draws.random((7, 12)) < 0.3
+    test[:, 0] = True
+    train = Interactions(np.zeros((7, 12)))
+    metrics = evaluate(lambda rows: scores[rows], train, Interactions(test), metrics=[f"ndcg@{k}"])
+    assert metrics[f"ndcg@{k}"] == pytest.approx(ndcg_score(test, scores, k=k))
 
 
 def test_the_ideal_of_the_printed_convention_ends_at_100() -> None:
@@ -213,24 +222,6 @@ def test_map_and_ndcg_against_implicit() -> None:
     theirs = evaluation.ranking_metrics_at_k(Model(), *matrices, K=7, show_progress=False)
     ours = evaluate(lambda rows: scores[rows], train, test, metrics=["map@7", "ndcg@7"])
     assert [ours["map@7"], ours["ndcg@7"]] == pytest.approx([theirs["map"], theirs["ndcg"]])
-
-
-LISTS = Lists(
-    items=np.array([[0, 1, 2], [2, 1, -1]]),
-    hits=np.array([[False, True, True], [False, False, False]]),
-    n_relevant=np.array([4, 1]),
-    n_ideal=np.array([4, 1]),
-)
-
-
-def test_metrics_of_items() -> None:
-    items = ItemStatistics(Interactions([[1, 1, 0, 0], [1, 0, 0, 0]]).rows)
-    assert items.per_list("popularity", LISTS.items).tolist() == pytest.approx([(1 + 0.5) / 3, 0.25])
-    assert items.per_list("diversity", LISTS.items).tolist() == pytest.approx([1 - 2**-0.5 / 3, 1.0])
-    assert items.per_list("diversity", LISTS.items[:, :1]).tolist() == [0.0, 0.0]
-    assert items.overall("coverage", LISTS.items) == 0.75
-    assert items.overall("novelty", LISTS.items) == pytest.approx((0 + 1 + 1 + 1 + 1) / 5)
-    assert items.overall("novelty", np.full((1, 2), -1)) == 0.0
 
 
 @given(

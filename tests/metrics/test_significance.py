@@ -97,11 +97,6 @@ def test_errors(first: Any, second: Any, message: str) -> None:
         is_significantly_better(first, second)
 
 
-def test_wrong_level() -> None:
-    with pytest.raises(InputError, match=r"level must be a number between 0 and 1; got 5"):
-        is_significantly_better([1], [2], level=5)
-
-
 @pytest.mark.parametrize(
     ("stop_after", "counts", "p_value"),
     [
@@ -143,10 +138,3 @@ def test_a_two_sided_test_is_clear_when_both_sides_are() -> None:
     assert not count.is_clear
     count.add(-1.0)
     assert count.is_clear
-
-
-def test_undefined_samples_are_extreme_on_both_sides() -> None:
-    count = MonteCarloTest(0.0)
-    for value in (math.nan, *[1.0] * 8):
-        count.add(value)
-    assert count.p_value == pytest.approx(2 * (1 + 1) / (9 + 1))

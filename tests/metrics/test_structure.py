@@ -29,10 +29,8 @@ from nodecopy.metrics.structure import (
     LABEL_NAMES,
     Comparison,
     compare,
-    component_statistics,
     degree_statistics,
     edge_overlap,
-    label_statistics,
     mean_path_length,
     select_statistics,
     statistics,
@@ -99,45 +97,6 @@ def test_triangle_by_hand() -> None:
     assert values["path_length"] == 1
     assert math.isnan(values["assortativity"])
     assert math.isnan(values["power_law_exponent"])
-
-
-def test_star_by_hand() -> None:
-    values = statistics(star(4))
-    assert values["claw_share"] == 4 / math.comb(8, 3)
-    assert values["edge_entropy"] == pytest.approx((0.5 * math.log(2) + 0.5 * math.log(8)) / math.log(5))
-    assert values["degree_gini"] == pytest.approx(2 * (1 + 2 + 3 + 4 + 5 * 4) / (5 * 8) - 6 / 5)
-    assert values["power_law_exponent"] == 1 + 5 / math.log(4)
-    assert (values["triangles"], values["transitivity"], values["average_clustering"]) == (0, 0, 0)
-    assert values["assortativity"] == -1
-    assert values["path_length"] == (8 * 1 + 12 * 2) / 20
-
-
-def test_path_and_two_components_by_hand() -> None:
-    path = graph_of((0, 1), (1, 2), (2, 3), n=4)
-    assert mean_path_length(path) == (3 * 1 + 2 * 2 + 1 * 3) / 6
-    two = graph_of((0, 1), (1, 2), (3, 4), n=6)
-    assert component_statistics(two) == {"n_components": 3, "largest_component": 3}
-    assert mean_path_length(two) == (4 * 1 + 2 * 2 + 2 * 1) / 8
-
-
-def test_directed_graphs_count_rows_but_cluster_without_directions() -> None:
-    cycle = graph_of((0, 1), (1, 2), (2, 0), (2, 2), n=4, directed=True)
-    values = statistics(cycle)
-    assert (values["n_edges"], values["mean_degree"], values["max_degree"]) == (4, 1, 2)
-    assert (values["triangles"], values["transitivity"], values["n_components"]) == (1, 1, 2)
-    assert values["path_length"] == (3 * 1 + 3 * 2) / 6
-
-
-def test_unlabelled_ends_do_not_count() -> None:
-    values = label_statistics(graph_of((0, 1), (1, 2), (2, 3), n=4, labels=[7, 7, 900, -1]))
-    assert (values["cross_community_share"], values["edge_homophily"]) == (0.5, 0.5)
-    # class 7: h = 2/3 against 2/3 of the nodes; class 900: h = 0
-    assert values["class_insensitive_homophily"] == pytest.approx(0)
-
-
-def test_class_insensitive_homophily_of_two_cliques() -> None:
-    values = label_statistics(graph_of((0, 1), (2, 3), n=4, labels=["a", "a", "b", "b"]))
-    assert values["class_insensitive_homophily"] == 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -349,14 +308,6 @@ def test_compiled_and_plain_counts_of_directed_rows_are_equal(graph: Graph) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "MAX_LEVELS", 1)  # so that Dijkstra's algorithm takes over
         assert counting.distances(graph.rows, sources) == expected
-
-
-def test_distances_along_a_path_longer_than_the_levels() -> None:
-    n = counting.MAX_LEVELS + 50
-    path = graph_of(*zip(range(n - 1), range(1, n), strict=True), n=n)
-    expected = 2 * sum((n - d) * d for d in range(1, n)), n * (n - 1)
-    for module in (counting, counting_kernels):
-        assert module.distances(path.rows, np.arange(n)) == expected
 
 
 def path(*labels: int) -> Graph:

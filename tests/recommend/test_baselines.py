@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy import Interactions, load
-from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, IALS, ItemKNN, Popularity, Recommender, WeightedHybrid, als, baselines
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
@@ -111,13 +110,6 @@ def test_fitted_parts_are_saved_once(tmp_path: Path) -> None:
     assert np.array_equal(loaded.first.score(), fused.first.score())
 
 
-def test_parts_stay_unfitted() -> None:
-    first, second = EASE(), ItemKNN()
-    WeightedHybrid(first, second).fit(tastes())
-    assert not hasattr(first, "interactions_")
-    assert not hasattr(second, "interactions_")
-
-
 needs_implicit = pytest.mark.skipif(
     not importlib.util.find_spec("implicit"), reason="implicit is not installed"
 )
@@ -178,13 +170,6 @@ def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="regularisation must be larger: the matrix is singular"):
         IALS(24, 0.0, 5.0, n_iterations=3, device="cpu:0").fit(Interactions(np.eye(2)), rng=0)
     assert share_of_own_group(IALS(4, 1.0, 5.0, device="cpu:0").fit(tastes(), rng=0)) > 0.8
-
-
-def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("implicit", "implicit.cpu.als"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"IALS needs implicit.*\[implicit\]"):
-        IALS().fit(tastes(), rng=0)
 
 
 @pytest.mark.parametrize(

@@ -89,23 +89,6 @@ def test_a_path_equals_single_fits(
     assert not hasattr(model, "interactions_")
 
 
-def test_without_copying_it_is_ease() -> None:
-    plain = EASE(regularisation=7.0).fit(tastes()).weights_
-    weights = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0).fit(tastes()).weights_
-    np.testing.assert_allclose(weights, plain, atol=1e-5)
-
-
-def test_the_bonus_is_the_expected_copy_of_items() -> None:
-    """The bonus adds bonus times A Q', the expected sample of node copying on the transpose."""
-    log = tastes()
-    with_bonus, without = (CopyEASE(item_bonus=bonus).fit(log) for bonus in (0.5, 0.0))
-    items = copying.NodeCopying(default_donors()).fit(Interactions(log.matrix.T))
-    expected = items.expected_adjacency().toarray().T
-    users = np.flatnonzero(log.rows.degrees)
-    difference = (with_bonus.score() - without.score())[users]
-    np.testing.assert_allclose(difference, 0.5 * expected[users], atol=1e-5)
-
-
 @pytest.mark.parametrize("item_donors", [default_donors(), "uniform"])
 def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_rule(item_donors: Any) -> None:
     log = tastes()
@@ -118,9 +101,11 @@ def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_rule(item_donor
     np.testing.assert_allclose(model.weights_, B + model.item_bonus_ * Q_t, atol=1e-5)
 
 
-def test_precision_and_rules() -> None:
-    """The diagonal is empty, single precision is near, and equal weights are the uniform rule."""
+def test_special_cases_of_copy_ease() -> None:
+    """EASE without copying; an empty diagonal; single precision; equal weights are the uniform rule."""
     log = tastes()
+    plain = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0).fit(log).weights_
+    np.testing.assert_allclose(plain, EASE(regularisation=7.0).fit(log).weights_, atol=1e-5)
     double, single = (CopyEASE(item_bonus=0.0, precision=name).fit(log) for name in ("double", "single"))
     assert not np.diag(double.weights_).any()
     np.testing.assert_allclose(single.weights_, double.weights_, atol=1e-4)
@@ -155,13 +140,6 @@ def test_precision_and_rules() -> None:
 def test_wrong_parameters(model: EASE | CopyEASE, message: str) -> None:
     with pytest.raises((InputError, ImportError), match=message):
         model.fit(tastes())
-
-
-def test_wrong_paths() -> None:
-    with pytest.raises(InputError, match=r"regularisation of EASE must be above 0"):
-        list(EASE().fit_path(tastes(), [1.0, 0.0]))
-    with pytest.raises(InputError, match="interactions must hold at least one"):
-        list(EASE().fit_path(Interactions(np.zeros((2, 2))), [1.0]))
 
 
 @pytest.mark.parametrize("n_neighbours", [None, 3])

@@ -33,6 +33,18 @@ def test_a_fitted_base_is_used_as_it_is() -> None:
     assert not np.array_equal(unfitted.score(), before)
 
 
+def test_scores_are_means_over_samples() -> None:
+    log = tastes()
+    base = LightGCN(**SHORT).fit(log, rng=5)
+    rule = Jaccard(include_self=False, exponent=2.0, max_donors=10)
+    fitted = EnsembleBPR(base, rule, n_graphs=3).fit(log, rng=7)
+    samples = NodeCopying(rule).fit(log).sample_many(3, rng=child(seed_sequence(7), EnsembleSeeds.GRAPHS))
+    scores = np.mean(
+        [users @ items.T for users, items in (base.embed(sample.matrix) for sample in samples)], axis=0
+    )
+    np.testing.assert_allclose(fitted.score()[HAS_HISTORY], scores[HAS_HISTORY], rtol=1e-4, atol=1e-6)
+
+
 def test_mean_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     """A score is the mean over graphs and items j of sigma(s_i - s_j), also in small blocks."""
     monkeypatch.setattr(ensembles, "MAX_BLOCK_PAIRS", 100)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from nodecopy import Interactions, Jaccard, datasets
-from nodecopy._core.parallel import report_progress
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.recommend import EASE, CopyEASE, tuning
 from nodecopy.recommend.tuning import ScoredSettings
@@ -72,14 +71,6 @@ def test_a_seed_gives_the_same_search() -> None:
     assert len(first.tuning_) <= 12
 
 
-def test_progress_is_reported() -> None:
-    seen: list[tuple[str, int, int]] = []
-    with report_progress(lambda *parts: seen.append(parts)):
-        CopyEASE().tune(tastes(), k=5, budget=5, rng=0)
-    assert seen[0] == ("setting 1 of 5", 0, 5)
-    assert seen[-1][1:] == (5, 5)
-
-
 def test_moments_and_rules_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     fits, computed = (Mock(side_effect=part) for part in (Jaccard.fit, CopyEASE.moments))
     monkeypatch.setattr(Jaccard, "fit", lambda donors, data: fits(donors, data))
@@ -106,20 +97,6 @@ def test_validation_inside_and_outside(caplog: pytest.LogCaptureFixture) -> None
         EASE().tune(LIBRARY, held_out, budget=2)
     assert "EASE was tuned with 2 settings on 674 held-out interactions: regularisation=" in caplog.text
     assert "Set budget to change this" in caplog.text
-
-
-def test_shares_above_one_are_not_tried() -> None:
-    model = CopyEASE(user_share=0.5, item_share=0.5).tune(tastes(), k=5, budget=50, rng=0)
-    shares = [trial["settings"]["user_share"] + trial["settings"]["item_share"] for trial in model.tuning_]
-    assert max(shares) <= 1
-
-
-def test_all_donors_stay_all_donors() -> None:
-    rule = Jaccard(include_self=False)
-    model = CopyEASE(user_donors=rule, item_donors=Jaccard(include_self=False)).tune(
-        tastes(), k=5, budget=3, rng=0
-    )
-    assert "user_donors__max_donors" not in model.tuning_[0]["settings"]
 
 
 def test_empty_rows_and_few_items() -> None:

@@ -41,25 +41,24 @@ class Attack(Configurable, ABC):
     """Flip edges (or binary features) of a graph so that classifiers err.
 
     An attack works on undirected, binary graphs. To write one, inherit :class:`TargetedAttack` and write
-    ``attack_target``; inherit this class to attack a graph as a whole.
+    ``attack_target``; to attack a graph as a whole, inherit this class and write :meth:`make_edits`.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.attacks import DICE
-    >>> attack = DICE()
-    >>> attack, attack.attack(datasets.load("karate"), [0], budget=0.5, rng=0).targets.tolist()
-    (DICE(delete='same-class', together=True), [0])
+    >>> DICE().attack(datasets.load("karate"), [0], budget=0.5, rng=0).targets.tolist()
+    [0]
     """
 
     default_budget: ClassVar[Budget] = "degree"
-    """The budget where the call gives none."""
+    """The budget if the call gives none."""
+    together: bool = True
 
-    @abstractmethod
     def attack(
         self,
         graph: Graph,
-        targets: ArrayLike | None,
+        targets: ArrayLike | None = None,
         *,
         budget: Budget | None = None,
         train: ArrayLike | None = None,
@@ -76,22 +75,43 @@ class Attack(Configurable, ABC):
             Nodes to attack, in this order: positions, a boolean mask or string ids. ``None`` for attacks
             on the whole graph.
         budget
-            Number of flips granted for each target; for an attack on the whole graph, in total. An
-            integer is that number. ``"degree"`` is the target's degree in the clean graph. A float
-            between 0 and 1 is a share, rounded up, of the edges that can be attacked: the target's edges
-            in the clean graph (all edges for an attack on the whole graph) unless the attack documents
-            others. By default the attack's ``default_budget``. The attack stops early where no flip is
-            left that it may make or that is estimated to raise the loss.
+            Number of flips for each target; for an attack on the whole graph, in total. ``"degree"`` is the
+            target's degree in the clean graph. A float between 0 and 1 is a share, rounded up, of the edges
+            of the target (or of the whole graph) before the attack, unless the attack documents otherwise.
+            By default the attack's ``default_budget``. The attack stops early if no flip is left that it may
+            make or that is estimated to raise the loss.
         train
-            Labelled nodes on which the attacker trains a surrogate model: positions, a boolean mask or
-            string ids. By default every labelled node that is not a target. A target may be among them.
-            Attacks without a surrogate ignore it.
+            Labelled nodes on which the attacker trains a surrogate model, if there is one: positions, a
+            boolean mask or string ids. By default every labelled node that is not a target.
         rng
-            Seed or generator; ``None`` takes fresh entropy.
+            Seed or generator; fresh entropy by default.
         progress
             A function that yields the targets that it is given and shows how far the attack is, such as
             ``tqdm.tqdm``. Attacks on the whole graph ignore it.
         """
+        graph, seed, name = as_graph(graph), seed_sequence(rng), type(self).__name__
+        check_attackable(graph)
+        granted = check_budget(self.default_budget if budget is None else budget, name)
+        check_callable(progress, f"progress of {name}")
+        nodes = None if targets is None else graph.positions(targets, "targets")
+        if nodes is not None:
+            check_unique(nodes, "targets")
+        budgets, records = self.make_edits(graph, nodes, granted, train, seed, progress)
+        attacked = np.zeros(0, np.int64) if nodes is None else nodes
+        described = f"{self!r} with budget {granted!r}"
+        return Perturbation.from_edits(described, graph, attacked, budgets, records, together=self.together)
+
+    @abstractmethod
+    def make_edits(
+        self,
+        graph: Graph,
+        targets: Nodes | None,
+        budget: Budget,
+        train: ArrayLike | None,
+        seed: SeedSequence,
+        progress: Progress | None,
+    ) -> tuple[list[int], list[Edits]]:
+        """Return the number of flips granted for each target, and the edits with the flips that were made."""
 
     def __repr__(self) -> str:
         params = self.get_params(deep=False).items()
@@ -103,8 +123,8 @@ class TargetedAttack(Attack):
     """Attack targets one after another in one graph, or each alone in the clean graph.
 
     A subclass writes :meth:`attack_target`, and where it needs them :meth:`prepare`,
-    :meth:`n_flips_of_share` and ``default_budget``. The attribute ``together`` says whether each target
-    is attacked in the graph that the attacks on earlier targets left (the default) or in the clean graph.
+    :meth:`n_flips_of_share` and ``default_budget``. With ``together`` (the default), each target is attacked
+    in the graph that the attacks on earlier targets left, otherwise in the clean graph.
 
     Examples
     --------
@@ -121,8 +141,6 @@ class TargetedAttack(Attack):
     >>> CutHubs().attack(datasets.load("karate"), [5], budget=2).flips.tolist()
     [[5, 0], [5, 6]]
     """
-
-    together: bool = True
 
     @abstractmethod
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
@@ -143,10 +161,9 @@ class TargetedAttack(Attack):
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], Edits]:
-        """Compute what all targets share, such as a surrogate model, and check the parameters.
+        """Check the parameters, train a surrogate, and return a function that starts edits of the graph.
 
-        Returns a function without arguments that starts the edits of the clean graph. It is called once,
-        or once per target where ``together`` is False.
+        The function is called once, or once per target if ``together`` is False.
         """
         return lambda: Edits(graph)
 
@@ -154,35 +171,27 @@ class TargetedAttack(Attack):
         """Return how many flips a budget given as a share grants: that share of the target's edges."""
         return ceil_of_share(share, int(edits.graph.degrees[target]))
 
-    def attack(
+    def make_edits(
         self,
         graph: Graph,
-        targets: ArrayLike | None,
-        *,
-        budget: Budget | None = None,
-        train: ArrayLike | None = None,
-        rng: Rng = None,
-        progress: Progress | None = None,
-    ) -> Perturbation:
-        graph = as_graph(graph)
-        check_attackable(graph)
-        seed = seed_sequence(rng)
+        targets: Nodes | None,
+        budget: Budget,
+        train: ArrayLike | None,
+        seed: SeedSequence,
+        progress: Progress | None,
+    ) -> tuple[list[int], list[Edits]]:
+        """Attack the targets in their order; see :meth:`.Attack.make_edits`."""
         name = type(self).__name__
-        granted = check_budget(self.default_budget if budget is None else budget, name)
         if targets is None:
             raise InputError(f"targets of {name}", "must hold nodes; got None.")
-        check_callable(progress, f"progress of {name}")
-        nodes = graph.positions(targets, "targets")
-        check_unique(nodes, "targets")
-        start = self.prepare(graph, nodes, train, child(seed, AttackSeeds.SURROGATE))
-        records = [start()]
-        budgets: list[int] = []
-        for target in nodes.tolist() if progress is None else progress(nodes.tolist()):
+        start = self.prepare(graph, targets, train, child(seed, AttackSeeds.SURROGATE))
+        records, budgets = [start()], []
+        for target in targets.tolist() if progress is None else progress(targets.tolist()):
             if not self.together and budgets:
                 records.append(start())
             edits = records[-1]
             edits.owner = target
-            budgets.append(self._n_flips(edits, target, granted))
+            budgets.append(self._n_flips(edits, target, budget))
             # With a seed of its own, a target is attacked alone as it is attacked among others.
             draws = np.random.default_rng(child(child(seed, AttackSeeds.TARGETS), target))
             n_before = len(edits.flips) + len(edits.feature_flips)
@@ -193,10 +202,7 @@ class TargetedAttack(Attack):
                     f"attack_target of {name}",
                     f"must make at most {budgets[-1]} flips, the budget of target {target}; got {n_flips}.",
                 )
-        described = f"{self!r} with budget {granted!r}"
-        return Perturbation.from_edits(described, graph, nodes, budgets, records, together=self.together)
-
-    attack.__doc__ = Attack.attack.__doc__
+        return budgets, records
 
     def _n_flips(self, edits: Edits, target: int, budget: Budget) -> int:
         if budget == "degree":
@@ -206,17 +212,16 @@ class TargetedAttack(Attack):
         return int(budget)
 
 
-def check_budget(budget: Any, attack: str, *, allow_degree: bool = True) -> Budget:
-    """Return a valid budget; its type says whether it is a number of flips, a share or ``"degree"``."""
+def check_budget(budget: Any, attack: str) -> Budget:
+    """Return a valid budget: a number of flips, a share or ``"degree"``."""
     if isinstance(budget, (float, np.floating)) and 0 <= budget <= 1:
         return float(budget)
     if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 0:
         return min(int(budget), MAX_COUNT)
-    if isinstance(budget, str) and budget == "degree" and allow_degree:
+    if isinstance(budget, str) and budget == "degree":
         return budget
-    share = "a share between 0.0 and 1.0"
-    forms = f", {share} or 'degree'" if allow_degree else f" or {share}"
-    raise InputError(f"budget of {attack}", f"must be an integer of at least 0{forms}; got {show(budget)}.")
+    allowed = "an integer of at least 0, a share between 0.0 and 1.0 or 'degree'"
+    raise InputError(f"budget of {attack}", f"must be {allowed}; got {show(budget)}.")
 
 
 def ceil_of_share(share: float, number: int) -> int:

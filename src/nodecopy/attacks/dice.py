@@ -1,4 +1,4 @@
-"""DICE: delete internally, connect externally; at targets or in the whole graph."""
+"""Random attacks: DICE (delete internally, connect externally), at targets or globally, and random flips."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import check_choice
-from nodecopy._core.random import Rng, generator, seed_sequence
+from nodecopy._core.random import generator
 from nodecopy.attacks.base import (
     Attack,
     Budget,
@@ -19,26 +19,24 @@ from nodecopy.attacks.base import (
     Progress,
     TargetedAttack,
     ceil_of_share,
-    check_budget,
     check_labels,
 )
-from nodecopy.attacks.perturbation import Edits, Perturbation, check_attackable
+from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io import as_graph
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DICE(TargetedAttack):
     """Delete internally, connect externally: the targeted form of the paper's section 6.
 
-    Half of the flips remove edges between the target and neighbours of its own class, chosen at random;
-    the other half connects it to random nodes of other classes. Nodes without a label are neither
-    removed (unless ``delete`` is ``"any"``) nor connected. A target without such neighbours loses none.
+    Half of the flips remove edges between the target and random neighbours of its own class; the other half
+    connects it to random nodes of other classes. Nodes without a label are neither removed (unless ``delete``
+    is ``"any"``) nor connected.
 
-    A budget that is a share means a share of the neighbours that can be removed, rounded up as in the
-    authors' code, with as many new edges: two flips for each removed edge. The default budget is 0.5.
-    Of an integer budget half is removed, and an odd flip connects.
+    A budget that is a share refers to the neighbours that can be removed, rounded up as in the authors' code,
+    and as many edges are added. The default budget is 0.5. Half of an integer budget is removed, and an odd
+    flip connects.
 
     Parameters
     ----------
@@ -108,31 +106,26 @@ class GlobalDICE(Attack):
 
     default_budget = 0.05
 
-    def attack(
+    def make_edits(
         self,
         graph: Graph,
-        targets: ArrayLike | None = None,
-        *,
-        budget: Budget | None = None,
-        train: ArrayLike | None = None,
-        rng: Rng = None,
-        progress: Progress | None = None,
-    ) -> Perturbation:
-        """Attack the whole graph: ``targets`` stays ``None``, ``train`` and ``progress`` are ignored."""
-        graph = as_graph(graph)
-        check_attackable(graph)
-        granted: Any = self.default_budget if budget is None else budget
-        granted = check_budget(granted, "GlobalDICE", allow_degree=False)
+        targets: Nodes | None,
+        budget: Budget,
+        train: ArrayLike | None,
+        seed: SeedSequence,
+        progress: Progress | None,
+    ) -> tuple[list[int], list[Edits]]:
+        """Flip edges of the whole graph; see :meth:`.Attack.make_edits`."""
         if targets is not None:
-            raise InputError(
-                "targets of GlobalDICE", "must be None, since it attacks the whole graph; use DICE."
-            )
+            raise InputError("targets of GlobalDICE", "must be None: it attacks the whole graph; use DICE.")
+        if isinstance(budget, str):
+            raise InputError("budget of GlobalDICE", f"must be an integer or a share; got {budget!r}.")
         labels = check_labels(graph, np.zeros(0, np.int64), "GlobalDICE")
-        n_flips = ceil_of_share(granted, graph.n_edges) if isinstance(granted, float) else granted
-        draws = generator(seed_sequence(rng))
+        n_flips = ceil_of_share(budget, graph.n_edges) if isinstance(budget, float) else budget
+        draws = generator(seed)
         is_upper = graph.rows.row_numbers < graph.rows.indices
-        edges = np.column_stack([graph.rows.row_numbers[is_upper], graph.rows.indices[is_upper]])
-        edges = edges.astype(np.int64)
+        ends = graph.rows.row_numbers[is_upper], graph.rows.indices[is_upper]
+        edges = np.column_stack(ends).astype(np.int64)
         first, second = labels[edges].T
         labelled = (first != UNLABELLED) & (second != UNLABELLED)
         internal = edges[labelled & (first == second)]
@@ -142,8 +135,7 @@ class GlobalDICE(Attack):
         edits = Edits(graph)
         for pair in np.concatenate([removed, connected]).tolist():
             edits.flip(*pair)
-        described = f"{self!r} with budget {granted!r}"
-        return Perturbation.from_edits(described, graph, np.zeros(0, np.int64), [], [edits])
+        return [], [edits]
 
 
 def _draw_external_pairs(
@@ -163,9 +155,6 @@ def _draw_external_pairs(
         _, first = np.unique(both, axis=0, return_index=True)
         pairs = both[np.sort(first)][:n_pairs]
     return pairs
-
-
-# Random flips, the attack that uses no knowledge.
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

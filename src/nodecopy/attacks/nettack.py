@@ -1,4 +1,8 @@
-"""Nettack (Zügner et al., 2018) with exact scores of all candidates in closed form."""
+"""Nettack (Zügner et al., 2018) with exact scores of all candidates in closed form.
+
+:class:`NettackEdits` holds the logits of a linear network, Â²XW, after any one flip; :class:`DegreeTest` and
+:class:`FeatureCoOccurrence` test whether flips go unnoticed. The surrogates of all attacks are trained here.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,17 @@ from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import LabelledNodes, Targets, check_device, train
 
-# Exact logits of a linear graph network after any one flip, in closed form.
+MIN_DEGREE = 2
+"""Smallest degree that the power law describes."""
+MAX_RATIO = 0.004
+"""Largest likelihood ratio that is not noticed: the chi-square quantile of probability 0.05."""
+PURPOSE = "for the attacker's surrogate"
+"""What features are scaled for, in messages."""
+LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)
+"""Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
 
 
-class LinearLogits(Edits):
+class NettackEdits(Edits):
     """Edits of a graph that update the sums from which the logits of a linear network are computed.
 
     Parameters
@@ -36,11 +47,23 @@ class LinearLogits(Edits):
         Its features, as the network takes them.
     weights
         The weights W of the network, ``[n_features, n_classes]``.
+    codes
+        Class number of every node.
+    co_occurrence
+        The test of features that are added, if features are flipped.
     """
 
-    def __init__(self, graph: Graph, features: sparse.csr_array, weights: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        features: sparse.csr_array,
+        weights: NDArray[np.float64],
+        codes: NDArray[np.int64],
+        co_occurrence: FeatureCoOccurrence | None = None,
+    ) -> None:
         super().__init__(graph)
         self.features, self.weights = features, weights
+        self.codes, self.co_occurrence = codes, co_occurrence
         self.Y = np.asarray(features @ weights)
         self.d = self.degrees + 1.0
         scaled = self.Y / np.sqrt(self.d)[:, None]
@@ -119,6 +142,12 @@ class LinearLogits(Edits):
         weights = np.repeat(1 / self.d[inside], [len(nodes) for nodes in reached])
         return np.bincount(np.concatenate(reached), weights, len(self.d)).astype(np.float64, copy=False)
 
+    def margins(self, logits: NDArray[np.float64], target: int) -> NDArray[np.float64]:
+        """Return the true logit minus the best wrong one, for each row."""
+        true = self.codes[target]
+        margins: NDArray[np.float64] = logits[:, true] - np.delete(logits, true, axis=1).max(axis=1)
+        return margins
+
     def _add_contribution(self, node: int, sign: int) -> None:
         """Add a node's contribution to the rows of S, or subtract it."""
         self.S[self._closed_neighbourhood(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
@@ -126,15 +155,6 @@ class LinearLogits(Edits):
     def _closed_neighbourhood(self, node: int) -> NDArray[np.int64]:
         """Return a node and its neighbours."""
         return np.append(self.neighbours(node), node)
-
-
-# Nettack's test that flips leave the degree distribution unchanged: one power law, or two?
-
-
-MIN_DEGREE = 2
-"""Smallest degree that the power law describes."""
-MAX_RATIO = 0.004
-"""Largest likelihood ratio that is not noticed: the chi-square quantile of probability 0.05."""
 
 
 class DegreeTest:
@@ -152,7 +172,7 @@ class DegreeTest:
         self._now = self._start
 
     def passes(self, first: Any, second: Any, change: Any) -> NDArray[np.bool_]:
-        """Return whether flips would pass unnoticed; arguments as in :meth:`ratio`."""
+        """Return whether flips would go unnoticed; arguments as in :meth:`ratio`."""
         return np.asarray(self.ratio(first, second, change) < MAX_RATIO)
 
     def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:
@@ -179,17 +199,10 @@ class DegreeTest:
         """Return the number of counted degrees and the sum of their logarithms after a flip."""
         n, log_sum = self._now
         for degree in (first, second):
-            n = n + _counts(degree + change) - _counts(degree)
-            log_sum = log_sum + _logs(degree + change) - _logs(degree)
+            after, before = (np.where(d >= MIN_DEGREE, d, 1) for d in (degree + change, degree))
+            n = n + (after > 1).astype(np.int64) - (before > 1)
+            log_sum = log_sum + np.log(after) - np.log(before)
         return n, log_sum
-
-
-def _counts(degree: Any) -> Any:
-    return (degree >= MIN_DEGREE).astype(np.int64)
-
-
-def _logs(degree: Any) -> Any:
-    return np.log(np.where(degree >= MIN_DEGREE, degree, 1))
 
 
 def _log_likelihood(n: Any, log_sum: Any) -> Any:
@@ -200,13 +213,27 @@ def _log_likelihood(n: Any, log_sum: Any) -> Any:
     return n * np.log(alpha) + n * alpha * np.log(MIN_DEGREE) - (alpha + 1) * log_sum
 
 
-# The surrogate models that an attacker trains.
+class FeatureCoOccurrence:
+    """Nettack's test of features that may be added to a node without being noticed.
 
+    A feature passes if a random step from one of the node's features, in the graph of features that
+    occur together, reaches it with more than half of the largest possible probability.
+    """
 
-PURPOSE = "for the attacker's surrogate"
-"""What features are scaled for, in messages."""
-LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)
-"""Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
+    def __init__(self, features: sparse.csr_array) -> None:
+        occur_together: Any = sparse.csr_array(features.T @ features)
+        occur_together.setdiag(0)
+        occur_together.eliminate_zeros()
+        occur_together.data[:] = 1
+        self.features, self.occur_together = features, occur_together
+        # A feature that occurs with no other reaches none and contributes nothing.
+        self.inverse = 1 / np.maximum(np.diff(occur_together.indptr), 1)
+
+    def likely(self, node: int) -> NDArray[np.bool_]:
+        """Return a mask of the features that pass, given the features of the node in the clean graph."""
+        own = self.features.indices[self.features.indptr[node] : self.features.indptr[node + 1]]
+        reached = self.inverse[own] @ self.occur_together[own]
+        return np.asarray(reached > 0.5 * self.inverse[own].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,11 +273,8 @@ class SurrogateLabels:
                 "graph", f"must have labels of at least two classes for {attack}; got {n_labels}."
             )
         labelled = np.flatnonzero(labels != UNLABELLED)
-        if train is None:
-            nodes = np.setdiff1d(labelled, targets)
-        else:
-            nodes = graph.positions(train, "train")
-            check_unique(nodes, "train")
+        nodes = np.setdiff1d(labelled, targets) if train is None else graph.positions(train, "train")
+        check_unique(nodes, "train")
         unlabelled = nodes[labels[nodes] == UNLABELLED]
         if len(unlabelled):
             node_id = graph.node_ids[unlabelled].tolist()[0]
@@ -476,48 +500,3 @@ class Nettack(TargetedAttack):
         near[edits.neighbours(target)] = True
         order = np.lexsort((margins, ~near))  # neighbours first, then by margin
         return [int(node) for node in order[: self.n_influencers] if node != target]
-
-
-class NettackEdits(LinearLogits):
-    """Edits with the surrogate's logits, the classes of the nodes and the co-occurrence of features."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        features: sparse.csr_array,
-        weights: NDArray[np.float64],
-        codes: NDArray[np.int64],
-        co_occurrence: FeatureCoOccurrence | None,
-    ) -> None:
-        super().__init__(graph, features, weights)
-        self.codes, self.co_occurrence = codes, co_occurrence
-
-    def margins(self, logits: NDArray[np.float64], target: int) -> NDArray[np.float64]:
-        """Return the true logit minus the best wrong one, for each row."""
-        true = self.codes[target]
-        wrong = np.delete(logits, true, axis=1).max(axis=1)
-        margins: NDArray[np.float64] = logits[:, true] - wrong
-        return margins
-
-
-class FeatureCoOccurrence:
-    """Nettack's test of features that may be added to a node without being noticed.
-
-    A feature passes if a random step from one of the node's features, in the graph of features that
-    occur together, reaches it with more than half of the largest possible probability.
-    """
-
-    def __init__(self, features: sparse.csr_array) -> None:
-        occur_together: Any = sparse.csr_array(features.T @ features)
-        occur_together.setdiag(0)
-        occur_together.eliminate_zeros()
-        occur_together.data[:] = 1
-        self.features, self.occur_together = features, occur_together
-        # A feature that occurs with no other reaches none and contributes nothing.
-        self.inverse = 1 / np.maximum(np.diff(occur_together.indptr), 1)
-
-    def likely(self, node: int) -> NDArray[np.bool_]:
-        """Return a mask of the features that pass, given the features of the node in the clean graph."""
-        own = self.features.indices[self.features.indptr[node] : self.features.indptr[node + 1]]
-        reached = self.inverse[own] @ self.occur_together[own]
-        return np.asarray(reached > 0.5 * self.inverse[own].sum())

@@ -1,4 +1,7 @@
-"""The result of an attack: a value that can be applied to graphs, saved and printed."""
+"""Flips of edges and features: :class:`Edits` while an attack makes them, :class:`Perturbation` afterwards.
+
+A perturbation is a value that can be applied to graphs, saved, read from a table and printed.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,17 @@ import nodecopy
 from nodecopy._core.arrays import IntArray, Rows, freeze
 from nodecopy._core.checks import check_indices, check_integer, check_type, check_unique, open_archive
 from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, reading
-from nodecopy._core.messages import Hint, add_escaped
+from nodecopy._core.messages import add_escaped
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import as_graph
-from nodecopy.io.tables import Table, read_table, write_table
+from nodecopy.io.tables import read_table, write_table
 
-# The edges of a graph while an attack flips them.
-
-
+FORMATS = (*TABLES, ".npz")
+CHANGES = ("remove", "add")
+"""The column ``change`` of a table of flips, by whether an edge is added."""
+MAX_TARGETS_SHOWN = 12
+"""Number of targets that ``str`` lists."""
 WHOLE_GRAPH = -1
 """Owner of the flips of an attack on the whole graph."""
 
@@ -136,35 +141,9 @@ def check_attackable(graph: Graph) -> None:
         raise InputError(
             "graph",
             "must be binary to be attacked, since a flip adds an edge or removes it; got a weighted one."
-            " graph.replace(adjacency=graph.adjacency > 0) forgets the weights.",
-            Hint("A file is read without weights by {}.", weight=""),
+            " graph.replace(adjacency=graph.adjacency > 0) forgets the weights; read_graph(..., weight='') "
+            "reads a file without them.",
         )
-
-
-# Edge flips as tables: one row per flip, with the ids of its nodes.
-
-
-CHANGES = ("remove", "add")
-"""What the column ``change`` holds, by whether an edge is added."""
-
-
-def write_flips(
-    path: PathLike,
-    node_ids: NDArray[Any],
-    flips: NDArray[np.int64],
-    is_added: NDArray[np.bool_],
-    owners: NDArray[np.int64],
-    *,
-    spreadsheet: bool = False,
-) -> None:
-    """Write the columns first, second, change and target; flips of the whole graph have no target."""
-    columns: dict[str, NDArray[Any] | None] = {
-        "first": node_ids[flips[:, 0]],
-        "second": node_ids[flips[:, 1]],
-        "change": np.array(CHANGES)[is_added.astype(int)],
-        "target": None if (owners == WHOLE_GRAPH).any() else node_ids[owners],
-    }
-    write_table(path, columns, spreadsheet=spreadsheet)
 
 
 def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]:
@@ -174,14 +153,27 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
     is repeated, the targets were attacked each alone, and there is one record for each of them.
     """
     table = read_table(path, True)
-    position = add_escaped({str(node): number for number, node in enumerate(graph.node_ids.tolist())})
-    pairs = np.stack([_positions(table, name, position) for name in ("first", "second")], axis=1)
     names = table.names or []
+    position = add_escaped({str(node): number for number, node in enumerate(graph.node_ids.tolist())})
+
+    def look_up(name: str, values: dict[str, Any], allowed: str) -> list[Any]:
+        if name not in names:
+            raise InputError("flips", f"must have the columns first and second; got {', '.join(names)}.")
+        words = [str(word).strip() for word in table.columns[names.index(name)]]
+        for row, word in enumerate(words):
+            if word not in values:
+                raise InputError(f"{name} in {table.where(row)} must be {allowed}; got {word!r}.")
+        return [values[word] for word in words]
+
+    ends = [look_up(name, position, "the id of a node") for name in ("first", "second")]
+    pairs = np.array(ends, np.int64).T
     owners = np.full(len(pairs), WHOLE_GRAPH)
     if "target" in names:
-        owners = _positions(table, "target", position)
+        owners = np.array(look_up("target", position, "the id of a node"), np.int64)
     targets = owners[np.sort(np.unique(owners, return_index=True)[1])]
-    changes = _changes(table) if "change" in names else None
+    changes = None
+    if "change" in names:
+        changes = look_up("change", dict(zip(CHANGES, CHANGES, strict=True)), "'add' or 'remove'")
     repeated = changes is not None and _has_repetitions(pairs, changes)
     records = [Edits(graph)]
     for number, (first, second) in enumerate(pairs.tolist()):
@@ -200,30 +192,6 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
     return records, targets[targets != WHOLE_GRAPH]
 
 
-def _positions(table: Table, name: str, position: dict[str, int]) -> NDArray[np.int64]:
-    """Return the positions of the ids in a column."""
-    words = [str(word).strip() for word in _column(table, name)]
-    for row, word in enumerate(words):
-        if word not in position:
-            raise InputError(f"{name} in {table.where(row)} must be the id of a node; got {word!r}.")
-    return np.array([position[word] for word in words], np.int64)
-
-
-def _changes(table: Table) -> list[str]:
-    words = [str(word).strip() for word in _column(table, "change")]
-    for row, word in enumerate(words):
-        if word not in CHANGES:
-            raise InputError(f"change in {table.where(row)} must be 'add' or 'remove'; got {word!r}.")
-    return words
-
-
-def _column(table: Table, name: str) -> Sequence[Any]:
-    names = table.names or []
-    if name not in names:
-        raise InputError("flips", f"must have the columns first and second; got {', '.join(names)}.")
-    return list(table.columns[names.index(name)])
-
-
 def _has_repetitions(pairs: NDArray[np.int64], changes: list[str]) -> bool:
     """Return whether some pair is changed twice in the same way without the opposite in between."""
     last: dict[tuple[int, ...], str] = {}
@@ -232,11 +200,6 @@ def _has_repetitions(pairs: NDArray[np.int64], changes: list[str]) -> bool:
             return True
         last[pair] = change
     return False
-
-
-FORMATS = (*TABLES, ".npz")
-MAX_TARGETS_SHOWN = 12
-"""Number of targets that ``str`` lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,10 +248,10 @@ class Perturbation:
         for name in ARRAYS:
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name))))
         n_nodes, n_flips, n_features = len(self.node_ids), len(self.flips), len(self.feature_flips)
-        shapes = {"targets": (len(self.targets),), "budgets": (len(self.targets),), "flips": (n_flips, 2)}
-        shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "feature_flips": (n_features, 2)}
-        shapes |= {"feature_owners": (n_features,)}
-        for name, shape in shapes.items():
+        shapes = dict.fromkeys(("targets", "budgets"), (len(self.targets),))
+        shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "feature_owners": (n_features,)}
+        pairs = {"flips": (n_flips, 2), "feature_flips": (n_features, 2)}
+        for name, shape in (shapes | pairs).items():
             if (array := getattr(self, name)).shape != shape:
                 raise InputError(f"{name} of a perturbation must have the shape {shape}; got {array.shape}.")
         if self.is_added.dtype != bool:
@@ -298,9 +261,7 @@ class Perturbation:
             if not np.isin(getattr(self, name), [*self.targets.tolist(), WHOLE_GRAPH]).all():
                 raise InputError(f"{name} of a perturbation must hold targets only, or {WHOLE_GRAPH}.")
         if (self.feature_flips[:, 1] < 0).any():
-            raise InputError(
-                "feature_flips of a perturbation must hold columns of features; got one below 0."
-            )
+            raise InputError("feature_flips of a perturbation must hold columns of features, from 0 on.")
         for name in ("targets", "flips"):
             check_indices(getattr(self, name).ravel(), f"{name} of a perturbation", size=n_nodes)
         check_indices(self.feature_flips[:, 0], "feature_flips of a perturbation", size=n_nodes)
@@ -404,9 +365,13 @@ class Perturbation:
         if format_of(path, FORMATS) != ".npz":
             if len(self.feature_flips):
                 raise InputError(f"{path} must be an .npz file, since a table holds no flips of features.")
-            columns = self.node_ids, self.flips, self.is_added, self.owners
-            write_flips(path, *columns, spreadsheet=spreadsheet)
-            return
+            columns: dict[str, NDArray[Any] | None] = {
+                "first": self.node_ids[self.flips[:, 0]],
+                "second": self.node_ids[self.flips[:, 1]],
+                "change": np.array(CHANGES)[self.is_added.astype(int)],
+                "target": None if (self.owners == WHOLE_GRAPH).any() else self.node_ids[self.owners],
+            }
+            return write_table(path, columns, spreadsheet=spreadsheet)
         about = {"nodecopy": nodecopy.__version__, "attack": self.attack, "together": self.together}
         arrays = {"about": np.array(json.dumps(about))} | {name: getattr(self, name) for name in ARRAYS}
         with atomic_write(path) as temporary, temporary.open("wb") as file:
@@ -431,10 +396,8 @@ class Perturbation:
             with reading(path) as name:
                 records, targets = read_flips(name, graph)
             budgets = [sum(edits.owners.count(target) for edits in records) for target in targets.tolist()]
-            together = len(records) == 1
-            return cls.from_edits(
-                f"flips of {name.name}", graph, targets, budgets, records, together=together
-            )
+            given = f"flips of {name.name}", graph, targets, budgets, records
+            return cls.from_edits(*given, together=len(records) == 1)
         with reading(path) as name, name.open("rb") as file, open_archive(file) as archive:
             if not set(archive.files) >= {"about", *ARRAYS}:
                 held = ", ".join(sorted(archive.files)) or "nothing"
@@ -461,25 +424,17 @@ class Perturbation:
         counts = f"{len(self.added)} edges added, {len(self.removed)} removed"
         if len(self.feature_flips):
             counts += f", {len(self.feature_flips)} features flipped"
-        lines = [f"{self.attack} {scope}: {counts}"]
+        lines, ids = [f"{self.attack} {scope}: {counts}"], self.node_ids
         counted = list(zip(self.targets, self.budgets, self.spent, strict=True))
         for target, budget, spent in counted[:MAX_TARGETS_SHOWN]:
-            mine = self.owners == target
-            changes = [
-                f"{'+' if added else '-'}{self._name(first)}~{self._name(second)}"
-                for (first, second), added in zip(self.flips[mine], self.is_added[mine], strict=True)
-            ]
-            changes += [
-                f"{self._name(node)}#{feature}"
-                for node, feature in self.feature_flips[self.feature_owners == target]
-            ]
-            lines.append(f"  {self._name(target)}: {spent} of {budget} flips {' '.join(changes)}".rstrip())
+            mine, features = self.owners == target, self.feature_flips[self.feature_owners == target]
+            flips = zip(self.flips[mine], self.is_added[mine], strict=True)
+            changes = [f"{'-+'[int(added)]}{ids[first]}~{ids[second]}" for (first, second), added in flips]
+            changes += [f"{ids[node]}#{feature}" for node, feature in features]
+            lines.append(f"  {ids[target]}: {spent} of {budget} flips {' '.join(changes)}".rstrip())
         if len(self.targets) > MAX_TARGETS_SHOWN:
             lines.append(f"  and {len(self.targets) - MAX_TARGETS_SHOWN} more")
         return "\n".join(lines)
-
-    def _name(self, node: int) -> str:
-        return str(self.node_ids[node])
 
 
 ARRAYS = tuple(entry.name for entry in fields(Perturbation) if entry.name not in ("attack", "together"))
@@ -499,13 +454,12 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
     wrong = (present ^ earlier) == is_added
     if wrong.any():
         first, second = graph.node_ids[flips[wrong][0]].tolist()
-        kind = "added" if is_added[wrong][0] else "removed"
-        state = "present" if is_added[wrong][0] else "absent"
+        change = "added but is present" if is_added[wrong][0] else "removed but is absent"
         is_applied = 2 * int(wrong.sum()) > len(wrong)
         raise InputError(
             "graph",
-            f"must be the one before the attack; the edge {first!r}, {second!r} is to be {kind} but is "
-            f"{state}{', so that it seems to contain the flips already' * is_applied}.",
+            f"must be the one before the attack; the edge {first!r}, {second!r} is to be {change}"
+            f"{', so that it seems to contain the flips already' * is_applied}.",
         )
 
 
