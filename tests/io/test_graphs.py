@@ -292,9 +292,9 @@ def test_matrices_with_ids_are_in_any_order(write: Write, tmp_path: Path) -> Non
     edges, matrix, ids = write("edges.csv", "a,b\nb,c\n"), np.diag([1.0, 2, 3]), ["c", "a", "b"]
     csr = sparse.csr_array(matrix)
     parts = {part: getattr(csr, part) for part in ("data", "indices", "indptr", "shape")}
-    dense = [{"x": matrix}, {"features": matrix, "other": np.zeros(2)}, {"anything": matrix}]
+    dense: list[Any] = [{"x": matrix}, {"features": matrix, "other": np.zeros(2)}, {"anything": matrix}]
     for arrays in (*dense, parts, parts | {"format": b"csr"}):
-        np.savez(tmp_path / "x.npz", ids=ids, **arrays)  # type: ignore[arg-type]
+        np.savez(tmp_path / "x.npz", ids=ids, **arrays)
         features: Any = read_graph(edges, features=tmp_path / "x.npz").features
         assert sparse.issparse(features) == ("data" in arrays)
         values = features.toarray() if sparse.issparse(features) else features
@@ -346,7 +346,7 @@ def test_given_nodes_and_whole_graphs(write: Write, tmp_path: Path) -> None:
         ({"node_ids": [1, 2], "labels": nine}, "labels.csv: id 9 is not a node .* Correct the ids.$"),
     ):
         with pytest.raises(InputError, match=fragment):
-            read_graph(edges, **options)  # type: ignore[arg-type]
+            read_graph(edges, **options)
     sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0, 1], [0, 0]]))
     assert labels(read_graph(tmp_path / "a.npz", labels=write("own.csv", "1,5\n"))) == [-1, 5]
     with pytest.raises(InputError, match="are for edge lists"):

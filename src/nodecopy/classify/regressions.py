@@ -31,7 +31,7 @@ from nodecopy.classify.base import (
     entropy,
 )
 from nodecopy.errors import InputError
-from nodecopy.features.embeddings import RecentGraphs, leading_directions, rarity_weights, weigh_by_rarity
+from nodecopy.features.embeddings import GraphCache, leading_directions, rarity_weights, weigh_by_rarity
 from nodecopy.features.scaling import FeatureScaling, WeightScaling, explain_no_counts
 from nodecopy.graph import Graph
 from nodecopy.nn.engine import MAX_STEPS, Averages, check_scalings
@@ -367,7 +367,7 @@ class PropagatedFeatures(Embedding):
         return len(self.rarity) if self.directions is None else int(self.directions.shape[1])
 
 
-_RECENT_FEATURES = RecentGraphs[tuple[PropagatedFeatures, NDArray[np.float64]]]()
+_RECENT_FEATURES = GraphCache[tuple[PropagatedFeatures, NDArray[np.float64]]]()
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +435,7 @@ class InfomaxEmbedding(Embedding):
         return len(self.bias)
 
 
-_RECENT_EMBEDDINGS = RecentGraphs[tuple[InfomaxEmbedding, NDArray[np.float32]]]()
+_RECENT_EMBEDDINGS = GraphCache[tuple[InfomaxEmbedding, NDArray[np.float32]]]()
 
 
 @dataclass(frozen=True, eq=False)

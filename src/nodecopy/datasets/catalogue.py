@@ -1,4 +1,4 @@
-"""The datasets by name: what they are, where their files are, how they are loaded."""
+"""The datasets by name: their description, where their files are, how they are loaded."""
 
 from __future__ import annotations
 
@@ -61,10 +61,8 @@ class Description:
         The dataset's name; ``"graph"`` or ``"interactions"``; a line about it.
     counts
         Nodes and edges, or users, items and interactions, as loaded by default.
-    present
-        Whether the files are on this machine; true for embedded datasets.
-    paths
-        The files on this machine; empty for embedded datasets and those that are not present.
+    present, paths
+        Whether the files are on this machine, and their paths; embedded datasets are present without files.
     sources
         Public addresses and wheels from which :func:`fetch` gets the files.
     has_split
@@ -87,9 +85,7 @@ class Description:
     has_split: bool
 
 
-def _parse_form(
-    reader: str, files: Iterable[str] = (), sources: Iterable[Any] = (), origin: str = ""
-) -> Form:
+def _parse_form(reader: str, files: Iterable[str] = (), sources: Any = (), origin: str = "") -> Form:
     """Return a form from its section of ``catalogue.toml``, whose texts may contain the name of a file."""
 
     def parse_file(path: str) -> DataFile:
@@ -130,22 +126,13 @@ def describe(name: str) -> Description:
     {'nodes': 34, 'edges': 78}
     """
     dataset = _dataset(name)
-    sources = {
-        source.location: None for form in dataset.forms for file in form.files for source in file.sources
-    }
+    files = [file for form in dataset.forms for file in form.files]
+    sources = dict.fromkeys(source.location for file in files for source in file.sources)
     by_form = [[fetching.find_path(file) for file in form.files] for form in dataset.forms]
     complete = [tuple(filter(None, paths)) for paths in by_form if None not in paths]
+    about = name, dataset.kind, dataset.summary, dataset.counts
     paths = complete[0] if complete else ()
-    return Description(
-        name,
-        dataset.kind,
-        dataset.summary,
-        dataset.counts,
-        bool(complete),
-        paths,
-        tuple(sources),
-        dataset.has_split,
-    )
+    return Description(*about, bool(complete), paths, tuple(sources), dataset.has_split)
 
 
 @overload
@@ -168,14 +155,12 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
 
     Notes
     -----
-    Graphs are undirected and simple. Features are those that were published, not normalised: word counts in
-    ``coauthor-cs``, tf-idf in ``pubmed``. If the files name the classes, ``label_names`` holds the
-    names and labels number them alphabetically. Fifteen nodes of ``citeseer`` have edges but
-    neither words nor a class in the files: their features are zero and their label is -1 (unknown).
+    Graphs are undirected and simple. Features are as published, not normalised: word counts in
+    ``coauthor-cs``, tf-idf in ``pubmed``. If the files name the classes, ``label_names`` holds the names.
+    Fifteen nodes of ``citeseer`` have neither words nor a class: their features are zero, their label is -1.
 
-    ``cora`` has two forms. Planetoid's is preferred. If neither a folder nor its public address has it,
-    Cora is read from its first, textual form, with paper ids as node ids and class names. Both hold the
-    same graph with nodes in another order, so a split drawn with the same seed holds other papers.
+    ``cora`` is read in Planetoid's form or, if that cannot be found, in its first, textual form: the same
+    graph with nodes in another order, so a split drawn with the same seed holds other papers.
 
     The training and test parts of a dataset with a published split are pooled; see :func:`load_split`.
 
@@ -196,7 +181,8 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
     if isinstance(data, Interactions):
         # The second pass drops users without items after the filter of items.
         return data if raw else data.at_least(**dataset.filters).at_least().binary()
-    return data.largest_component() if largest_component else data
+    graph: Graph = data
+    return graph.largest_component() if largest_component else graph
 
 
 def load_split(name: SplitName | str) -> Split[Interactions]:
@@ -223,21 +209,19 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
         allowed = ", ".join(other for other in DATASETS if DATASETS[other].has_split)
         raise InputError(
             "name",
-            f"must be that of a dataset with a published split, {allowed}; got {name!r}. "
-            f"interaction_split draws a random one.",
+            f"must be a dataset with a published split, {allowed}; got {name!r}. interaction_split draws a "
+            "random one.",
         )
-    split = _read(dataset)
-    assert isinstance(split, Split)
+    split: Split[Interactions] = _read(dataset)
     return split
 
 
-def _read(dataset: Dataset) -> Graph | Interactions | Split[Interactions]:
+def _read(dataset: Dataset) -> Any:
     """Return what the reader of the dataset's form makes of its files."""
     form, local_files = _obtain(dataset, fetching.obtain)
     module, _, name = form.reader.partition(".")
-    read: Callable[..., Any] = getattr(import_module(f"nodecopy.datasets.{module}"), name)
-    data: Graph | Interactions | Split[Interactions] = read(*(content for _, content in local_files))
-    return data
+    read = getattr(import_module(f"nodecopy.datasets.{module}"), name)
+    return read(*(content for _, content in local_files))
 
 
 def fetch(name: str) -> tuple[Path, ...]:
@@ -293,10 +277,9 @@ def _obtain(
     raise InputError("\nOr: ".join(errors))
 
 
-# Datasets without files: the karate club, a graph of digits, and the books of invented readers.
+# Datasets without files.
 
-
-DATA = tomllib.loads(files("nodecopy.datasets").joinpath("embedded.toml").read_text())
+DATA = tomllib.loads(FOLDER.joinpath("embedded.toml").read_text())
 N_READERS = 300
 
 

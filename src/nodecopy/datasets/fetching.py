@@ -27,8 +27,7 @@ from nodecopy._core.files import ScratchFolder, atomic_write
 from nodecopy.errors import InputError
 
 LOG = logging.getLogger(__name__)
-CONNECT_TIMEOUT = 20
-PIP_TIMEOUT = 600
+CONNECT_TIMEOUT, PIP_TIMEOUT = 20, 600
 """Seconds."""
 
 LocalFile: TypeAlias = tuple[Path, bytes]
@@ -91,8 +90,7 @@ def cache_folder() -> Path:
 
 def local_paths(file: DataFile) -> list[Path]:
     """Return every local path at which ``file`` may be, in the order of search."""
-    folder = data_folder()
-    return [root / file.path for root in (folder, cache_folder()) if root is not None]
+    return [root / file.path for root in (data_folder(), cache_folder()) if root is not None]
 
 
 def find_path(file: DataFile) -> Path | None:
@@ -103,12 +101,31 @@ def find_path(file: DataFile) -> Path | None:
 def find(file: DataFile) -> LocalFile | None:
     """Return the first local copy of ``file``, verified; a damaged copy is an error and is not skipped."""
     path = find_path(file)
-    return None if path is None else (path, _read_verified(path, file))
+    if path is None:
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}.") from error
+    if (digest := hashlib.sha256(content).hexdigest()) != file.sha256:
+        way_out = "it is then fetched again" if file.sources else "put an intact copy in its place"
+        raise InputError(
+            f"{path} is damaged: its sha256 must be {file.sha256}; got {digest} ({len(content)} bytes). "
+            f"Delete it: {way_out}."
+        )
+    return path, content
 
 
 def obtain(files: Sequence[DataFile]) -> list[LocalFile]:
     """Return every file; those without a local copy are fetched into the cache."""
-    try_download = cache(_try_download)  # once for all files at a location, also after a failure
+
+    @cache  # once for all files at a location, also after a failure
+    def try_download(location: str) -> bytes | OSError:
+        try:
+            return download(location)
+        except OSError as error:
+            return error
+
     return [find(file) or _fetch(file, try_download) for file in files]
 
 
@@ -167,19 +184,10 @@ def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> Lo
             attempts.append(f"{source.location}: {error}")
             continue
         if (digest := hashlib.sha256(content).hexdigest()) == file.sha256:
-            return _write_to_cache(file, content), content
+            break
         attempts.append(f"{source.location}: other content, sha256 {digest}")
-    raise missing_file_error(file, attempts)
-
-
-def _try_download(location: str) -> bytes | OSError:
-    try:
-        return download(location)
-    except OSError as error:
-        return error
-
-
-def _write_to_cache(file: DataFile, content: bytes) -> Path:
+    else:
+        raise missing_file_error(file, attempts)
     path = cache_folder() / file.path
     try:
         with atomic_write(path) as temporary:
@@ -189,19 +197,4 @@ def _write_to_cache(file: DataFile, content: bytes) -> Path:
             f"The cache folder must be writable; {path} cannot be written ({str(error).rstrip('.')}). "
             f"Set the environment variable NODECOPY_CACHE to another folder."
         ) from error
-    return path
-
-
-def _read_verified(path: Path, file: DataFile) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}.") from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest == file.sha256:
-        return content
-    way_out = "it is then fetched again" if file.sources else "put an intact copy in its place"
-    raise InputError(
-        f"{path} is damaged: its sha256 must be {file.sha256}; got {digest} ({len(content)} bytes). "
-        f"Delete it: {way_out}."
-    )
+    return path, content

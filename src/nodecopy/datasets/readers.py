@@ -20,7 +20,7 @@ from nodecopy.datasets.splits import Split, fixed_split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import as_graph, convert_graph
+from nodecopy.io import as_graph
 
 
 class _PickledMatrix:
@@ -75,9 +75,8 @@ def unpickle(content: bytes) -> Any:
 def read_planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
     """Return Cora, Citeseer or Pubmed in Planetoid's node order.
 
-    Row k of ``tx`` and ``ty`` belongs to the k-th node listed in ``test.index``. Fifteen nodes of
-    Citeseer have edges but are in no file except ``graph``: they get zero features and an unknown
-    label (-1). Other libraries assign them to class 0, the argmax of an empty row.
+    Row k of ``tx`` and ``ty`` belongs to the k-th node in ``test.index``. Fifteen nodes of Citeseer are in
+    ``graph`` alone: they get zero features and an unknown label (-1), where other libraries take class 0.
     """
     neighbours = unpickle(graph)
     first, last = unpickle(allx), unpickle(tx)
@@ -150,7 +149,6 @@ def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
     Graph(2 nodes, 1 undirected edges, binary, 2 features)
     """
     graph = as_graph(graph)
-    graph = convert_graph(graph, "graph")
     rows: dict[str, list[str]] = {str(node): [] for node in graph.node_ids}
     with reading(path) as file, file.open(encoding="utf-8") as lines:
         for line in lines:

@@ -1,4 +1,4 @@
-"""Splits of nodes; those of interactions are in :mod:`.interaction_splits`."""
+"""Splits of nodes by label, and of interactions at random, by time, by user, or as published."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_integer, check_real, check_sequence, check_vector, show, type_name
+from nodecopy._core.checks import check_integer, check_real, check_sequence, check_type, check_vector, show
 from nodecopy._core.files import TableLike, exists, is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, generator
@@ -29,7 +29,7 @@ class Split(NamedTuple, Generic[T]):
     """The training, validation and test parts of a dataset.
 
     The parts are disjoint, except that the validation part of a published split (:func:`load_split`) is
-    inside the training part: settings are chosen with it, and then the model is fitted to all of train.
+    inside the training part.
 
     Examples
     --------
@@ -78,12 +78,9 @@ def label_split(
         raise InputError("labels", "must hold one integer per node; got None (the graph has no labels).")
     codes = check_vector(labels, "labels")
     if codes.dtype.kind not in "iu" or (codes < UNLABELLED).any():
-        raise InputError(
-            "labels", f"must hold integers of at least -1 (unknown); got {codes.dtype} {codes!r}."
-        )
-    check_integer(per_class, "per_class", low=1)
-    check_integer(validation, "validation", low=0)
-    check_integer(test, "test", low=0)
+        raise InputError("labels", f"must hold integers of at least -1 (unknown); got {codes.dtype}.")
+    for name, value, low in (("per_class", per_class, 1), ("validation", validation, 0), ("test", test, 0)):
+        check_integer(value, name, low=low)
     classes, sizes = np.unique(codes[codes != UNLABELLED], return_counts=True)
     if not len(classes):
         raise InputError("labels", "must name a class for some nodes; got -1 (unknown) for all of them.")
@@ -91,11 +88,9 @@ def label_split(
         smallest = f"{sizes.min()}, the nodes of class {classes[sizes.argmin()]}"
         raise InputError("per_class", f"must be at most {smallest}; got {per_class}.")
     n_rest = int(sizes.sum()) - per_class * len(classes)
-    if validation + test > n_rest:
-        raise InputError(
-            f"validation + test must be at most {n_rest}, the labelled nodes outside training; "
-            f"got {validation} + {test} = {validation + test}."
-        )
+    if (n_held_out := validation + test) > n_rest:
+        limit = f"{n_rest}, the labelled nodes outside training"
+        raise InputError("validation + test", f"must be at most {limit}; got {n_held_out}.")
     draws = generator(rng)
     train = [draws.choice(np.flatnonzero(codes == code), per_class, replace=False) for code in classes]
     outside = codes != UNLABELLED
@@ -127,9 +122,6 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     hidden[graph.positions(test, "test")] = True
     rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
-
-
-# Splits of interactions: at random, by time, by the last items of each user, by user, and published ones.
 
 
 VALIDATION_SHARE = 0.1
@@ -199,12 +191,8 @@ def time_split(
         part_of += times >= ascending[bound]
     parts = _select_parts(interactions, part_of)
     if not parts.train.n_interactions:
-        n_first = int((times == ascending[0]).sum())
-        raise InputError(
-            "times",
-            f"must leave a training part of {fractions[0]:g}; {n_first} of {len(times)} interactions "
-            f"have the first one, {ascending[0]}.",
-        )
+        tied = f"{(times == ascending[0]).sum()} of {len(times)} interactions have the first, {ascending[0]}"
+        raise InputError("times", f"must leave a training part of {fractions[0]:g}; {tied}.")
     return parts
 
 
@@ -247,12 +235,9 @@ def last_item_split(
 class HeldOutUsers(NamedTuple):
     """Users outside training: the interactions that a model is given, and those that it should recommend.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
-    >>> users = datasets.user_split(datasets.load("library"), rng=0).test
-    >>> users.history.n_users == users.test.n_users == 30
-    True
+    >>> datasets.user_split(datasets.load("library"), rng=0).test.history.n_users
+    30
     """
 
     history: Interactions
@@ -262,8 +247,6 @@ class HeldOutUsers(NamedTuple):
 class UserSplit(NamedTuple):
     """A training part, and users outside it for validation and test.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> datasets.user_split(datasets.load("library"), rng=0).train.n_users
     240
@@ -283,8 +266,7 @@ def user_split(
 ) -> UserSplit:
     """Split the users at random, to evaluate on users outside training (strong generalisation).
 
-    All tables have all items. A model that is fitted to ``train`` gets the histories of the other users and
-    is evaluated on the rest of their interactions:
+    All tables have all items. A model fitted to ``train`` gets the histories of the other users:
     ``model.evaluate(split.test.test, history=split.test.history)``.
 
     Parameters
@@ -302,18 +284,15 @@ def user_split(
     Examples
     --------
     >>> from nodecopy import datasets
-    >>> from nodecopy.datasets import user_split
-    >>> split = user_split(datasets.load("library"), (0.7, 0.1, 0.2), rng=0)
+    >>> split = datasets.user_split(datasets.load("library"), (0.7, 0.1, 0.2), rng=0)
     >>> split.train.n_users, split.validation.test.n_users, split.test.test.n_users
     (210, 30, 60)
     """
     if not 0 < check_real(history_share, "history_share") < 1:
         raise InputError("history_share", f"must be above 0 and below 1; got {history_share!r}.")
     interactions = convert_interactions(interactions, "interactions")
-    n_users, draws = interactions.n_users, generator(rng)
-    order = draws.permutation(n_users)
-    bounds = _part_bounds(fractions, n_users)
-    rows = interactions.rows
+    n_users, rows, draws = interactions.n_users, interactions.rows, generator(rng)
+    order, bounds = draws.permutation(n_users), _part_bounds(fractions, n_users)
     # The random rank of each interaction among those of its user.
     shuffled = np.lexsort((draws.random(rows.n_entries), rows.row_numbers))
     rank = np.empty(rows.n_entries, np.int64)
@@ -347,17 +326,9 @@ def fixed_split(
     >>> datasets.fixed_split(train, test, Interactions([[1, 0, 0], [0, 0, 0]])).validation.n_interactions
     1
     """
-    if not isinstance(train, Interactions):
-        raise InputError(
-            "train", f"must be Interactions; got {type_name(train)}. read_split takes data frames."
-        )
+    check_type(train, Interactions, "train", "Interactions (read_split takes data frames)")
     train.check_same_ids(test, "test")
-    if n_shared := test.n_interactions - test.difference(train).n_interactions:
-        raise InputError(
-            "test",
-            f"must have no pair of user and item in common with train; got {n_shared}. Leave these out."
-            " test.difference(train) does.",
-        )
+    _check_disjoint(test, train, "test", "train")
     if validation is None:
         shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
         return Split(train, interaction_split(train, shares, rng=0).validation, test)
@@ -365,20 +336,28 @@ def fixed_split(
     if n_outside := validation.difference(train).n_interactions:
         raise InputError(
             "validation",
-            f"must be inside train; {n_outside} of its {validation.n_interactions} interactions "
-            f"are not. Add these to train."
-            " train.union(validation) does.",
+            f"must be inside train; {n_outside} of its {validation.n_interactions} interactions are not. "
+            "train.union(validation) adds them.",
         )
     return Split(train, validation, test)
+
+
+def _check_disjoint(part: Interactions, other: Interactions, name: str, other_name: str) -> None:
+    """Raise an error if two parts have a pair of user and item in common."""
+    if n_shared := part.n_interactions - part.difference(other).n_interactions:
+        raise InputError(
+            name,
+            f"must have no pair of user and item in common with {other_name}; got {n_shared}. "
+            f"{name}.difference({other_name}) leaves them out.",
+        )
 
 
 def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     """Return where the second and the third part of n things begin."""
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
-        raise InputError(
-            "fractions", f"must be three numbers of at least 0 that add up to 1; got {show(fractions)}."
-        )
+        allowed = "three numbers of at least 0 that add up to 1"
+        raise InputError("fractions", f"must be {allowed}; got {show(fractions)}.")
     # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
 
@@ -386,8 +365,8 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
 def _check_times(interactions: Interactions, name: str) -> NDArray[Any]:
     if interactions.times is None or not interactions.n_interactions:
         raise InputError(
-            f"{name} needs the times of interactions; got {interactions!r} without. read_interactions keeps "
-            f"those in a column of times, and Interactions.from_table takes times."
+            f"{name} needs the times of interactions; got {interactions!r} without. read_interactions reads "
+            "a column of times, and Interactions.from_table takes times."
         )
     return interactions.times
 
@@ -402,9 +381,6 @@ def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
     is_user[users] = True
     part = interactions.select(is_user[interactions.rows.row_numbers])
     return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)
-
-
-# Published splits from files: a training, a test and perhaps a validation part.
 
 
 def read_split(
@@ -440,9 +416,9 @@ def read_split(
     Interactions(2 users, 4 items, 3 interactions, binary)
     """
     several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
-    several = check_sequence(several, "train", "a file, a data frame or a list of them")
-    if not several:
-        raise InputError("train", "must be a file, a data frame or a list of them; got an empty list.")
+    allowed = "a file, a data frame or a list of them"
+    if not (several := check_sequence(several, "train", allowed)):
+        raise InputError("train", f"must be {allowed}; got an empty list.")
     files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
     has_lists = options.get("lists") is None and any(map(_holds_lists, chain(*files.values())))
 
@@ -459,11 +435,7 @@ def read_split(
     _warn_if_disjoint(joined["train"], joined["test"])
     if validation is not None:
         held_out = joined["validation"]
-        if n_shared := held_out.n_interactions - held_out.difference(joined["test"]).n_interactions:
-            raise InputError(
-                "validation",
-                f"must have no pair of user and item in common with test; got {n_shared}. Leave these out.",
-            )
+        _check_disjoint(held_out, joined["test"], "validation", "test")
         if held_out.difference(joined["train"]) == held_out:
             joined["train"] = joined["train"].union(held_out)
             log_decision("the validation part is outside the training part and was added to it.")
@@ -486,9 +458,8 @@ def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
     if not isinstance(file, (str, os.PathLike)):
         return False
     path = Path(file)
-    if not exists(path) or not path.is_file() or ".txt" not in path.suffixes:
-        return False
-    return holds_item_lists(path, any_length=any_length)
+    is_text = exists(path) and path.is_file() and ".txt" in path.suffixes
+    return is_text and holds_item_lists(path, any_length=any_length)
 
 
 def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any, Generic, TypeAlias, TypeVar
 from weakref import ref
 
@@ -27,43 +26,8 @@ from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import scale_features
 from nodecopy.graph import Graph
 
-# Results that depend on the edges and features of a graph alone, kept for the graphs seen last.
-
-
-Result = TypeVar("Result")
-
-
-class RecentGraphs(Generic[Result]):
-    """Results of the graphs seen last; graphs that differ in labels only share one.
-
-    A result is dropped when the edges or the features of its graph are. Several threads may use it.
-
-    Parameters
-    ----------
-    n_results
-        How many results are kept at most.
-    """
-
-    def __init__(self, n_results: int = 4) -> None:
-        # Edges, features, key and result; the list is empty if one of the former is gone.
-        self._entries: deque[tuple[Any, Any, Any, list[Result]]] = deque(maxlen=n_results)
-        self._lock = Lock()
-
-    def find(self, graph: Graph, key: Any, compute: Callable[[], Result]) -> Result:
-        """Return the result for the edges and features of a graph and a key, computed if it is missing."""
-        with self._lock:
-            for rows, features, its_key, result in self._entries:
-                if result and rows() is graph.rows and features() is graph.features and its_key == key:
-                    return result[0]
-        result = [compute()]
-        value, given = result[0], graph.features
-        features = (lambda: None) if given is None else ref(given, lambda _: result.clear())
-        with self._lock:
-            self._entries.append((ref(graph.rows, lambda _: result.clear()), features, key, result))
-        return value
-
-
 Matrix: TypeAlias = NDArray[np.float64]
+Result = TypeVar("Result")
 EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
 FEATURE_WEIGHT = 0.5
 """Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
@@ -75,6 +39,31 @@ RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
 
+class GraphCache(Generic[Result]):
+    """Results that depend on the edges and features of a graph alone, for the graphs seen last.
+
+    Graphs that differ in labels only share a result. It is dropped when the edges or the features are.
+    """
+
+    def __init__(self, n_results: int = 4) -> None:
+        self._entries: deque[tuple[Any, list[Any], list[Result]]] = deque(maxlen=n_results)
+
+    def find(self, graph: Graph, key: Any, compute: Callable[[], Result]) -> Result:
+        """Return the result for the edges and features of a graph and a key, computed if it is missing."""
+        parts = graph.rows, graph.features
+        for its_key, references, found in tuple(self._entries):
+            is_same = (reference() is part for reference, part in zip(references, parts, strict=True))
+            if found and its_key == key and all(is_same):
+                return found[0]
+        value = compute()
+        result = [value]
+        references = [
+            ref(part, lambda _: result.clear()) if part is not None else lambda: None for part in parts
+        ]
+        self._entries.append((key, references, result))
+        return value
+
+
 @dataclass(eq=False)
 class SharedEmbedding:
     """An embedding, how often nearest nodes in it were asked for, and these nodes once they were found."""
@@ -84,7 +73,7 @@ class SharedEmbedding:
     nearest: IntArray | None = None
 
 
-_RECENT = RecentGraphs[SharedEmbedding]()
+_SHARED = GraphCache[SharedEmbedding]()
 
 
 class NodeEmbeddings:
@@ -199,7 +188,7 @@ def _find_shared(graph: Graph) -> SharedEmbedding:
         embedding.setflags(write=False)
         return SharedEmbedding(embedding)
 
-    return _RECENT.find(graph, None, embed)
+    return _SHARED.find(graph, None, embed)
 
 
 def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
@@ -257,10 +246,9 @@ def rarity_weights(features: Any) -> NDArray[np.float64]:
 
 def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
     """Return rows of length one in the directions of the largest singular values."""
-    if not _is_reduced(matrix, rank):
+    if (svd := _leading_svd(matrix, rank)) is None:
         return np.asarray(matrix.toarray())
-    u, s, _ = _leading_svd(matrix, rank)
-    return np.asarray(unit_rows(u * s))
+    return np.asarray(unit_rows(svd[0] * svd[1]))
 
 
 def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
@@ -268,18 +256,14 @@ def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
 
     The rows of ``matrix @ directions``, scaled to length one, are those of :func:`reduce_rank`.
     """
-    if not _is_reduced(matrix, rank):
+    svd = _leading_svd(matrix, rank)
+    return None if svd is None else np.asarray(svd[2].T)
+
+
+def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Matrix, Matrix, Matrix] | None:
+    """Return the largest singular values with their vectors; ``None`` if there is nothing to reduce."""
+    if matrix.shape[1] <= rank or not matrix.nnz:
         return None
-    return np.asarray(_leading_svd(matrix, rank)[2].T)
-
-
-def _is_reduced(matrix: sparse.csr_array, rank: int) -> bool:
-    """Return whether there is something to reduce."""
-    return bool(matrix.shape[1] > rank and matrix.nnz)
-
-
-def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Return the largest singular values with their vectors."""
     if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept
         return np.linalg.svd(matrix.toarray(), full_matrices=False)
     return truncated_svd(matrix, rank)

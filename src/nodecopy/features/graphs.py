@@ -22,14 +22,13 @@ from nodecopy.io.columns import describe, unify_ids
 from nodecopy.io.node_tables import read_node_tables
 
 PURPOSE = "to measure distances"
+"""What features are scaled for, in messages."""
 CANDIDATES_PER_NEIGHBOUR = 3
 """Edges are learned among this many times ``n_neighbours`` nearest neighbours of each node."""
 MAX_ROUNDS, DEGREE_TOLERANCE = 20, 0.02
 """Limit on the search for the scale, and the relative error of the mean degree at which it stops."""
-MAX_NEWTON_STEPS, GRADIENT_TOLERANCE = 100, 1e-10
-"""Limit on the steps of Newton's method, and the scaled gradient at which it stops."""
-DUAL_ROUNDING = 1e-14
-"""Upper bound on the relative rounding error of a dual variable."""
+MAX_NEWTON_STEPS, GRADIENT_TOLERANCE, DUAL_ROUNDING = 100, 1e-10, 1e-14
+"""Limit on the steps of Newton's method, the scaled gradient at which it stops, and the rounding error."""
 MAX_LINEAR_COST = 100.0
 """Costs above this one grow logarithmically: the weights of such edges are close to zero in any case."""
 
@@ -192,16 +191,14 @@ def initial_duals(costs: FloatArray) -> NDArray[np.float64]:
     variable solves t p - s = 1 / p; the number of edges that minimises it is taken.
     """
     n_edges, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)
-    duals: NDArray[np.float64] = ((total + np.sqrt(total**2 + 4 * n_edges)) / (2 * n_edges)).min(axis=1)
-    return duals
+    return np.asarray(((total + np.sqrt(total**2 + 4 * n_edges)) / (2 * n_edges)).min(axis=1))
 
 
 def primal_weights(
     first: IntArray, second: IntArray, costs: FloatArray, duals: FloatArray
 ) -> NDArray[np.float64]:
     """Return the edge weights that belong to dual variables, which are the inverse weighted degrees."""
-    weights: NDArray[np.float64] = np.maximum((duals[first] + duals[second]) / 2 - costs, 0.0)
-    return weights
+    return np.maximum((duals[first] + duals[second]) / 2 - costs, 0.0)
 
 
 def solve_dual(
@@ -240,13 +237,9 @@ def _newton_step(
 
     diagonal = _sum_by_node(first, second, halves, n) + duals**-2
     error = min(0.1, float(np.abs(gradient * duals).max()))
-    step: NDArray[np.float64] = cg(
-        LinearOperator((n, n), multiply_hessian, dtype=np.float64),
-        -gradient,
-        rtol=error**1.5,
-        M=LinearOperator((n, n), lambda v: v / diagonal, dtype=np.float64),
-    )[0]
-    return step
+    hessian = LinearOperator((n, n), multiply_hessian, dtype=np.float64)
+    preconditioner = LinearOperator((n, n), lambda v: v / diagonal, dtype=np.float64)
+    return np.asarray(cg(hessian, -gradient, rtol=error**1.5, M=preconditioner)[0])
 
 
 def _compress_costs(costs: FloatArray) -> NDArray[np.float64]:
@@ -256,16 +249,12 @@ def _compress_costs(costs: FloatArray) -> NDArray[np.float64]:
     about the cost of its shortest edge, and the difference of two such numbers has few correct digits.
     """
     logarithmic = MAX_LINEAR_COST * (1 + np.log(np.maximum(costs, MAX_LINEAR_COST) / MAX_LINEAR_COST))
-    compressed: NDArray[np.float64] = np.where(costs > MAX_LINEAR_COST, logarithmic, costs)
-    return compressed
+    return np.where(costs > MAX_LINEAR_COST, logarithmic, costs)
 
 
 def _sum_by_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> NDArray[np.float64]:
     """Return the sum of the values of the edges at every node."""
     return np.asarray(np.bincount(first, values, n) + np.bincount(second, values, n), np.float64)
-
-
-# Graphs from files of features without edges.
 
 
 def read_feature_graph(

@@ -30,18 +30,11 @@ WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")
 MIN_ZEROS = 0.5
 """More than this share of word counts are zero."""
 MIN_SPARSE_ZEROS = 0.8
-"""Smallest share of zeros among sparse word counts, by which a node's own words tell its class from others.
-
-In Amazon Photo, where a node has a third of all words, they do not.
-"""
+"""Smallest share of zeros among sparse word counts, which distinguish the classes of single nodes."""
 MAX_COLUMN_SHARE = 0.25
 """No word has more than this share of all counts; otherwise sums of rows would measure one column."""
 MAX_SCALE_RATIO = 20.0
-"""Largest ratio of the mean nonzero value of a column of word counts to that of the median column.
-
-It is 1 for Cora, Citeseer and Amazon Photo, 3.9 for Coauthor CS, 7.6 for the TF-IDF weights of Pubmed, and 50
-for percentages beside one-hot columns.
-"""
+"""Largest ratio of the mean nonzero value of a column of word counts to that of the median column."""
 MIN_COLUMNS = 20
 """Fewer columns of counts are no words, unless all values are zero or one."""
 MAX_DEVIATION = 2.0
@@ -100,12 +93,10 @@ class FeatureScaling:
         """Return the scaling of a matrix of features.
 
         ``"auto"`` is ``"unit"`` for word counts, ``"standardise"`` for anything else; the choice is logged.
-        Sums of one would make features small where nodes have many words, and networks learn slowly from them
-        (Amazon Photo has 259 words per node). Word counts, also weighted by TF-IDF, are not negative
-        and mostly zero. Unless all are zero or one, they have at least 20 columns, no column has more
-        than a quarter of their sum, and the mean nonzero value of no column is more than 20 times
-        that of the median column. No column of them was one-hot encoded or imputed. A sparse matrix
-        that is mostly zeros is not centred, since it would no longer be sparse.
+        Word counts, also weighted by TF-IDF, are not negative and mostly zero. Unless all are zero or one,
+        they have at least 20 columns, no column has more than a quarter of their sum, and the mean nonzero
+        value of no column is more than 20 times that of the median column. No column of them was one-hot
+        encoded or imputed. A sparse matrix that is mostly zeros is not centred, so that it stays sparse.
 
         Parameters
         ----------
@@ -137,9 +128,7 @@ class FeatureScaling:
         means, deviations, largest = _column_moments(matrix)
         deviations = np.where(deviations > ROUNDING * largest, deviations, 0.0)
         if len(deviations) and not deviations.any():
-            log_decision(
-                f"features: all columns are constant ({len(deviations)}), and say nothing of classes."
-            )
+            log_decision(f"features: all columns are constant ({len(deviations)}) and uninformative.")
         return cls(kind, None if _is_mostly_zeros(matrix) else means, deviations)
 
     def apply_to_rows(self, rows: Any) -> Any:
@@ -165,8 +154,8 @@ class FeatureScaling:
             total = np.asarray(abs(matrix).sum(axis=1), np.float32)
         if not np.isfinite(total).all():
             raise InputError(
-                "sums of features in single precision must hold finite numbers; got inf."
-                " Use features='standardise', which divides by the deviation of each column.",
+                "sums of features in single precision must hold finite numbers; got inf. Use "
+                "features='standardise', which divides by the deviation of each column."
             )
         if self.kind == "binary":
             matrix.data = (matrix.data != 0).astype(np.float32)
@@ -188,10 +177,8 @@ class FeatureScaling:
             matrix = sparse.csr_array(((dense - self.means) * scale).astype(np.float32))
         else:
             matrix = sparse.csr_array(features)
-            matrix = sparse.csr_array(
-                ((matrix.data * scale[matrix.indices]).astype(np.float32), matrix.indices, matrix.indptr),
-                shape=matrix.shape,
-            )
+            values = (matrix.data * scale[matrix.indices]).astype(np.float32)
+            matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
         return matrix
 
 
@@ -244,24 +231,22 @@ class WeightScaling:
                 total = adjacency.data.sum(dtype=np.float64)
             if not total < np.finfo(np.float32).max:
                 raise InputError(
-                    "sums of edge weights in single precision must hold finite numbers; got inf."
-                    " Use weights='log', which takes logarithms.",
+                    "sums of edge weights in single precision must hold finite numbers; got inf. Use "
+                    "weights='log', which takes logarithms."
                 )
             return adjacency
         weights = np.ones(adjacency.nnz)
         if self.kind == "log":  # log(1 + weight / unit), where the ratio may be too large for a float
             weights = np.logaddexp(0.0, np.log(adjacency.data, dtype=np.float64) - np.log(self.unit))
-        return sparse.csr_array(
-            (weights.astype(adjacency.dtype), adjacency.indices, adjacency.indptr), shape=adjacency.shape
-        )
+        entries = weights.astype(adjacency.dtype), adjacency.indices, adjacency.indptr
+        return sparse.csr_array(entries, shape=adjacency.shape)
 
 
 def _check_matrix(features: Any) -> Any:
     matrix = as_matrix(features, "features")
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise InputError(
-            "features", f"must be a matrix of numbers; got {matrix.dtype} of shape {matrix.shape}."
-        )
+        wrong = f"{matrix.dtype} of shape {matrix.shape}"
+        raise InputError("features", f"must be a matrix of numbers; got {wrong}.")
     return matrix if sparse.issparse(matrix) else native(matrix)
 
 
@@ -341,24 +326,16 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
         return "raw"
     unit = float(weights.max())  # keeps squares from overflowing
     ratio = float(np.std(weights / unit, dtype=np.float64) / np.mean(weights / unit, dtype=np.float64))
+    deviation = f"their standard deviation is {ratio:.1f} times their mean"
     if ratio > MAX_DEVIATION:
-        log_decision(
-            "weights: log(1 + weight / smallest weight), since they are heavy-tailed: their standard "
-            f"deviation is {ratio:.1f} times their mean.",
-            "weights",
-        )
+        scaling = "log(1 + weight / smallest weight), since they are heavy-tailed"
+        log_decision(f"weights: {scaling}: {deviation}.", "weights")
         return "log"
-    log_decision(
-        f"weights: as they are, since their standard deviation is {ratio:.1f} times their mean, at most "
-        f"{MAX_DEVIATION:g}.",
-        "weights",
-    )
+    log_decision(f"weights: as they are, since {deviation}, at most {MAX_DEVIATION:g}.", "weights")
     return "raw"
 
 
-def _column_moments(
-    matrix: Any,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _column_moments(matrix: Any) -> tuple[NDArray[np.float64], ...]:
     """Return the mean, the standard deviation and the largest absolute value of each column.
 
     Columns are divided by their largest value first, so that squares do not overflow.

@@ -182,9 +182,9 @@ def convert_interactions(
         )
     if like is not None and not _is_sparse(data):
         # Ids are texts where those of training are, since a part of them may hold integers only.
-        *ids, ratings = interactions.table()
-        known = zip(ids, (like.user_ids, like.item_ids), strict=True)
-        users, items = (part.astype(str) if other.dtype.kind == "U" else part for part, other in known)
+        users, items, ratings = interactions.table()
+        known = (users, like.user_ids), (items, like.item_ids)
+        users, items = (part.astype(str) if ids.dtype.kind == "U" else part for part, ids in known)
         interactions = Interactions.from_table(users, items, ratings)
     _log_conversion(data, interactions, [], name, "as_interactions or read_interactions")
     return interactions

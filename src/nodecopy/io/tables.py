@@ -369,9 +369,9 @@ def write_table(
             # The csv module quotes neither carriage returns nor blanks around a cell by itself.
             texts = (cell for row in rows[1:] for cell in row if isinstance(cell, str))
             needs_quotes = any("\r" in cell or cell != cell.strip(BLANKS) for cell in texts)
-            quoting = csv.QUOTE_NONNUMERIC if needs_quotes else csv.QUOTE_MINIMAL
+            options: Any = {"quoting": csv.QUOTE_NONNUMERIC if needs_quotes else csv.QUOTE_MINIMAL}
             delimiter = "," if suffix == ".csv" else "\t"
-            csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+            csv.writer(file, delimiter=delimiter, lineterminator="\n", **options).writerows(rows)
 
 
 def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:

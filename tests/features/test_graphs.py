@@ -1,5 +1,9 @@
+"""Nearest-neighbour graphs and learned graphs against oracles and a general solver."""
+
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +13,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
 
-import nodecopy
 from nodecopy import graph_from_features
 from nodecopy.errors import InputError
-from nodecopy.features import graphs as feature_graphs
+from nodecopy.features import read_feature_graph
 from nodecopy.features.graphs import estimate_scale, initial_duals, primal_weights, solve_dual
 from tests.features.test_neighbours import oracle
 
@@ -135,15 +138,6 @@ def test_other_numbers_of_nodes_same_graph(n: int, seed: int, method: str, metri
 
 
 @pytest.mark.parametrize("method", ["knn", "learned"])
-def test_units_do_not_matter(method: str) -> None:
-    plain, large = (
-        graph_from_features(points(40) * unit, method, n_neighbours=4).adjacency.toarray()
-        for unit in (1.0, 1e9)
-    )
-    np.testing.assert_allclose(plain, large, atol=1e-6)
-
-
-@pytest.mark.parametrize("method", ["knn", "learned"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_sparse_and_dense_features_are_one(method: str, metric: str) -> None:
     x = (np.random.default_rng(0).random((40, 30)) < 0.2).astype(float)
@@ -201,55 +195,24 @@ def test_all_others_may_be_neighbours() -> None:
     assert graph_from_features([[0.0], [1.0]], "learned", n_neighbours=1).n_edges == 1
 
 
-def test_no_more_memory_than_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is learnt has three times as many candidates as wanted edges, or fewer."""
-    seen: list[int] = []
-    inner = feature_graphs.weights_for_degree
-
-    def counted(first: Any, *others: Any) -> Any:
-        seen.append(len(first))
-        return inner(first, *others)
-
-    monkeypatch.setattr(feature_graphs, "weights_for_degree", counted)
-    graph_from_features(points(300), "learned", n_neighbours=4)
-    assert seen[0] <= 300 * 12
-
-
-def test_labels_ids_and_features_stay() -> None:
-    x, ids = points(5), list("abcde")
-    graph = graph_from_features(x, "learned", n_neighbours=2, labels=[0, 1, 0, 1, -1], node_ids=ids)
-    assert graph.node_ids.tolist() == ids
-    assert np.array_equal(np.asarray(graph.features), x.astype(graph.features.dtype))  # type: ignore[union-attr]
-    assert nodecopy.NodeCopying(nodecopy.NearestNeighbours(2)).fit(graph).sample(rng=0).n_nodes == 5
-
-
 @pytest.mark.parametrize(
-    ("features", "settings_", "message"),
+    ("features", "options", "fragment"),
     [
-        (points(4), {"method": "nearest"}, "method {owner} must be one of 'knn', 'learned'; got"),
+        (points(4), {"method": "nearest"}, "method {owner} must be one of 'knn', 'learned'"),
         (points(4), {"metric": "manhattan"}, "metric {owner} must be one of 'euclidean', 'cosine'"),
-        (
-            points(4),
-            {"n_neighbours": 4},
-            "n_neighbours {owner} must be an .* between 1 and n_nodes - 1 = 3; got 4",
-        ),
+        (points(4), {"n_neighbours": 4}, "n_neighbours {owner} must be .* n_nodes - 1 = 3; got 4"),
         (points(4), {"n_neighbours": 0, "method": "learned"}, "n_neighbours {owner} must be .* got 0"),
-        (
-            points(4),
-            {"n_neighbours": 4, "method": "learned"},
-            "n_neighbours {owner} must be .* n_nodes - 1 = 3; got 4",
-        ),
-        (points(4), {"n_neighbours": 1.5, "method": "learned"}, "n_neighbours {owner} must be an integer"),
         (points(1), {"n_neighbours": 1, "method": "learned"}, "n_nodes - 1 = 0; got 1"),
         ([[0.0], [np.nan]], {"n_neighbours": 1}, "features {owner} must hold finite numbers; got nan"),
         (sparse.csr_array([[0.0], [np.inf]]), {"n_neighbours": 1}, "features {owner} must hold finite"),
         ([["a"], ["b"]], {"n_neighbours": 1}, "features {owner} must be a matrix of numbers"),
         ([1.0, 2.0], {"n_neighbours": 1}, "features {owner} must be a matrix of numbers"),
+        (points(4), {"scale": "plain"}, "scale must be one of"),
     ],
 )
-def test_wrong_input(features: Any, settings_: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message.format(owner="of graph_from_features")):
-        graph_from_features(features, **settings_)
+def test_wrong_input(features: Any, options: dict[str, Any], fragment: str) -> None:
+    with pytest.raises(InputError, match=fragment.format(owner="of graph_from_features")):
+        graph_from_features(features, **options)
 
 
 def test_scaled_columns_count_alike() -> None:
@@ -259,5 +222,56 @@ def test_scaled_columns_count_alike() -> None:
     assert raw.adjacency[[0, 0], [1, 2]].tolist() == [0, 1]
     assert scaled.adjacency[[0, 0], [1, 2]].tolist() == [1, 0]
     np.testing.assert_array_equal(scaled.features, features)
-    with pytest.raises(InputError, match="scale must be one of"):
-        graph_from_features(features, scale="plain")
+
+
+# Graphs from files of features.
+
+FEATURES = "id,age,income\n007,31,30000\n008,33,90000\n009,70,31000\n010,72,88000\n"
+
+
+@pytest.fixture
+def features(tmp_path: Path) -> Path:
+    path = tmp_path / "features.csv"
+    path.write_text(FEATURES)
+    return path
+
+
+def test_nodes_are_joined_with_their_neighbours(features: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (features.parent / "labels.csv").write_text("id,label\n009,old\n007,young\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_feature_graph(features, labels=features.parent / "labels.csv", n_neighbours=2)
+    assert graph.node_ids.tolist() == ["007", "008", "009", "010"]
+    assert np.array(graph.named_labels()).tolist() == ["young", "", "old", ""]
+    # By scaled columns: raw incomes would join 007 with 009 and 010.
+    assert graph.adjacency.toarray().tolist() == [[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]]
+    assert graph.features.tolist() == [[31, 30000], [33, 90000], [70, 31000], [72, 88000]]  # type: ignore[union-attr]
+    assert graph.feature_encoder.feature_names_ == ["age", "income"]
+    assert "features.csv: there are no edges, so each node is connected to its 2 nearest" in caplog.text
+
+
+def test_few_nodes_and_unknown_ids(features: Path) -> None:
+    assert read_feature_graph(features).n_edges == 6
+    (features.parent / "labels.csv").write_text("id,label\n009,old\n7,young\n")
+    with pytest.raises(InputError, match=r"labels.csv: id '7' is not a node of the graph, but '007' is"):
+        read_feature_graph(features, labels=features.parent / "labels.csv")
+    features.write_text("id,age\n007,31\n")
+    with pytest.raises(InputError, match="features of at least two nodes; got 1"):
+        read_feature_graph(features)
+
+
+def test_labels_in_the_table_of_features_are_not_features(features: Path) -> None:
+    features.write_text("id,age,plan\na,31,x\nb,33,x\nc,70,y\nd,72,\n")
+    graph = read_feature_graph(features, labels=features, label="plan", n_neighbours=1)
+    assert graph.feature_encoder.feature_names_ == ["age"]
+    assert np.array(graph.named_labels()).tolist() == ["x", "x", "y", ""]
+
+
+def test_one_hot_encoded_text_is_not_taken_for_word_counts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Networks standardised such columns, while distances were measured after scaling by rows."""
+    rows = [f"n{number},{'abcd'[number % 4]},{'efgh'[number // 4 % 4]}" for number in range(16)]
+    (tmp_path / "f.csv").write_text("\n".join(["id,town,job", *rows]))
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        read_feature_graph(tmp_path / "f.csv", n_neighbours=3)
+    assert "features: each column is standardised to measure distances" in caplog.text

@@ -14,8 +14,8 @@ from nodecopy import Graph
 from nodecopy.errors import InputError
 from nodecopy.features import embeddings as node_embeddings
 from nodecopy.features.embeddings import (
+    GraphCache,
     NodeEmbeddings,
-    cosines,
     embed_connections,
     embed_neighbourhoods,
     expected_neighbourhoods,
@@ -127,14 +127,6 @@ def test_search_by_expected_neighbourhood_and_features() -> None:
         embeddings.search("vgae", parameter="donors", owner="a test")
 
 
-def test_cosines_of_pairs() -> None:
-    angles = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    first, second = np.array([0, 0, 1]), np.array([1, 2, 1])
-    by_features, by_neighbourhoods = cosines(angles, angles[::-1], first, second)
-    np.testing.assert_allclose(by_features, [0.6, 0.0, 1.0])
-    np.testing.assert_allclose(by_neighbourhoods, [0.8, 0.0, 1.0])
-
-
 def test_features_of_single_nodes_leave_neighbourhoods_only() -> None:
     graph = wide_graph().replace(features=np.eye(120))
     embeddings = NodeEmbeddings(graph)
@@ -165,3 +157,20 @@ def test_shared_neighbourhoods_do_not_show_errors_of_rounding(monkeypatch: pytes
     with_noise = shared_neighbourhoods(graph)
     monkeypatch.undo()
     assert np.array_equal(shared_neighbourhoods(wide_graph()), with_noise)
+
+
+def test_a_cache_keeps_the_results_of_the_last_graphs() -> None:
+    cache, plain = GraphCache[object](2), Graph(1 - np.eye(3))
+    graph = plain.replace(features=np.eye(3), labels=[0, 1, 0])
+    first = cache.find(graph, 0, object)
+    assert cache.find(graph.replace(labels=[1, 1, 0]), 0, object) is first
+    assert cache.find(graph, 1, object) is not first
+    for other in (graph.replace(features=np.ones((3, 1))), graph.replace(adjacency=np.zeros((3, 3))), plain):
+        assert cache.find(other, 0, object) is not first
+        assert cache.find(other, 0, object) is cache.find(other, 0, object)
+    assert cache.find(graph, 0, object) is not first  # two others were seen since
+    *_, result = cache._entries[-1]
+    assert result
+    del graph, plain, other
+    gc.collect()
+    assert not result
