@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy.special import softmax
+from tests.features.test_node_embeddings import plain_connections, wide_graph
 
 from nodecopy import Graph, datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
@@ -37,7 +38,6 @@ from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.networks import TrainingConfig, add_identity_features
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
-from tests.features.test_node_embeddings import plain_connections, wide_graph
 from tests.strategies import matrices
 
 FEATURES, HIDDEN, CLASSES = 5, 3, 4
