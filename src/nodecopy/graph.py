@@ -92,11 +92,7 @@ class Graph(RowData):
     ) -> None:
         rows = Rows.from_matrix(adjacency, "adjacency")
         if rows.n_rows != rows.n_columns:
-            raise InputError(
-                "adjacency",
-                f"must be square, one row and one column per node; "
-                f"got shape {(rows.n_rows, rows.n_columns)}.",
-            )
+            raise InputError("adjacency", f"must be square; got shape {(rows.n_rows, rows.n_columns)}.")
         if not directed:
             rows = _undirected(rows)
         label_codes, label_names = _labels(labels, rows.n_rows)
@@ -326,9 +322,8 @@ def _features(values: Any, n_nodes: int) -> Any:
     matrix = as_matrix(values, "features")
     is_sparse = bool(sparse.issparse(matrix))
     if matrix.ndim != 2 or matrix.shape[0] != n_nodes:
-        raise InputError(
-            "features", f"must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}."
-        )
+        allowed = f"a matrix with {n_nodes} rows, one per node"
+        raise InputError("features", f"must be {allowed}; got shape {matrix.shape}.")
     if matrix.dtype.kind not in "biuf":
         raise InputError("features", f"must hold numbers; got {matrix.dtype}.")
     dtype = matrix.dtype if matrix.dtype.kind == "f" else np.float32
@@ -357,9 +352,7 @@ def _labels(
     if array.dtype.kind in "biu":
         if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):
             wrong = array.min() if array.min() < UNLABELLED else array.max()
-            raise InputError(
-                "labels", f"must be -1 (unlabelled) or larger and fit into 64 bits; got {wrong}."
-            )
+            raise InputError("labels", f"must be -1 (unlabelled) or larger, in 64 bits; got {wrong}.")
         return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError("labels", f"must be whole numbers or strings; got {array.dtype}.")

@@ -205,11 +205,8 @@ class Interactions(RowData):
             raise InputError(name, f"must be Interactions; got {type_name(other)}.")
         for what in ("user_ids", "item_ids"):
             if not np.array_equal(getattr(self, what), getattr(other, what)):
-                raise InputError(
-                    name,
-                    f"must be of the same users and items as {self!r}, in the same order; got "
-                    f"{other!r}, which has other {what}. Interactions.from_table takes both.",
-                )
+                got = f"{other!r}, which has other {what}. Interactions.from_table takes both"
+                raise InputError(name, f"must be of the same users and items in the same order; got {got}.")
 
     def to_parts(self) -> dict[str, Any]:
         """Return the values from which :meth:`from_parts` rebuilds the interactions."""

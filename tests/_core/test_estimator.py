@@ -235,13 +235,13 @@ def test_a_function_is_named_by_the_file_and_given_to_load(tmp_path: Path) -> No
     """The code is not in the file; the module may be another than where the function was saved."""
     Holder(len).save(tmp_path / "holder.npz")
     assert nodecopy.load(tmp_path / "holder.npz", classes=[Holder, len]).value is len
-    with pytest.raises(InputError, match=r"classes must hold len\(\), since the file"):
+    with pytest.raises(InputError, match=r"classes must hold len\(\)"):
         nodecopy.load(tmp_path / "holder.npz", classes=[Holder])
     Holder(Reversed).save(tmp_path / "class.npz")
     assert nodecopy.load(tmp_path / "class.npz", classes=[Holder, Reversed]).value is Reversed
     with pytest.raises(InputError, match="value of Holder must be a function with a name to be saved"):
         Holder(partial(len)).save(tmp_path / "partial.npz")
-    with pytest.raises(InputError, match=r"function with a name to be saved; got .* Define it with def\."):
+    with pytest.raises(InputError, match=r"function with a name to be saved; got"):
         Holder(lambda: 3).save(tmp_path / "lambda.npz")
 
 

@@ -74,7 +74,7 @@ def test_a_table_is_not_written_over_a_file_it_depends_on(engine: Engine, tmp_pa
     for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
         table = engine.scan(read)
         for derived in (table, engine.materialise(engine.materialise(table.distinct()).alias("other"))):
-            with pytest.raises(InputError, match="must not be a file that the table depends on"):
+            with pytest.raises(InputError, match="that the table depends on"):
                 engine.write(derived, target)
     assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
 

@@ -277,7 +277,7 @@ class Rows:
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
     def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
-        """Return rows with those of the stored entries where ``mask`` is true."""
+        """Return rows with the stored entries where ``mask`` is true."""
         matrix = keep_entries(self.csr, mask)
         weights = None if self.weights is None else matrix.data
         return Rows.canonical(matrix.indptr, matrix.indices, weights, self.n_columns)
@@ -375,7 +375,7 @@ def _row_thresholds(matrix: sparse.csr_array, n_largest: int) -> NDArray[np.floa
 
 
 def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:
-    """Return the matrix with those of its stored entries where ``mask`` is true."""
+    """Return a matrix with the stored entries where ``mask`` is true."""
     positions = np.flatnonzero(mask)
     indptr = np.searchsorted(positions, matrix.indptr).astype(matrix.indptr.dtype)
     return sparse.csr_array((matrix.data[positions], matrix.indices[positions], indptr), shape=matrix.shape)
@@ -407,9 +407,7 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if array.size == 0 and array.dtype.kind not in "iuU":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
-        raise InputError(
-            name, f"must hold integers or strings; got {array.dtype}. Convert them, such as by astype(str)."
-        )
+        raise InputError(name, f"must hold integers or strings; got {array.dtype}. Use astype(str).")
     if array.dtype.kind == "u":
         if array.size and array.max() > np.iinfo(np.int64).max:
             raise InputError(name, f"must fit into 64 bits with a sign; got {array.max()}.")
@@ -422,10 +420,7 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
 def _check_kinds(values: Iterable[Any], name: str) -> None:
     for value in values:
         if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
-            raise InputError(
-                name,
-                f"must hold integers or strings without missing values; got {value!r}. Convert other ids to text.",
-            )
+            raise InputError(name, f"must hold integers or strings without missing values; got {value!r}.")
 
 
 def number_ids(n: int, name: str) -> NDArray[np.int64]:

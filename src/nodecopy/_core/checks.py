@@ -196,9 +196,7 @@ def check_characters(values: Iterable[Any], name: str) -> None:
         if "\0" in value:
             raise InputError(name, f"must not hold the character NUL; got {str(value)!r}.")
         if not value.isascii() and SURROGATES.search(value):
-            raise InputError(
-                name, f"must be valid Unicode; got {str(value)!r}, which holds half of a character."
-            )
+            raise InputError(name, f"must be valid Unicode; got {str(value)!r}, with half a character.")
 
 
 def list_names(values: Sequence[Any], n: int = 5) -> str:
@@ -278,11 +276,9 @@ def check_text_size(values: Iterable[Any], name: str) -> None:
     n_bytes = CHARACTER_BYTES * len(lengths) * max(lengths, default=0)
     limit = _limit(CHARACTER_BYTES * sum(lengths), MAX_TEXT_BYTES)
     if n_bytes > limit:
+        got = f"{len(lengths)} texts with up to {max(lengths)} characters, which take {n_bytes}"
         raise InputError(
-            name,
-            f"must take at most {limit} bytes, where each takes as many as the longest; got {len(lengths)}, one "
-            f"of {max(lengths)} characters, which take {n_bytes}. Shorten it, or set the environment variable "
-            f"{LIMIT} to a larger number.",
+            name, f"must take at most {limit} bytes; got {got}. Set the variable {LIMIT} to allow it."
         )
 
 
@@ -290,10 +286,8 @@ def check_shape(shape: Any, n_entries: int) -> None:
     """Raise an error if a matrix of a file has far more rows or columns than entries."""
     limit = max(MAX_EMPTY, MAX_PER_ENTRY * n_entries)
     if any(size > limit for size in shape):
-        raise InputError(
-            f"the matrix of the file must have at most {limit} rows and columns for its {n_entries} entries; "
-            f"got shape {tuple(shape)}."
-        )
+        got = f"{n_entries} entries; got shape {tuple(shape)}"
+        raise InputError(f"the matrix of the file must have at most {limit} rows and columns for its {got}.")
 
 
 def _limit(n_bytes: int, least: int) -> int:

@@ -116,9 +116,7 @@ class Saveable(Configurable):
         """Take over what :meth:`get_state` returned."""
         methods = [name for name in state if callable(getattr(type(self), name, None))]
         if methods:
-            raise InputError(
-                f"the state of {type(self).__name__} must not replace methods; got {methods[0]}."
-            )
+            raise InputError(f"the state of {type(self).__name__} must not replace the method {methods[0]}.")
         vars(self).update(state)
 
     def save(self, path: PathLike) -> None:
@@ -235,9 +233,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         return _encode_object(value, {"params": params, "state": state}, arrays, where)
     if callable(value):
         if getattr(value, "__name__", "<lambda>") == "<lambda>":
-            raise InputError(
-                f"{where} must be a function with a name to be saved; got {show(value)}. Define it with def."
-            )
+            raise InputError(f"{where} must be a function with a name to be saved; got {show(value)}.")
         return {"function": _function_name(value)}
     if hasattr(value, "to_parts"):
         return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
@@ -279,9 +275,7 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str
         return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
     if "function" in tree:
         if (function := own.find(tree["function"])) is None:
-            raise InputError(
-                "classes", f"must hold {tree['function']}, since the file does not hold its code."
-            )
+            raise InputError("classes", f"must hold {tree['function']}, whose code the file does not hold.")
         return function
     name = tree["class"]
     kind = own.find(name)

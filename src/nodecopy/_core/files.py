@@ -195,9 +195,7 @@ def _check_replaceable(folder: Path, manifest: str) -> None:
         if not foreign:
             return
         reason = f"it also holds {foreign[0]}. Move that away, or write to another folder"
-    raise InputError(
-        f"{folder} must hold what an earlier run wrote and nothing else to be replaced; {reason}."
-    )
+    raise InputError(f"{folder} must hold just what an earlier run wrote to be replaced; {reason}.")
 
 
 @contextmanager
@@ -356,10 +354,9 @@ def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True)
     if ".txt" in suffixes and name.startswith("out.") and "." not in name[4:] and Path(path).is_file():
         return ".txt"  # out.NAME, as KONECT calls edge lists
     compressed = " (text also in .gz)" if set(TEXT) & set(suffixes) else ""
-    raise InputError(
-        f"{path} must end in one of {', '.join(suffixes)}{compressed}; got {Path(name).suffix!r}."
-        + next((f" {hint}" for others, hint in CONVERSION_HINTS.items() if is_read and suffix in others), "")
-    )
+    hints = [f" {hint}" for others, hint in CONVERSION_HINTS.items() if is_read and suffix in others]
+    allowed = f"{', '.join(suffixes)}{compressed}; got {Path(name).suffix!r}.{''.join(hints)}"
+    raise InputError(f"{path} must end in one of {allowed}")
 
 
 def target_format(path: PathLike, suffixes: Iterable[str]) -> str:

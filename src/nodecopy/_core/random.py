@@ -43,10 +43,8 @@ def seed_sequence(rng: Rng) -> SeedSequence:
         return SeedSequence([int(word) for word in rng.integers(2**32, size=4)])
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return SeedSequence(int(rng))
-    raise InputError(
-        "rng",
-        f"must be a non-negative integer, a numpy SeedSequence, a numpy Generator or None; got {show(rng)}.",
-    )
+    allowed = "a non-negative integer, a numpy SeedSequence, a numpy Generator or None"
+    raise InputError("rng", f"must be {allowed}; got {show(rng)}.")
 
 
 def child(seed: SeedSequence, *numbers: int) -> SeedSequence:

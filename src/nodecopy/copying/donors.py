@@ -202,12 +202,11 @@ class NearestNeighbours(Configurable):
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         check_row_data(data)
-        embeddings = as_matrix(self._find_embeddings(data), "embeddings of NearestNeighbours")
+        name = "embeddings of NearestNeighbours"
+        embeddings = as_matrix(self._find_embeddings(data, name), name)
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
-            raise InputError(
-                "embeddings of NearestNeighbours",
-                f"must be a matrix with {data.rows.n_rows} rows, one per node; got shape {embeddings.shape}.",
-            )
+            allowed = f"a matrix with {data.rows.n_rows} rows, one per node"
+            raise InputError(name, f"must be {allowed}; got shape {embeddings.shape}.")
         if self.groups is None and self.max_degree_ratio is None:
             search = NeighbourSearch(embeddings, owner="NearestNeighbours")
             indptr, indices = search.nearest(
@@ -220,19 +219,17 @@ class NearestNeighbours(Configurable):
             np.arange(len(indptr) - 1, dtype=dtype), indptr.astype(dtype), indices.astype(dtype)
         )
 
-    def _find_embeddings(self, data: Graph | Interactions) -> Any:
+    def _find_embeddings(self, data: Graph | Interactions, name: str) -> Any:
         """Return the embeddings that were given, named, or are the features of the graph."""
         if isinstance(self.embeddings, str):
-            check_choice(self.embeddings, "embeddings of NearestNeighbours, if a name,", ["neighbourhoods"])
+            check_choice(self.embeddings, f"{name}, if a name,", ["neighbourhoods"])
             if not isinstance(data, Graph):
-                raise InputError("embeddings of NearestNeighbours", "must be a matrix for interactions.")
+                raise InputError(name, "must be a matrix for interactions.")
             return shared_neighbourhoods(data)
         if self.embeddings is not None:
             return self.embeddings
         if not isinstance(data, Graph) or data.features is None:
-            raise InputError(
-                "embeddings of NearestNeighbours", "must be given, since the graph has no features."
-            )
+            raise InputError(name, "must be given, since the graph has no features.")
         return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
@@ -364,9 +361,7 @@ class Balanced(_OtherRule):
                 break
             scale /= np.sqrt(sums)
         else:
-            raise InputError(
-                "donors of Balanced", "must let every node be its own donor; it cannot be balanced."
-            )
+            raise InputError("donors of Balanced", "must let every node be its own donor.")
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
 

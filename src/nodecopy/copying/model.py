@@ -162,9 +162,8 @@ class NodeCopying(GraphModel[Data]):
             levels = np.unique(rows.weights)
             if len(levels) > MAX_DISTINCT_WEIGHTS:
                 raise InputError(
-                    "expected_adjacency of a weighted graph under 'maximum' needs at most "
-                    f"{MAX_DISTINCT_WEIGHTS} distinct weights; got {len(levels)}. Use "
-                    "monte_carlo_adjacency(n, rng=...) instead."
+                    f"expected_adjacency under 'maximum' needs at most {MAX_DISTINCT_WEIGHTS} distinct weights; "
+                    f"got {len(levels)}. Use monte_carlo_adjacency(n, rng=...) instead."
                 )
             heights = np.diff(levels, prepend=0.0)
             steps = [(float(h), _threshold(rows, level)) for h, level in zip(heights, levels, strict=True)]
@@ -191,14 +190,10 @@ class NodeCopying(GraphModel[Data]):
         """
         data = self.check_fitted()
         if self._rule() is not None:
-            raise InputError(
-                "log_probability needs a directed graph or interactions: an undirected sample depends on the "
-                "rows of both endpoints, and no closed form is known. Use symmetrise='none' instead."
-            )
+            # An undirected sample depends on the rows of both endpoints, and no closed form is known.
+            raise InputError("log_probability needs a directed graph or interactions. Use symmetrise='none'.")
         if type(sample) is not type(data) or _size_and_direction(sample) != _size_and_direction(data):
-            raise InputError(
-                "sample", f"must have the nodes and the type of the observed data, {data!r}; got {sample!r}."
-            )
+            raise InputError("sample", f"must have the nodes and the type of {data!r}; got {sample!r}.")
         number_of: dict[bytes, int] = {}
         group_of = np.array([number_of.setdefault(row, len(number_of)) for row in _row_bytes(data.rows)], int)
         wanted = np.array([number_of.get(row, -1) for row in _row_bytes(sample.rows)], int)

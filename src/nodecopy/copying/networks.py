@@ -79,9 +79,8 @@ def sample_like(
         _fit(model, from_igraph(network, **attributes), label)
         samples = _sample_igraph(network, model, weight, number, rng)
     else:
-        raise InputError(
-            "network", f"must be a graph of NetworkX or igraph, or a Graph; got {type_name(network)}."
-        )
+        got = type_name(network)
+        raise InputError("network", f"must be a graph of NetworkX or igraph, or a Graph; got {got}.")
     return next(samples) if n is None else samples
 
 

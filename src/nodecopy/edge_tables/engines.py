@@ -147,9 +147,7 @@ class Engine(ABC):
         if target.is_dir():
             raise InputError(f"{target} must be a new name or a file; there is a folder of that name.")
         if self._origins_of(table) & {(real := resolve(target)), real.parent}:
-            raise InputError(
-                f"{target} must not be a file that the table depends on, or inside such a folder."
-            )
+            raise InputError(f"{target} must not be a file, or in a folder, that the table depends on.")
         with self.atomic_target(target) as temporary, _engine_errors(f"{target} cannot be written"):
             self._write(table, temporary)
 

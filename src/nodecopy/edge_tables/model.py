@@ -83,9 +83,7 @@ class EdgeTableCopying(Configurable):
         check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
         if not hasattr(self.donors, "ids"):
             got = type_name(self.donors)
-            raise InputError(
-                "donors of EdgeTableCopying", f"must be a rule such as SameLabelTable; got {got}."
-            )
+            raise InputError("donors of EdgeTableCopying", f"must be such as SameLabelTable(); got {got}.")
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
         columns = INTERACTION_COLUMNS if interactions else EDGE_COLUMNS

@@ -155,9 +155,9 @@ class NodeCopy(Transform):  # type: ignore[misc]
         if mask is not None:
             mask = torch.as_tensor(mask, device=labels.device)
             if mask.numel() % len(labels) or mask.dtype not in (torch.bool, torch.uint8):
+                got = f"{mask.dtype}, {list(mask.shape)}"
                 raise InputError(
-                    f"data.{self.mask} must hold a boolean for each of {len(labels)} nodes; "
-                    f"got {mask.dtype}, {list(mask.shape)}."
+                    f"data.{self.mask} must hold a boolean for each of {len(labels)} nodes; got {got}."
                 )
             labels[~mask.bool().reshape(len(labels), -1)[:, 0]] = -1
         return labels
