@@ -25,12 +25,11 @@ from nodecopy.experiments.spec import (
     Method,
     Published,
     Timing,
+    as_reader,
     check_family,
     check_keys,
     check_settings,
-    make_list_reader,
     merge_settings,
-    read_budget,
     read_list,
     read_mapping,
     read_name,
@@ -94,7 +93,7 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) ->
         methods,
         _read_published(content.get("published", {}), task, method_names),
         task.trials,
-        make_list_reader(read_text)(content["notes"], f"notes of {file}") if "notes" in content else (),
+        as_reader(["text"])(content["notes"], f"notes of {file}") if "notes" in content else (),
         _read_timing(content["seconds"], task, method_names) if "seconds" in content else None,
     )
 
@@ -140,7 +139,7 @@ def expand_budgets(attacks: Any) -> dict[str, Any]:
             rest = {key: value for key, value in section.items() if key != "budgets"}
             sections = {}
             for entry in read_list(section["budgets"], f"budgets of {where}"):
-                budget = read_budget(entry, f"each of budgets of {where}")
+                budget = as_reader("budget")(entry, f"each of budgets of {where}")
                 title = {"title": f"{rest['title']}, {budget}"} if "title" in rest else {}
                 sections[f"{name}-{budget}"] = rest | title | {"budget": budget}
         for twice in expanded.keys() & sections.keys():

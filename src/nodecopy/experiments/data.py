@@ -26,14 +26,7 @@ from nodecopy import datasets
 from nodecopy._core.files import resolve
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
-from nodecopy.experiments.spec import (
-    check_keys,
-    make_list_reader,
-    make_reader,
-    read_mapping,
-    read_name,
-    read_text,
-)
+from nodecopy.experiments.spec import as_reader, check_keys, read_mapping, read_name, read_text
 from nodecopy.generators import ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.dot_product import IndependentEdges
@@ -58,10 +51,6 @@ FILE_KINDS = {
 }
 OBJECTS = ("path", "labels", "features", "node_ids", "encoder")
 """Parameters of readers that are files or objects, and so no keys of a section."""
-read_columns = make_list_reader(read_text)
-read_option = make_reader(
-    "a text, a number, true or false", lambda value: isinstance(value, str | int | float)
-)
 
 
 @lru_cache(maxsize=1)
@@ -142,9 +131,9 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     kind = next((name for name in FILE_KINDS if FILE_KINDS[name].required[0] in section), "graph")
     required, optional, _, reader = FILE_KINDS[kind]
     keys = [name for name in inspect.signature(reader).parameters if name not in OBJECTS]
-    readers = dict.fromkeys(keys, read_option)
+    readers = dict.fromkeys(keys, as_reader("option"))
     if "features" in section:
-        readers["ignore_columns"] = read_columns
+        readers["ignore_columns"] = as_reader(["text"])
     check_keys(section, where, ("name", *required, *optional, *readers), ("name", *required))
     name = read_name(section["name"], f"name of {where}")
     if name in datasets.names():

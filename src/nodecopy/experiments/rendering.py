@@ -35,12 +35,8 @@ TERMINAL = Style("{} best")
 def render_markdown(results: Results) -> str:
     """Return a table per dataset, the gains below it, and where the numbers come from."""
     experiment = results.experiment
-    lines = [
-        f"# {experiment.name}: {escape_markdown(experiment.title)}",
-        "",
-        *(f"- {escape_markdown(note)}" for note in build_notes(results)),
-        "",
-    ]
+    notes = [f"- {escape_markdown(note)}" for note in build_notes(results)]
+    lines = [f"# {experiment.name}: {escape_markdown(experiment.title)}", "", *notes, ""]
     for dataset, tables in iterate_tables(results, MARKDOWN):
         lines += [f"## {escape_markdown(dataset)}", ""] if dataset else []
         for headings, rows in tables:
@@ -152,8 +148,8 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
     if timing is None or timing.column not in columns:
         return [], []
     titles = {method.name: style.escape(method.title) for method in results.experiment.methods}
-    ratio = f"ratio to {titles.get(timing.over, timing.over)}"
-    headings = ["seconds per trial", style.escape(timing.column.heading), ratio, "paper", "paper's ratio"]
+    headings = ["seconds per trial", style.escape(timing.column.heading)]
+    headings += [f"ratio to {titles.get(timing.over, timing.over)}", "paper", "paper's ratio"]
     cells = {name: results.cells.get((dataset, timing.column, name)) for name in {*titles, timing.over}}
     ours = {name: cell.seconds_alone if cell else None for name, cell in cells.items()}
     rows = []
@@ -161,10 +157,11 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
         numbers = [(ours[name], ours[timing.over])]
         numbers.append((timing.published.get(name), timing.published.get(timing.over)))
         if any(value is not None for value, _ in numbers):
-            ratios = [
-                (value, value / base if value is not None and base else None) for value, base in numbers
-            ]
-            rows.append([title, *(_format_spread(value) for pair in ratios for value in pair)])
+            texts = [title]
+            for value, base in numbers:
+                ratio = value / base if value is not None and base else None
+                texts += [_format_spread(value), _format_spread(ratio)]
+            rows.append(texts)
     return headings, rows
 
 
@@ -187,10 +184,7 @@ def rank_grid(results: Results, style: Style) -> Grid:
     for method in experiment.methods:
         own = [ranks.get((dataset, method.name)) for dataset in task.datasets]
         if any(own):
-            texts = (
-                "-" if dataset_ranks is None else f"{sum(dataset_ranks) / len(dataset_ranks):.1f}"
-                for dataset_ranks in own
-            )
+            texts = (f"{sum(places) / len(places):.1f}" if places else "-" for places in own)
             rows.append([style.escape(method.title), *texts])
     return ["mean rank of nearness", *map(style.escape, task.datasets)], rows
 

@@ -18,7 +18,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from numpy.random import SeedSequence
 
@@ -44,12 +44,25 @@ def set_same_bits() -> None:
         os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
 
 
-def key(read: Reader, name: str = "", **options: Any) -> Any:
+def key(kind: Any, name: str = "", **options: Any) -> Any:
     """Return a dataclass field that is a key of a section, under its own name or another.
 
-    ``options``, such as ``default``, go to :func:`dataclasses.field`.
+    ``kind`` is a name in ``READERS``, a reader, a collection of allowed names, or a list with one of these
+    for lists. ``options``, such as ``default``, go to :func:`dataclasses.field`.
     """
-    return field(metadata={"read": read, "key": name}, **options)
+    return field(metadata={"read": as_reader(kind), "key": name}, **options)
+
+
+def as_reader(kind: Any) -> Reader:
+    """Return the reader of a kind of values, see :func:`key`."""
+    if callable(kind):
+        return cast("Reader", kind)
+    if isinstance(kind, str):
+        return READERS[kind]
+    if not isinstance(kind, list):
+        return lambda value, where: check_name(value, kind, where)
+    read = as_reader(kind[0])
+    return lambda value, where: tuple(read(entry, where) for entry in read_list(value, where))
 
 
 def read_section(cls: type[SectionClass], section: Any, where: str, **others: Any) -> SectionClass:
@@ -86,21 +99,6 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
     return read
 
 
-def make_list_reader(read: Reader, *, may_be_empty: bool = False) -> Reader:
-    """Return a reader of lists whose entries are read by ``read``."""
-
-    def read_entries(value: Any, where: str) -> tuple[Any, ...]:
-        entries = [] if may_be_empty and value == [] else read_list(value, where)
-        return tuple(read(entry, where) for entry in entries)
-
-    return read_entries
-
-
-def make_choice_reader(names: Iterable[str]) -> Reader:
-    """Return a reader of names out of ``names``."""
-    return lambda value, where: check_name(value, names, where)
-
-
 def read_count(value: Any, where: str) -> int:
     """Read an integer of at least 1; the error names no parameter, for which an option might be shown."""
     try:
@@ -112,12 +110,7 @@ def read_count(value: Any, where: str) -> int:
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
-read_flag = make_reader("true or false", lambda value: isinstance(value, bool))
-read_share = make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1)
 read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
-read_class = make_reader(
-    "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
-)
 read_name = make_reader(  # it names a folder
     "of lower-case letters, digits and single -, _ or .",
     lambda value: isinstance(value, str) and NAME.fullmatch(value),
@@ -126,10 +119,22 @@ read_list = make_reader(
     "a list of different entries, at least one",
     lambda value: isinstance(value, list) and value and len(set(map(str, value))) == len(value),
 )
-read_budget = make_reader(
-    'an integer of at least 0, a share such as 0.5 or "degree"',
-    lambda x: x == "degree" or (type(x) is int and x >= 0) or (type(x) is float and 0 <= x <= 1),
-)
+READERS: dict[str, Reader] = {
+    "text": read_text,
+    "section": read_mapping,
+    "count": read_count,
+    "flag": make_reader("true or false", lambda value: isinstance(value, bool)),
+    "number": make_reader("an integer of at least 0", lambda x: type(x) is int and x >= 0),
+    "share": make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1),
+    "class": make_reader(
+        "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
+    ),
+    "budget": make_reader(
+        'an integer of at least 0, a share such as 0.5 or "degree"',
+        lambda x: x == "degree" or (type(x) is int and x >= 0) or (type(x) is float and 0 <= x <= 1),
+    ),
+    "option": make_reader("a text, a number, true or false", lambda x: isinstance(x, str | int | float)),
+}
 
 
 def instantiate(
@@ -359,14 +364,14 @@ class Method:
     """
 
     name: str
-    title: str = key(read_text)
-    path: str = key(read_class, "class", default="")
-    settings: Mapping[str, Any] = key(read_mapping, default_factory=dict)
-    on: Mapping[str, Mapping[str, Any]] = key(read_mapping, default_factory=dict)
-    gain_over: tuple[str, ...] = key(make_list_reader(read_text), default=())
-    search: tuple[Mapping[str, Any], ...] = key(make_list_reader(read_mapping), default=())
-    datasets: tuple[str, ...] = key(make_list_reader(read_text), default=())
-    conditions: Mapping[str, Any] = key(read_mapping, default_factory=dict)
+    title: str = key("text")
+    path: str = key("class", "class", default="")
+    settings: Mapping[str, Any] = key("section", default_factory=dict)
+    on: Mapping[str, Mapping[str, Any]] = key("section", default_factory=dict)
+    gain_over: tuple[str, ...] = key(["text"], default=())
+    search: tuple[Mapping[str, Any], ...] = key(["section"], default=())
+    datasets: tuple[str, ...] = key(["text"], default=())
+    conditions: Mapping[str, Any] = key("section", default_factory=dict)
 
     def runs_on(self, dataset: str, conditions: Mapping[str, Any] = MappingProxyType({})) -> bool:
         """Return whether the method is run on a dataset, under some conditions."""

@@ -1,17 +1,17 @@
-"""From finished trials to what a table says of each cell.
+"""Summarise the finished trials of each cell of a table.
 
 All numbers are in the unit of their column, mostly percent. A deviation is the standard deviation over trials
-(divisor n - 1), which is also what the paper prints, although it says standard errors.
+(divisor n - 1); so are the paper's, which it calls standard errors.
 
-*Verdict.* Ours and the published mean are both averages over random trials, ours of n, the paper's of N, on
-different splits. Their difference d has the standard error e = sqrt(s^2 / n + S^2 / N). A difference of up
-to 2 e plus half a unit of the last printed digit is chance: level. Beyond: ahead or behind by d. One trial
-has no deviation, hence no verdict. Where the paper prints no deviation, S = s and N = n; for statistics of
-graphs, where higher is not better, the verdict is above or below.
+*Verdict.* Ours and the published mean are averages over n and N random trials on different splits. Their
+difference d has the standard error e = sqrt(s^2 / n + S^2 / N). A difference of up to 2 e plus half a unit of
+the last printed digit is chance: level. Beyond: ahead or behind by d. One trial has no deviation, hence no
+verdict. Where the paper prints no deviation, S = s and N = n; for statistics of graphs, where higher is not
+better, the verdict is above or below.
 
-*Best.* The highest mean of ours (the lowest where lower is better), or for tasks with a reference the mean
-nearest to the reference's; significant where the Wilcoxon signed-rank test on the trials that it shares with
-the second best says so at 5 %, as in the paper.
+*Best.* The highest mean (the lowest where lower is better), or for tasks with a reference the mean nearest to
+it; significant if the Wilcoxon signed-rank test on the trials that it shares with the second best rejects at
+5 %, as in the paper.
 """
 
 from __future__ import annotations
@@ -52,14 +52,9 @@ class Gain:
 class Summary:
     """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers.
 
-    Attributes
-    ----------
-    extra_scores
-        Means of the scores that the task lists beside every column.
-    seconds, seconds_alone, seconds_total
-        Mean per trial; the shortest as :class:`.Timing` says; all together.
-    values, samples
-        Those of the trials, and of all samples that were drawn in them.
+    ``extra_scores`` are means of the scores that the task lists beside every column. ``seconds`` is the mean
+    per trial, ``seconds_alone`` the shortest by the rule of :class:`.Timing`, ``seconds_total`` the sum.
+    ``values`` are of each trial, and ``samples`` of all samples that were drawn in the trials.
     """
 
     dataset: str
@@ -102,7 +97,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Results:
-    """All cells of an experiment and where they come from."""
+    """All cells of an experiment and their provenance."""
 
     experiment: Experiment
     seed: int
@@ -111,47 +106,36 @@ class Results:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; only cells that were run."""
-        return {
-            "experiment": self.experiment.name,
-            "seed": self.seed,
-            "cells": [cell.to_dict() for cell in self.cells.values() if cell.n],
-            "provenance": self.provenance,
-        }
+        cells = [cell.to_dict() for cell in self.cells.values() if cell.n]
+        name, origin = self.experiment.name, self.provenance
+        return {"experiment": name, "seed": self.seed, "cells": cells, "provenance": origin}
 
 
 def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results:
     """Gather what the store holds of an experiment; trials that are missing are left out."""
     task = experiment.task
-    records = {
-        (cell.dataset, tuple(cell.conditions.items()), cell.method): store.read_finished(
-            cell, range(task.trials)
-        )
-        for cell in experiment.cells(seed)
-    }
+    records = {}
+    for cell in experiment.cells(seed):
+        place = cell.dataset, tuple(cell.conditions.items()), cell.method
+        records[place] = store.read_finished(cell, range(task.trials))
     for name in task.datasets:
         of_dataset = (own for (dataset, *_), own in records.items() if dataset == name)
         if len(list_forms(chain.from_iterable(of_dataset))) > 1:
             warn_about_data(f"trials of {name} are of several forms of the dataset: do not compare them.")
     cells: dict[CellKey, Summary] = {}
     for dataset, column in product(task.datasets, task.columns):
-        by_method = {
-            method.name: [
-                record
-                for record in records.get((dataset, column.conditions, method.name), [])
-                if column.score in record.scores
-            ]
-            for method in experiment.methods
-        }
-        values = {
-            name: {record.trial: column.scale * record.scores[column.score] for record in finished}
-            for name, finished in by_method.items()
-        }
+        by_method, values = {}, {}
+        for method in experiment.methods:
+            finished = records.get((dataset, column.conditions, method.name), [])
+            own = [record for record in finished if column.score in record.scores]
+            by_method[method.name] = own
+            values[method.name] = {r.trial: column.scale * r.scores[column.score] for r in own}
         best, is_significant = _find_best(values, column, task.reference)
         for method in experiment.methods:
-            place, own = (dataset, column, method.name), by_method[method.name]
-            if own or place in experiment.published:
+            key, own = (dataset, column, method.name), by_method[method.name]
+            if own or key in experiment.published:
                 marks = method.name == best, method.name == best and is_significant
-                cells[place] = _summarise_cell(experiment, place, own, values, method.gain_over, *marks)
+                cells[key] = _summarise_cell(experiment, key, own, values, method.gain_over, *marks)
     return Results(experiment, seed, cells, _join_provenance(list(chain(*records.values()))))
 
 
@@ -174,12 +158,11 @@ def compare_with_published(
     """
     if published is None or std is None:
         return None
-    difference = mean - published.mean
+    difference, rounding = mean - published.mean, published.rounding
     theirs = std**2 / n if published.std is None else published.std**2 / published_trials
-    rounded = (
-        rounding_error(digits) if published.rounding is None and digits is not None else published.rounding
-    )
-    if abs(difference) <= 2 * math.sqrt(std**2 / n + theirs) + (rounded or 0.0):
+    if rounding is None and digits is not None:
+        rounding = rounding_error(digits)
+    if abs(difference) <= 2 * math.sqrt(std**2 / n + theirs) + (rounding or 0.0):
         return "level"
     higher, lower = ("above", "below") if digits is None else ("ahead", "behind")
     return higher if difference > 0 else lower
@@ -187,30 +170,30 @@ def compare_with_published(
 
 def _summarise_cell(
     experiment: Experiment,
-    place: CellKey,
+    key: CellKey,
     records: Sequence[Record],
     values: TrialValues,
     gain_over: Iterable[str],
     best: bool,
     significant: bool,
 ) -> Summary:
-    _, column, method = place
-    n, task, own = len(records), experiment.task, tuple(values[method].values())
+    _, column, method = key
+    task, timing, own = experiment.task, experiment.timing, tuple(values[method].values())
     mean, std = _mean_and_std(own)
-    published = experiment.published.get(place)
+    published, difference, verdict = experiment.published.get(key), None, None
     compared = own or tuple(values.get(task.verdict_of, {}).values())
-    difference, verdict = _compare(experiment, compared, published)
-    timed = [
-        record.seconds for record in records if experiment.timing and record.trial < experiment.timing.trials
-    ]
-    samples = (
-        value for record in records for value in record.details.get("samples", {}).get(column.score, [])
-    )
-    gains = (_find_gain(experiment, place, other, values) for other in gain_over)
+    if published and compared:
+        ours, deviation = _mean_and_std(compared)
+        deviation = 0.0 if deviation is None and task.has_fixed_split else deviation
+        rest = len(compared), published, experiment.published_trials, task.digits
+        difference, verdict = ours - published.mean, compare_with_published(ours, deviation, *rest)
+    timed = [record.seconds for record in records if timing and record.trial < timing.trials]
+    samples = (x for record in records for x in record.details.get("samples", {}).get(column.score, []))
+    gains = (_find_gain(experiment, key, other, values) for other in gain_over)
     return Summary(
-        *place,
-        n=n,
-        mean=mean,
+        *key,
+        n=len(records),
+        mean=mean if own else None,
         std=std,
         published=published.mean if published else None,
         published_std=published.std if published else None,
@@ -232,22 +215,9 @@ def _summarise_cell(
     )
 
 
-def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
-    mean = float(np.mean(values)) if values else None
+def _mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
+    mean = float(np.mean(values)) if values else math.nan
     return mean, float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def _compare(
-    experiment: Experiment, values: Sequence[float], published: Published | None
-) -> tuple[float | None, str | None]:
-    """Return the difference of some results from a published number, and the verdict on it."""
-    mean, std = _mean_and_std(values)
-    if mean is None or published is None:
-        return None, None
-    if experiment.task.has_fixed_split and std is None:
-        std = 0.0
-    trials, digits = experiment.published_trials, experiment.task.digits
-    return mean - published.mean, compare_with_published(mean, std, len(values), published, trials, digits)
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
@@ -268,9 +238,7 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
             return None, False
         target = means.pop(reference)
         means = {name: -abs(mean - target) for name, mean in means.items()}
-        values = {
-            name: {trial: -abs(value - target) for trial, value in values[name].items()} for name in means
-        }
+        values = {name: {trial: -abs(x - target) for trial, x in values[name].items()} for name in means}
     ranking = sorted(means, key=lambda name: -means[name])  # stable
     if len(ranking) < 2:
         return None, False
@@ -278,9 +246,9 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
     return ranking[0], bool(pairs[0]) and is_significantly_better(*pairs)
 
 
-def _find_gain(experiment: Experiment, place: CellKey, other: str, values: TrialValues) -> Gain | None:
+def _find_gain(experiment: Experiment, key: CellKey, other: str, values: TrialValues) -> Gain | None:
     """Return the gain of a method over another, if they share a trial."""
-    dataset, column, method = place
+    dataset, column, method = key
     first, second = _pair(values[method], values.get(other, {}))
     if not first:
         return None

@@ -27,16 +27,9 @@ from nodecopy.experiments.spec import (
     digest,
     instantiate,
     key,
-    make_choice_reader,
-    make_list_reader,
-    read_budget,
-    read_class,
-    read_count,
-    read_flag,
     read_mapping,
     read_name,
     read_section,
-    read_text,
     use_public_names,
 )
 from nodecopy.experiments.store import Record, Store
@@ -64,10 +57,10 @@ class AttackSpec:
     """
 
     name: str
-    title: str = key(read_text)
-    path: str = key(read_class, "class", default="")
-    settings: Mapping[str, Any] = key(read_mapping, default_factory=dict)
-    budget: int | float | str | None = key(read_budget, default=None)
+    title: str = key("text")
+    path: str = key("class", "class", default="")
+    settings: Mapping[str, Any] = key("section", default_factory=dict)
+    budget: int | float | str | None = key("budget", default=None)
 
 
 def _read_attack(name: str, section: Any) -> AttackSpec:
@@ -88,9 +81,9 @@ class AttackTask(NodeTask):
     Methods know the targets, or predict all test nodes without knowing (``known_targets`` false).
     """
 
-    n_targets: int = key(read_count)
-    known_targets: bool = key(read_flag, default=True)
-    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=("accuracy",))
+    n_targets: int = key("count")
+    known_targets: bool = key("flag", default=True)
+    scores: tuple[str, ...] = key([SCORES], default=("accuracy",))
     attacks: tuple[AttackSpec, ...] = ()
 
     sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")

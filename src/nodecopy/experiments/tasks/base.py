@@ -16,11 +16,9 @@ from nodecopy.experiments.spec import (
     Cell,
     Column,
     Published,
+    as_reader,
     key,
-    make_list_reader,
-    read_count,
     read_section,
-    read_text,
     rounding_error,
 )
 from nodecopy.experiments.store import Record, Store
@@ -43,9 +41,11 @@ class Task(ABC):
     :attr:`columns`, :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
     """
 
-    datasets: tuple[str, ...] = key(make_list_reader(read_text))
-    trials: int = key(read_count)
-    largest_component: tuple[str, ...] = key(make_list_reader(read_text, may_be_empty=True), default=())
+    datasets: tuple[str, ...] = key(["text"])
+    trials: int = key("count")
+    largest_component: tuple[str, ...] = key(
+        lambda value, where: () if value == [] else as_reader(["text"])(value, where), default=()
+    )
     """Datasets of which only the largest component is used."""
     own_datasets: tuple[FileDataset, ...] = ()
     """Datasets in files of the user."""

@@ -26,10 +26,6 @@ from nodecopy.experiments.spec import (
     dataset_seed,
     instantiate,
     key,
-    make_list_reader,
-    make_reader,
-    read_count,
-    read_flag,
 )
 from nodecopy.experiments.store import COPIED_FROM, Record, Store, list_forms
 from nodecopy.experiments.tasks.base import BEST_NOTE, Task
@@ -53,9 +49,9 @@ CALLED_ERRORS = (
 class NodeTask(Task):
     """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
 
-    labels: tuple[int, ...] = key(make_list_reader(read_count))
-    validation: int = key(read_count)
-    test: int = key(read_count)
+    labels: tuple[int, ...] = key(["count"])
+    validation: int = key("count")
+    test: int = key("count")
 
     main_score: ClassVar[str] = "accuracy"
     protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
@@ -136,9 +132,6 @@ class NodeTask(Task):
         return [*super().notes_on_paper(), CALLED_ERRORS]
 
 
-read_visible = make_reader("an integer of at least 0", lambda value: type(value) is int and value >= 0)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClassifyTask(NodeTask):
     """Classification of the test nodes, without their edges if ``without_test_edges`` is true.
@@ -147,8 +140,8 @@ class ClassifyTask(NodeTask):
     Training and test nodes are the same in all of them. Where it is left out, methods are given all.
     """
 
-    without_test_edges: bool = key(read_flag, default=False)
-    visible_validation: tuple[int, ...] = key(make_list_reader(read_visible), default=())
+    without_test_edges: bool = key("flag", default=False)
+    visible_validation: tuple[int, ...] = key(["number"], default=())
 
     protocol_fields: ClassVar[tuple[str, ...]] = (*NodeTask.protocol_fields, "without_test_edges")
     filters: ClassVar[tuple[str, ...]] = (*NodeTask.filters, "visible_validation")

@@ -1,13 +1,15 @@
-"""The task ``coverage``: how often intervals from one network hold the true expectation of a statistic.
+"""The tasks ``coverage``, of confidence intervals, and ``level``, the size and power of tests.
 
-Every trial draws some networks from a known model and bootstraps each. The truth is simulated: for the target
-``edges`` with the same nodes in all trials, for ``nodes`` with new nodes in every network.
+Every trial of ``coverage`` draws some networks from a known model and bootstraps each; the coverage is how
+often the intervals hold the true expectation. The truth is simulated: for the target ``edges`` with the same
+nodes in all trials, for ``nodes`` with new nodes in every network. The size of a test is how often it rejects
+a true null model, its power how often it rejects networks with planted structure.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -30,10 +32,7 @@ from nodecopy.experiments.spec import (
     digest,
     instantiate,
     key,
-    make_choice_reader,
-    make_list_reader,
     read_count,
-    read_text,
 )
 from nodecopy.experiments.store import Record, Store, read_checked, write_checked
 from nodecopy.experiments.tasks.base import Task
@@ -82,6 +81,14 @@ NOTES = (
     "Target {target}: {meaning}",
     "Bold: the method nearest to the true model, whose intervals have the true quantiles.",
 )
+SIGNIFICANCE = 0.05
+LEVEL_NOTES = (
+    "Percentage of networks in which a two-sided test rejects at 5 %. The true value is 5 where the null "
+    "model is true; elsewhere it is the power.",
+    "Networks have {nodes} nodes and mean degree {degree}. Each is tested with up to {samples} samples of "
+    "the null model, fewer if the answer is clear. Trials are means over {networks} networks. Modularity is "
+    "that of the labels.",
+)
 MEANINGS = {
     "edges": "all networks have the same nodes, and only edges are drawn again.",
     "nodes": "every network has new nodes.",
@@ -105,25 +112,6 @@ def pagerank_of_first(graph: Graph) -> float:
     return float(pagerank(graph)[0])
 
 
-def make_found_modularity(n_communities: int | None = None) -> Callable[[Graph], float]:
-    """Return the modularity of communities that are estimated from each graph itself, as a statistic."""
-
-    def found_modularity(graph: Graph) -> float:
-        return compute_modularity(graph, spectral_communities(graph, n_communities))
-
-    return found_modularity
-
-
-def make_modularity(blocks: Any = None) -> Callable[[Graph], float]:
-    """Return the modularity of blocks, by default of the labels of each graph, as a statistic."""
-
-    def modularity(graph: Graph) -> float:
-        labels: Any = graph.labels if blocks is None else blocks
-        return compute_modularity(graph, labels)
-
-    return modularity
-
-
 @lru_cache(maxsize=2)
 def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
     """Return the model of all networks with given nodes."""
@@ -132,12 +120,10 @@ def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetw
 
 def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
     """Read pairs of a number of nodes and a mean degree."""
-    if not isinstance(value, list) or not value:
+    pairs = value if isinstance(value, list) and value else [None]
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
-    for pair in value:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
-    return tuple((read_count(nodes, where), read_count(degree, where)) for nodes, degree in value)
+    return tuple((read_count(nodes, where), read_count(degree, where)) for nodes, degree in pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,14 +136,14 @@ class CoverageTask(Task):
     default all.
     """
 
-    samples: int = key(read_count)
-    networks: int = key(read_count)
+    samples: int = key("count")
+    networks: int = key("count")
     sizes: tuple[tuple[int, int], ...] = key(read_sizes)
-    reference: str = key(read_text)
-    target: str = key(make_choice_reader(MEANINGS), default="edges")
-    known_labels: tuple[str, ...] = key(make_list_reader(read_text), default=())
-    found_by: tuple[str, ...] = key(make_list_reader(read_text), default=())
-    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(STATISTICS))
+    reference: str = key("text")
+    target: str = key(MEANINGS, default="edges")
+    known_labels: tuple[str, ...] = key(["text"], default=())
+    found_by: tuple[str, ...] = key(["text"], default=())
+    scores: tuple[str, ...] = key([STATISTICS], default=tuple(STATISTICS))
 
     family: ClassVar[str] = "a graph model, or a sampler of nodes"
     family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")
@@ -190,15 +176,10 @@ class CoverageTask(Task):
         for conditions, kind in product(self.conditions, KINDS):
             nodes, degree = conditions.values()
             start = f"{nodes} nodes, degree {degree}, {kind}: "
+            is_compared, part = kind in ("covered", "ratio"), f"{nodes} {degree} {kind}"
             for score in self.select_scores(nodes):
-                column = Column(
-                    f"{score} {kind}",
-                    tuple(conditions.items()),
-                    start + STATISTICS[score],
-                    is_compared=kind in ("covered", "ratio"),
-                    part=f"{nodes} {degree} {kind}",
-                )
-                columns.append(column)
+                place, heading = tuple(conditions.items()), start + STATISTICS[score]
+                columns.append(Column(f"{score} {kind}", place, heading, is_compared=is_compared, part=part))
                 start = ""
         return tuple(columns)
 
@@ -208,9 +189,7 @@ class CoverageTask(Task):
         return sorted(scores, key=lambda score: score in FUNCTIONS)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        settings: dict[str, Any] = {"samples": self.samples, "networks": self.networks}
-        settings |= {"target": self.target, "meaning": MEANINGS[self.target]}
-        return [note.format(**settings) for note in NOTES]
+        return [note.format(**vars(self), meaning=MEANINGS[self.target]) for note in NOTES]
 
     def log_decisions(self, cell: Cell) -> None:
         """Log nothing: there are no data of the user."""
@@ -233,12 +212,6 @@ class CoverageTask(Task):
         network = self.make_network(cell, child(seed, TrialSeeds.TARGETS))
         graph = network.draw(child(seed, TrialSeeds.SPLIT))
         statistics = self.list_statistics(cell, network, graph)
-        if self.found_by and cell.method not in self.found_by:
-            statistics = [
-                statistic
-                for statistic in statistics
-                if getattr(statistic, "__name__", "") != "found_modularity"
-            ]
         model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         if isinstance(model, KnownNetwork):
             return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
@@ -269,12 +242,19 @@ class CoverageTask(Task):
         The latter are as many as in ``graph``, if it is given.
         """
         blocks = network.blocks if self.target == "edges" else None
-        functions: dict[str, Any] = {
-            "pagerank_of_first": pagerank_of_first,
-            "modularity": make_modularity(blocks),
-            "found_modularity": make_found_modularity(None if graph is None else count_communities(graph)),
-        }
+        n_communities = None if graph is None else count_communities(graph)
+
+        def modularity(sample: Graph) -> float:
+            labels: Any = sample.labels if blocks is None else blocks
+            return compute_modularity(sample, labels)
+
+        def found_modularity(sample: Graph) -> float:
+            return compute_modularity(sample, spectral_communities(sample, n_communities))
+
+        functions = {f.__name__: f for f in (pagerank_of_first, modularity, found_modularity)}
         scores = self.select_scores(cell.conditions["nodes"])
+        if graph is not None and self.found_by and cell.method not in self.found_by:
+            scores = [score for score in scores if score != "found_modularity"]
         return [functions.get(score, score) for score in scores]
 
     def truth_file(self, cell: Cell) -> str:
@@ -346,28 +326,15 @@ def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]
     return scores
 
 
-# The task ``level``: how often tests reject, under true null models and against planted structure.
-
-
-SIGNIFICANCE = 0.05
-LEVEL_NOTES = (
-    "Percentage of networks in which a two-sided test rejects at 5 %. The true value is 5 where the null "
-    "model is true; elsewhere it is the power.",
-    "Networks have {nodes} nodes and mean degree {degree}. Each is tested with up to {samples} samples of "
-    "the null model, fewer if the answer is clear. Trials are means over {networks} networks. Modularity is "
-    "that of the labels.",
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class LevelTask(Task):
-    """Tests of statistics (``scores``); datasets are kinds of networks, methods are null models."""
+    """Size and power of tests of ``scores``; datasets are kinds of networks, methods are null models."""
 
-    samples: int = key(read_count)
-    networks: int = key(read_count)
-    nodes: int = key(read_count)
-    degree: int = key(read_count)
-    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(statistic_names())))
+    samples: int = key("count")
+    networks: int = key("count")
+    nodes: int = key("count")
+    degree: int = key("count")
+    scores: tuple[str, ...] = key([tuple(statistic_names())])
 
     family: ClassVar[str] = "a graph model"
     family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")

@@ -26,10 +26,6 @@ from nodecopy.experiments.spec import (
     Published,
     instantiate,
     key,
-    make_choice_reader,
-    make_list_reader,
-    read_count,
-    read_text,
     rounding_error,
 )
 from nodecopy.experiments.store import Record, Store
@@ -107,9 +103,9 @@ class GenerateTask(Task):
     ``scores`` are statistics that should be near those of the row ``reference``.
     """
 
-    samples: int = key(read_count)
-    reference: str = key(read_text)
-    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(TABLE_1))
+    samples: int = key("count")
+    reference: str = key("text")
+    scores: tuple[str, ...] = key([STATISTICS], default=tuple(TABLE_1))
 
     protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
     family: ClassVar[str] = "a graph model"

@@ -26,11 +26,7 @@ from nodecopy.experiments.spec import (
     TrialSeeds,
     instantiate,
     key,
-    make_choice_reader,
-    make_list_reader,
     merge_settings,
-    read_share,
-    read_text,
     rounding_error,
 )
 from nodecopy.experiments.store import Record, Store
@@ -79,7 +75,7 @@ VERDICTS = (
 class RankingTask(Task):
     """Recommendation of the interactions in a test part; a subclass says what the parts are."""
 
-    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=tuple(SCORES))
+    scores: tuple[str, ...] = key([SCORES], default=tuple(SCORES))
 
     main_score: ClassVar[str] = SELECTION_SCORE
     family: ClassVar[str] = "a recommender"
@@ -98,8 +94,8 @@ class RankingTask(Task):
 class RecommendTask(RankingTask):
     """Recommendation on random splits; ``validation`` and ``test`` are shares of the interactions."""
 
-    validation: float = key(read_share)
-    test: float = key(read_share)
+    validation: float = key("share")
+    test: float = key("share")
 
     protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
 
@@ -139,10 +135,8 @@ class PublicSplitTask(RankingTask):
     ``verdict_of`` is the method that is compared with the published numbers of methods that are not run.
     """
 
-    scores: tuple[str, ...] = key(
-        make_list_reader(make_choice_reader(FORMULA)), default=("recall@20", "ndcg@20")
-    )
-    verdict_of: str = key(read_text, default="")
+    scores: tuple[str, ...] = key([FORMULA], default=("recall@20", "ndcg@20"))
+    verdict_of: str = key("text", default="")
 
     published_by: ClassVar[str] = "published"
     has_fixed_split: ClassVar[bool] = True
