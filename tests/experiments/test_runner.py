@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import subprocess
@@ -9,20 +10,33 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from nodecopy import datasets
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
 from nodecopy.experiments.data import digest_dataset, load_data
 from nodecopy.experiments.rendering import render_markdown
-from nodecopy.experiments.runner import JobResult, run
+from nodecopy.experiments.runner import (
+    CachedGraphModel,
+    FitCache,
+    JobResult,
+    _describe_machine,
+    _find_commit,
+    collect_provenance,
+    run,
+)
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
+from nodecopy.generators import ErdosRenyi
 from tests.experiments.fakes import TOML, make_experiment
 
 ROOT = Path(__file__).parents[2]
@@ -195,20 +209,6 @@ def test_trials_do_not_depend_on_order_or_batch(tmp_path: Path, batch_size: int 
     assert scores(table, parts) == scores(table, whole)
 
 
-def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
-    table = make_experiment(text=TOML.replace("test = 16", "test = 16\nwithout_test_edges = true"))
-    run(table, store)
-    for records in read_records(table, store).values():
-        assert all(int(one.details["seen"].split()[-1]) < 78 for one in records)
-
-
-def test_scores_are_those_of_the_test_nodes(store: Store) -> None:
-    table = make_experiment(text=TOML.replace("skill = 2.0", "skill = 99.0"))
-    run(table, store)
-    for one in read_records(table, store)["karate", "1", "strong"]:
-        assert one.scores == pytest.approx({"accuracy": 1, "nll": 0, "brier": 0, "ece": 0}, abs=1e-6)
-
-
 def test_a_damaged_record_is_computed_again(store: Store) -> None:
     table = make_experiment()
     run(table, store)
@@ -312,12 +312,6 @@ def test_a_method_that_cannot_run_is_named(store: Store, old: str, new: str, mes
         run(make_experiment(text=TOML.replace(old, new)), store)
 
 
-@pytest.mark.parametrize("options", [{"workers": 0}, {"batch_size": 0}, {"seed": -1}])
-def test_options_are_checked(store: Store, options: dict[str, int]) -> None:
-    with pytest.raises(InputError, match=r"must be an integer of at least"):
-        run(make_experiment(), store, **options)  # type: ignore[arg-type]
-
-
 def test_batches_are_as_long_as_a_kill_may_cost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """All trials of a cell were one batch: a kill after an hour lost an hour."""
     monkeypatch.setattr(runner, "BATCH_SECONDS", 0.25)
@@ -337,7 +331,105 @@ def test_batch_sizes_are_powers_of_two(n_trials: float, size: int) -> None:
     assert runner._round_size(n_trials) == size
 
 
-def test_a_batch_size_that_is_given_is_used(store: Store) -> None:
-    reports: list[JobResult] = []
-    run(make_experiment(), store, batch_size=4, on_batch=reports.append)
-    assert [one.n_computed for one in reports] == [4, 2] * 4
+CELL, OTHER = make_experiment().cells(0)[:2]
+
+
+def test_a_fit_is_made_once_for_the_same_data_and_settings() -> None:
+    cache = FitCache(9)
+    fits: list[Any] = []
+
+    def fit() -> int:
+        fits.append("fit")
+        return len(fits)
+
+    def get(cell: Any = CELL, trial: int | None = 0, device: str = "cpu", **settings: Any) -> Any:
+        return cache.get_or_fit(cell, trial, device, "a.B", settings, fit)
+
+    assert get(k=1, n=2) == get(n=2, k=1) == get(OTHER, k=1, n=2) == 1  # another method, the same data
+    assert get(k=2) == 2
+    assert get(trial=1, k=1, n=2) == 3
+    assert get(device="cuda", k=1, n=2) == 4
+    assert get(make_experiment().cells(1)[0], k=1, n=2) == 5
+    assert get(trial=None, k=1, n=2) == 6
+    assert len(fits) == len(cache) == 6
+
+
+def test_the_fit_that_was_not_used_for_longest_goes_first() -> None:
+    cache, fits = FitCache(2), []
+
+    def get(number: int) -> None:
+        cache.get_or_fit(CELL, number, "cpu", "a.B", {}, lambda: fits.append(number))
+
+    for number in (0, 1, 0, 2, 0, 1):
+        get(number)
+    assert fits == [0, 1, 2, 1]
+    cache.clear()
+    assert len(cache) == 0
+
+
+def test_threads_share_one_fit() -> None:
+    cache, fits = FitCache(2), []
+
+    def fit() -> str:
+        time.sleep(0.01)
+        fits.append(1)
+        return "model"
+
+    with ThreadPoolExecutor(4) as pool:
+        models = list(pool.map(lambda _: cache.get_or_fit(CELL, 0, "cpu", "a.B", {}, fit), range(8)))
+    assert (models, fits) == (["model"] * 8, [1])
+
+
+def test_a_cached_graph_model_is_not_fitted_again() -> None:
+    graph, other = datasets.load("karate"), datasets.load("karate").subgraph(range(20))
+    model = CachedGraphModel(ErdosRenyi().fit(graph), seconds=3.0)
+    assert model.fit(other) is copy.deepcopy(model) is model
+    assert model.graph_ is graph
+    expected = list(model.model.sample_many(2, rng=5))
+    assert list(model.sample_many(2, rng=5)) == expected
+    assert model.sample(rng=5) == expected[0]
+
+
+@pytest.fixture(autouse=True)
+def forget_commit() -> Iterator[None]:
+    _find_commit.cache_clear()
+    yield
+    _find_commit.cache_clear()
+
+
+def test_a_result_knows_versions_machine_and_time() -> None:
+    origin = collect_provenance("cpu")
+    assert set(origin) == {"commit", "versions", "machine", "finished"}
+    assert set(origin["versions"]) == {"python", "nodecopy", "numpy", "scipy", "torch"}
+    assert origin["machine"]["device"] == "cpu"
+    assert _describe_machine("cpu")["cores"] >= 1
+    assert datetime.fromisoformat(origin["finished"]).tzinfo is not None
+
+
+def test_the_environment_names_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODECOPY_COMMIT", "v9-3-gabc")
+    assert collect_provenance("cpu")["commit"] == "v9-3-gabc"
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "expected"),
+    [
+        ("", {}, "AVX2,STRICT"),
+        ("", {"MKL_CBWR": "COMPATIBLE"}, "COMPATIBLE"),
+        ("import torch", {}, "None"),  # too late to have an effect
+    ],
+)
+def test_products_have_the_same_bits_from_python(before: str, given: dict[str, str], expected: str) -> None:
+    """Before, only the command line and workers set the variable."""
+    code = f"""
+import os
+{before}
+from nodecopy import experiments
+experiments.load("table2")
+print(os.environ.get("MKL_CBWR"))
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "MKL_CBWR"} | given
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == expected

@@ -1,16 +1,41 @@
-"""Experiments, whatever their task: cells, fingerprints, narrowing."""
+"""Experiments, whatever their task: cells, fingerprints, narrowing, seeds."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
+from numpy.random import SeedSequence
+from scipy import sparse
 
+from nodecopy import Graph, datasets
+from nodecopy._core.imports import import_by_name
+from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
-from nodecopy.experiments.spec import Column, rounding_error, select_by_name
+from nodecopy.experiments import tasks
+from nodecopy.experiments.data import digest_dataset, load_data
+from nodecopy.experiments.rendering import render_markdown
+from nodecopy.experiments.runner import run
+from nodecopy.experiments.spec import (
+    Cell,
+    Column,
+    Published,
+    TrialSeeds,
+    dataset_seed,
+    key,
+    read_count,
+    trial_seed,
+)
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.summary import summarise
+from nodecopy.experiments.tasks.base import Task
+from nodecopy.experiments.tasks.generate import GenerationSeeds
 from tests.experiments.fakes import TOML, make_experiment
 
 
@@ -27,14 +52,6 @@ def test_settings_of_a_dataset_override() -> None:
     assert other.settings != plain.settings
     assert other.task.protocol(other)["largest_component"]
     assert not plain.task.protocol(plain)["largest_component"]
-
-
-def test_a_method_on_some_datasets_only() -> None:
-    table = load("table2")
-    assert {cell.dataset for cell in table.cells(0) if cell.method == "dfnet-att"} == {"cora", "citeseer"}
-    assert {cell.dataset for cell in table.cells(0) if cell.method == "sbm-gcn"} == set(table.task.datasets)
-    narrow = table.narrow(datasets=["cora", "pubmed"], methods=["dfnet-att"], labels=[5])
-    assert [str(cell) for cell in narrow.cells(0)] == ["cora, 5 labels, dfnet-att"]
 
 
 def test_a_method_under_some_conditions_only() -> None:
@@ -80,30 +97,6 @@ def test_narrowing_to_what_is_not_there(options: dict[str, list[str]], message: 
         load("table2").narrow(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"methods": ["sbm-gcn", "networks-alone"], "labels": [1], "visible_validation": [0]},
-            "sbm-gcn runs with visible_validation 500, got 0; networks-alone runs with labels 5 or 20, got 1",
-        ),
-        (
-            {"methods": ["default-alone"], "labels": [1], "visible_validation": [0]},
-            "default-alone runs with labels 5 or 20, got 1 and visible_validation 500, got 0.",
-        ),
-    ],
-    ids=["two methods", "two conditions"],
-)
-def test_narrowing_says_with_what_methods_run(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=f"methods must run with what else was chosen: {message}"):
-        load("few-labels").narrow(**options)
-
-
-def test_narrowing_a_part_that_does_not_run_a_method() -> None:
-    with pytest.raises(InputError, match="dfnet-att does not run on pubmed"):
-        load("table2").narrow(datasets=["pubmed"]).narrow(methods=["dfnet-att"])
-
-
 def test_the_fingerprint_follows_what_a_result_depends_on() -> None:
     def fingerprint(old: str = "", new: str = "") -> Any:
         return make_experiment(text=TOML.replace(old, new) if old else TOML).cells(0)[0].fingerprint
@@ -119,15 +112,6 @@ def test_the_fingerprint_follows_what_a_result_depends_on() -> None:
         ("test = 16", 'test = 16\nlargest_component = ["karate"]'),
     ]
     assert len({fingerprint(), *(fingerprint(*change) for change in changes)}) == 1 + len(changes)
-
-
-def test_choices_may_be_given_as_text() -> None:
-    assert select_by_name((5, 10, 20), ["20", "5"], "labels") == (5, 20)
-
-
-def test_columns_are_equal_by_score_and_conditions() -> None:
-    assert Column("accuracy", (("labels", 5),), "5 labels") == Column("accuracy", (("labels", 5),))
-    assert Column("accuracy", (("labels", 5),)) != Column("accuracy", (("labels", 10),))
 
 
 @pytest.mark.parametrize("path", ["nodecopy.copying.NodeCopying", "nodecopy.copying.model.NodeCopying"])
@@ -149,5 +133,150 @@ def test_the_fingerprint_digests_the_version_of_the_seeds(monkeypatch: pytest.Mo
     assert make_experiment().cells(0)[0].fingerprint != before
 
 
-def test_rounding_error_is_half_a_unit_of_the_last_decimal() -> None:
-    assert [rounding_error(digits) for digits in (0, 1, 2)] == pytest.approx([0.5, 0.05, 0.005])
+def test_the_path_of_a_seed_is_dataset_labels_and_trial() -> None:
+    path = (zlib.crc32(b"karate"), 3, 7)
+    cell = make_experiment().cells(5)[2]
+    for seed in (trial_seed(5, "karate", 7, labels=3), cell.trial_seed(7)):
+        assert (seed.entropy, seed.spawn_key) == (5, path)
+    assert trial_seed(5, "karate", 7).spawn_key == (path[0], 0, 7)
+    assert dataset_seed(5, "karate").spawn_key == path[:1]
+
+
+def test_a_split_is_the_first_child_of_its_trial() -> None:
+    cell = make_experiment().cells(5)[2]
+    seed = SeedSequence(5, spawn_key=(zlib.crc32(b"karate"), 3, 7, 0))
+    expected = datasets.label_split(datasets.load("karate").labels, 3, 4, 16, rng=seed)
+    assert all(map(np.array_equal, cell.task.split(cell, 7), expected))
+    first = make_experiment().cells(0)[0]
+    assert first.task.split(first, 0).train.tolist() == [1, 33]
+
+
+def test_splits_depend_on_seed_dataset_labels_and_trial_alone() -> None:
+    first, *_, last = make_experiment().cells(0)
+    text = TOML.replace("test = 16", "test = 16\nwithout_test_edges = true")
+    scarce = make_experiment(text=text).cells(0)[0]
+    other = make_experiment().cells(1)[0]
+    split = first.task.split
+    assert all(map(np.array_equal, split(first, 3), scarce.task.split(scarce, 3)))
+    assert not np.array_equal(split(first, 3).train, split(first, 4).train)
+    assert not np.array_equal(split(first, 3).test, split(other, 3).test)
+    assert [len(part) for part in split(last, 0)] == [6, 4, 16]
+
+
+@pytest.mark.parametrize("seeds", [TrialSeeds, GenerationSeeds])
+def test_no_two_purposes_share_a_stream(seeds: type[TrialSeeds]) -> None:
+    """Neither in a trial nor between trials, labels and datasets."""
+    streams = [
+        tuple(child(trial_seed(0, dataset, trial, labels=labels), purpose).generate_state(4))
+        for dataset in ("cora", "citeseer")
+        for labels in (0, 5, 20)
+        for trial in range(3)
+        for purpose in seeds.__members__.values()
+    ]
+    assert len(seeds) == len(seeds.__members__)  # no alias
+    assert len(set(streams)) == len(streams) == 18 * len(seeds)
+
+
+def test_the_numbers_of_seeds_stay() -> None:
+    assert {seed.name: int(seed) for seed in TrialSeeds} == {
+        "SPLIT": 0,
+        "METHOD": 1,
+        "TARGETS": 2,
+        "ATTACK": 3,
+        "VISIBLE_VALIDATION": 4,
+        "VALIDATION": 5,
+    }
+    assert {seed.name: int(seed) for seed in GenerationSeeds} == {"FIT": 1, "SAMPLES": 2}
+
+
+def test_the_digest_of_a_dataset_does_not_depend_on_types_of_indices(monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest(features: Any, labels: Any = (0, 1, 1)) -> str:
+        graph = Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], features=features, labels=labels)
+        load_data.cache_clear()
+        digest_dataset.cache_clear()
+        with monkeypatch.context() as patched:
+            patched.setattr("nodecopy.datasets.load", lambda name, **options: graph)
+            return digest_dataset("three")
+
+    features = sparse.csr_array(np.eye(3, dtype=np.float32))
+    longer = features.copy()
+    longer.indices, longer.indptr = longer.indices.astype(np.int64), longer.indptr.astype(np.int64)
+    assert digest(features) == digest(longer)
+    others = digest(features[[1, 0, 2]]), digest(None), digest(features, (0, 0, 1))
+    assert len({digest(features), *others}) == 4
+    load_data.cache_clear()
+    digest_dataset.cache_clear()
+
+
+COUNTS = """
+title = "Degrees"
+task = "count"
+[protocol]
+datasets = ["karate"]
+trials = 2
+least = 10
+[methods.all]
+title = "All"
+class = "builtins.dict"
+[published.karate]
+all = ["3.0±1.0"]
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountTask(Task):
+    """Counts nodes of at least some degree."""
+
+    least: int = key(read_count)
+
+    main_score: ClassVar[str] = "hubs"
+    protocol_fields: ClassVar[tuple[str, ...]] = ("least",)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (Column("hubs", heading="hubs", scale=1.0),)
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        for trial in trials:
+            hubs = (self.load(cell).degrees >= self.least).sum() + trial
+            yield Record(trial, {"hubs": float(hubs)}, 0.5, {})
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        return [f"Nodes of at least {self.least} edges, by {titles['all']}."]
+
+
+def test_a_task_of_ones_own(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "tests.experiments.test_spec.CountTask"
+    monkeypatch.setattr(tasks, "TASKS", tasks.TASKS | {"count": path})
+    experiment, store = toml.parse(COUNTS, "degrees"), Store(tmp_path)
+    run(experiment, store)
+    results = summarise(experiment, store)
+    (cell,) = results.cells.values()
+    n_hubs = 4  # the two leaders, and nodes 2 and 32
+    assert list(cell.values) == [n_hubs, n_hubs + 1]
+    text = render_markdown(results)
+    assert "- Nodes of at least 10 edges, by All." in text
+    assert "| All | 4.5 ± 0.7 | 3.0 ± 1.0 | level +1.5 |" in text
+    assert "plus 0.05 (the paper's rounding); otherwise ahead or behind" in text
+    with pytest.raises(InputError, match=r"datasets of \[protocol\] must be one of"):
+        toml.parse(COUNTS.replace("karate", "library"), "degrees")
+    with pytest.raises(InputError, match="labels must be left out: degrees has none; got 5"):
+        experiment.narrow(labels=[5])
+    with pytest.raises(InputError, match=r"search of \[methods.all\] must be left out"):
+        toml.parse(COUNTS.replace('title = "All"', 'title = "All"\nsearch = [{}]'), "degrees")
+
+
+def test_every_task_is_registered_under_its_name() -> None:
+    for name in tasks.TASKS:
+        kind = import_by_name(name, tasks.TASKS, "task")
+        assert issubclass(kind, Task)
+        assert kind.__name__ == f"{name.title().replace('-', '')}Task"
+    with pytest.raises(InputError, match=r"task must be one of .* Did you mean attack"):
+        import_by_name("atack", tasks.TASKS, "task")
+
+
+def test_printed_numbers() -> None:
+    task = CountTask(datasets=("karate",), trials=1, least=1)
+    assert task.read_published("70.0 ± 3.7", "x") == Published(70.0, 3.7)
+    with pytest.raises(InputError, match="x must hold entries such as"):
+        task.read_published("70", "x")

@@ -1,7 +1,10 @@
+"""Stored trials: complete or missing, whatever happens to a file."""
+
 from __future__ import annotations
 
 import json
 import logging
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +12,15 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.store import Record, Store, check_score
 from tests.experiments.fakes import make_experiment
 
 CELL = make_experiment().cells(seed=3)[0]
+
+
 SCORES = {"accuracy": 0.1 + 0.2, "nll": 1 / 3, "brier": 0.5, "ece": 0.0}
+
+
 RECORD = Record(7, SCORES, 0.25, {"rounds": 2}, {"commit": "abc"})
 
 
@@ -31,11 +38,6 @@ def test_what_is_written_is_read(store: Store) -> None:
     assert store.path(CELL, 7).relative_to(store.folder).parts[:4] == ("fake", "karate", "1", "weak")
     store.remove(CELL, range(10))
     assert store.find_missing(CELL, [7]) == [7]
-
-
-def test_folder_may_be_text(tmp_path: Path) -> None:
-    assert Store(str(tmp_path)) == Store(tmp_path)
-    assert Store(str(tmp_path)).folder == tmp_path
 
 
 def test_numbers_of_numpy_become_plain(store: Store) -> None:
@@ -150,37 +152,10 @@ def test_a_damaged_record_is_logged_and_counts_as_missing(
     assert f"{path} is damaged and counts as missing" in caplog.text
 
 
-def test_bytes_that_are_no_text(store: Store) -> None:
-    store.write(CELL, RECORD)
-    store.path(CELL, 7).write_bytes(b"\xff\xfe{}\x80")
-    assert store.read(CELL, 7) is None
-
-
 def test_a_record_that_cannot_be_written_leaves_nothing(store: Store) -> None:
     with pytest.raises(ValueError, match="JSON"):
         store.write(CELL, replace(RECORD, scores=SCORES | {"nll": float("nan")}))
     assert list(store.folder.rglob("*.json")) == []
-
-
-def test_the_file_says_what_it_is(store: Store) -> None:
-    store.write(CELL, RECORD)
-    content = json.loads(store.path(CELL, 7).read_text())
-    assert {key: content[key] for key in ("experiment", "dataset", "labels", "method", "seed", "trial")} == {
-        "experiment": "fake",
-        "dataset": "karate",
-        "labels": 1,
-        "method": "weak",
-        "seed": 3,
-        "trial": 7,
-    }
-    assert content["settings"]["skill"] == 0.3
-
-
-def test_a_claim_without_rivals_gets_all(store: Store) -> None:
-    with store.claim(CELL, [4, 2]) as held:
-        assert held == [2, 4]
-    with store.claim(CELL, [2], wait=True) as held:
-        assert held == [2]
 
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
@@ -189,3 +164,42 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     assert store.find_missing(CELL, [1]) == [1]
     with pytest.raises(InputError, match=r"the store must be a folder"), store.claim(CELL, [1]):
         pass
+
+
+@pytest.mark.parametrize(
+    ("score", "value"),
+    [
+        ("accuracy", 1),
+        ("accuracy without 0.1 by total", 0.5),
+        ("printed novelty@20", 6.7),
+        ("scaled nll", -1e-9),
+        ("transitivity ratio", 1.7),
+        ("transitivity covered", 0),
+        ("assortativity", -0.3),
+        ("brier", 1.9),
+        ("of a task to come", -(10**9)),
+    ],
+)
+def test_values_that_scores_have(score: str, value: float) -> None:
+    assert check_score(score, value) == value
+
+
+@pytest.mark.parametrize(
+    ("score", "value"),
+    [
+        ("accuracy", 1.1),
+        ("accuracy without 0.1 by total", 90),
+        ("printed recall@20", -0.1),
+        ("nll", -1),
+        ("brier", 2.1),
+        ("assortativity", -1.5),
+        ("transitivity", math.nan),
+        ("of a task to come", math.inf),
+        ("of a task to come", "1"),
+        ("of a task to come", True),
+        ("of a task to come", None),
+    ],
+)
+def test_values_that_scores_cannot_have(score: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{score} must be"):
+        check_score(score, value)

@@ -1,17 +1,24 @@
+"""Summaries of cells, and the tables that are rendered from them."""
+
 from __future__ import annotations
 
-import json
+import csv
+import io
 import math
+from dataclasses import replace
 
 import pytest
 from scipy import stats
 
+from nodecopy.experiments import rendering
 from nodecopy.experiments.spec import Column, Published
-from nodecopy.experiments.summary import Gain, _find_best, compare_with_published, summarise
+from nodecopy.experiments.summary import Results, _find_best, compare_with_published, summarise
 from tests.experiments.conftest import Fill
-from tests.experiments.fakes import column, make_experiment
+from tests.experiments.fakes import TOML, column, make_experiment
 
 WEAK = [60.0, 61, 62, 63, 64, 65]
+
+
 STRONG = [61.0, 63, 65, 67, 69, 71]
 
 
@@ -69,14 +76,6 @@ def test_the_lowest_is_best_where_lower_is_better() -> None:
     assert _find_best(losses, Column("accuracy"), "") == ("strong", True)
 
 
-def test_a_method_alone_is_not_called_best(fill: Fill) -> None:
-    table = make_experiment()
-    cell = summarise(table, fill(table, {("weak", 1): WEAK})).cells[
-        "karate", column("accuracy", labels=1), "weak"
-    ]
-    assert (cell.best, cell.significant) == (False, False)
-
-
 def test_a_method_with_few_trials_is_not_called_best(fill: Fill) -> None:
     table = make_experiment()
     two, three = ([*STRONG[:n], *[None] * (6 - n)] for n in (2, 3))
@@ -98,16 +97,6 @@ def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
     assert not strong.significant
 
 
-def test_equal_results_are_not_a_gain(fill: Fill) -> None:
-    table = make_experiment()
-    store = fill(table, {("weak", 1): WEAK, ("strong", 1): WEAK})
-    cells = summarise(table, store).cells
-    assert cells["karate", column("accuracy", labels=1), "strong"].gains == (
-        Gain("weak", 0, 1, published=30),
-    )
-    assert not any(cell.significant for cell in cells.values())
-
-
 def test_one_trial_has_no_deviation_and_no_verdict(fill: Fill) -> None:
     table = make_experiment()
     cell = summarise(table, fill(table, {("weak", 1): [60.0]})).cells[
@@ -122,26 +111,6 @@ def test_what_was_not_run_has_published_numbers_only(fill: Fill) -> None:
     absent = results.cells["karate", column("accuracy", labels=1), "absent"]
     assert (absent.n, absent.mean, absent.published, absent.verdict) == (0, None, 50, None)
     assert [cell["method"] for cell in results.to_dict()["cells"]] == ["weak"]
-
-
-def test_trials_beyond_the_chosen_are_left_out(fill: Fill) -> None:
-    table = make_experiment()
-    store = fill(table, {("weak", 1): WEAK})
-    assert summarise(table.narrow(trials=2), store).cells[
-        "karate", column("accuracy", labels=1), "weak"
-    ].mean == pytest.approx(60.5)
-
-
-def test_the_dictionary_is_ready_for_json(fill: Fill) -> None:
-    table = make_experiment()
-    content = json.loads(json.dumps(summarise(table, fill(table, {("strong", 1): STRONG})).to_dict()))
-    assert set(content) == {"experiment", "seed", "cells", "provenance"}
-    (cell,) = content["cells"]
-    assert {"dataset", "labels", "method", "mean", "std", "n", "published", "seconds"} <= set(cell)
-    assert (cell["dataset"], cell["labels"], cell["published"]) == ("karate", 1, 90)
-    assert cell["provenance"]["machine"] == ["processor abacus, cores 2, device cpu"]
-    assert content["provenance"]["commit"] == ["v1-2-gabc"]
-    assert content["provenance"]["date"] == ["2024-05-06"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +130,139 @@ def test_verdict(mean: float, std: float | None, n: int, expected: str | None) -
     assert compare_with_published(mean, std, n, Published(70.0, 3.0), 50) == expected
 
 
-def test_rounding_is_no_difference() -> None:
-    assert compare_with_published(70.049, 0.0, 50, Published(70.0, 0.0), 50) == "level"
-    assert compare_with_published(70.06, 0.0, 50, Published(70.0, 0.0), 50) == "ahead"
-    assert compare_with_published(70.0, 1.0, 50, None, 50) is None
+TABLE = make_experiment(text=TOML.replace('"Absent"', '"Ab_sent & Co | 5 %"'))
+
+
+@pytest.fixture
+def results(fill: Fill) -> Results:
+    accuracies = {
+        ("weak", 1): [60.0, 61, 62, 63, 64, 65],
+        ("strong", 1): [61.0, 63, 65, 67, 69, 71],
+        ("weak", 3): [71.0, 69, 70, 70, 71, 69],
+    }
+    return summarise(TABLE, fill(TABLE, accuracies))
+
+
+def test_markdown(results: Results) -> None:
+    text = rendering.render_markdown(results)
+    assert text.startswith("# fake: A fake\n\n- In percent")
+    assert text[text.index("## karate") :] == (
+        "## karate\n"
+        "\n"
+        "| method | 1 label | paper | verdict | 3 labels | paper | verdict |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| Weak | 62.5 ± 1.9 | 60.0 ± 5.0 | level +2.5 | 70.0 ± 0.9 | 70.0 ± 4.0 | level +0.0 |\n"
+        "| Strong | **66.0 ± 3.7**\\* | 90.0 ± 2.0 | behind -24.0 | - | 95.0 ± 1.0 | - |\n"
+        "| Ab\\_sent \\& Co \\| 5 % | - | 50.0 ± 9.0 | - | - | 51.0 ± 9.0 | - |\n"
+        "\n"
+        "| gain | 1 label | 3 labels |\n"
+        "| --- | --- | --- |\n"
+        "| Strong over Weak | +3.5 (p = 0.031, paper +30.0) | - |\n"
+        "\n"
+        "- trials: 6\n"
+        "- seed: 0\n"
+        "- commit: v1-2-gabc\n"
+        "- versions: python 3.11, numpy 2.0\n"
+        "- machine: processor abacus, cores 2, device cpu\n"
+        "- date: 2024-05-06\n"
+    )
+
+
+def test_latex(results: Results) -> None:
+    text = rendering.render_latex(results)
+    comments = [line for line in text.splitlines() if line.startswith("%")]
+    assert "% commit: v1-2-gabc" in comments
+    assert text[text.index(r"\begin") :] == (
+        "\\begin{tabular}{lllllll}\n"
+        "\\toprule\n"
+        "method & 1 label & paper & verdict & 3 labels & paper & verdict \\\\\n"
+        "\\midrule\n"
+        "\\multicolumn{7}{l}{\\textit{karate}} \\\\\n"
+        "Weak & 62.5$\\pm$1.9 & 60.0$\\pm$5.0 & level +2.5 & 70.0$\\pm$0.9 & 70.0$\\pm$4.0 "
+        "& level +0.0 \\\\\n"
+        "Strong & \\textbf{66.0$\\pm$3.7}* & 90.0$\\pm$2.0 & behind -24.0 & - & 95.0$\\pm$1.0 & - \\\\\n"
+        "Ab\\_sent \\& Co \\textbar{} 5 \\% & - & 50.0$\\pm$9.0 & - & - & 51.0$\\pm$9.0 & - \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_csv(results: Results) -> None:
+    rows = list(csv.DictReader(io.StringIO(rendering.render_csv(results))))
+    assert [(row["labels"], row["method"], row["n"]) for row in rows] == [
+        ("1", "weak", "6"),
+        ("1", "strong", "6"),
+        ("1", "absent", "0"),
+        ("3", "weak", "6"),
+        ("3", "strong", "0"),
+        ("3", "absent", "0"),
+    ]
+    strong, absent = rows[1], rows[2]
+    assert (strong["experiment"], strong["dataset"]) == ("fake", "karate")
+    assert (strong["mean"], strong["std"], strong["verdict"]) == ("66", "3.74166", "behind")
+    assert (strong["gain_over_weak"], strong["p_over_weak"], strong["published_gain_over_weak"]) == (
+        "3.5",
+        "0.03125",
+        "30",
+    )
+    assert (strong["seed"], strong["commit"], strong["date"]) == ("0", "v1-2-gabc", "2024-05-06")
+    assert strong["machine"] == "processor abacus, cores 2, device cpu"
+    assert (absent["mean"], absent["published"], absent["commit"], absent["gain_over_weak"]) == (
+        "",
+        "50",
+        "",
+        "",
+    )
+
+
+TIMED = (
+    TOML
+    + """
+[seconds]
+over = "weak"
+labels = 3
+trials = 3
+[seconds.published]
+weak = 30
+absent = 86573
+"""
+)
+
+
+def test_seconds_and_their_ratios(fill: Fill) -> None:
+    table = make_experiment(text=TIMED)
+    store = fill(table, {("weak", 3): [70.0] * 5, ("strong", 3): [80.0], ("strong", 1): [60.0]})
+    for trial, seconds in enumerate([9.0, 2.0, 1.0, 50.0, 50.0]):  # a slow start; the last two were not alone
+        cell = next(one for one in table.cells(0) if (one.method, one.conditions["labels"]) == ("weak", 3))
+        record = store.read(cell, trial)
+        assert record is not None
+        store.write(cell, replace(record, seconds=seconds))
+    results = summarise(table, store)
+    headings, rows = rendering.time_grid(results, "karate", rendering.TERMINAL, table.task.columns)
+    assert headings == ["seconds per trial", "3 labels", "ratio to Weak", "paper", "paper's ratio"]
+    assert rows == [
+        ["Weak", "1.00", "1.00", "30.0", "1.00"],
+        ["Strong", "1.50", "1.50", "-", "-"],
+        ["Absent", "-", "-", "86573", "2886"],
+    ]
+    text = rendering.render_markdown(results)
+    assert "| Absent | - | - | 86573 | 2886 |" in text
+    assert "Seconds: the fewest among trials 1 to 3." in text
+    without_column = summarise(table.narrow(methods=["strong"], labels=[1]), store)
+    assert rendering.time_grid(without_column, "karate", rendering.TERMINAL, table.task.columns[:1]) == (
+        [],
+        [],
+    )
+    assert "Seconds:" not in rendering.render_markdown(without_column)
+
+
+def test_a_title_cannot_leave_its_place(results: Results) -> None:
+    title = "a\n\\input{b} | <script>\x1b"
+    methods = tuple(replace(method, title=title) for method in TABLE.methods)
+    results = replace(results, experiment=replace(TABLE, title=title, methods=methods))
+    latex, markdown = rendering.render_latex(results), rendering.render_markdown(results)
+    assert r"% fake: a \input{b} | <script>\x1b" in latex.splitlines()
+    escaped = r"a \textbackslash{}input\{b\} \textbar{} \textless{}script\textgreater{}\textbackslash{}x1b"
+    assert f"\n{escaped} & " in latex
+    assert r"# fake: a \\input{b} \| \<script\>\\x1b" in markdown.splitlines()
+    assert "\n" + r"| a \\input{b} \| \<script\>\\x1b | " in markdown

@@ -1,4 +1,4 @@
-"""Intervals through the runner, on networks of known models."""
+"""The tasks coverage and level."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
-from typer.testing import CliRunner
 
-from nodecopy.cli import app
-from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering
 from nodecopy.experiments.runner import run
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import coverage as coverage_task
@@ -42,7 +40,11 @@ class = "nodecopy.experiments.data.KnownNetwork"
 title = "Other"
 class = "CLASS"
 """
+
+
 EDGES = TOML.replace("TARGET", "").replace("CLASS", "nodecopy.generators.SBM")
+
+
 NODES = TOML.replace("TARGET", 'target = "nodes"').replace("CLASS", "nodecopy.inference.NodeBootstrap")
 
 
@@ -73,15 +75,6 @@ def test_scores_are_coverage_and_ratios(text: str, tmp_path: Path) -> None:
     table = rendering.render_markdown(summarise(experiment, store, seed=0))
     assert "PageRank of a node" in table
     assert "True model" in table
-
-
-def test_the_picture_has_a_panel_per_network(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    experiment = load(EDGES.replace("trials = 6", "trials = 1"), tmp_path)
-    arguments = [str(tmp_path / "own.toml"), "--store", str(tmp_path / "store"), "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, ["reproduce", *arguments]).exit_code == 0
-    assert (tmp_path / "own.png").stat().st_size > 10_000
-    assert (tmp_path / "own.csv").read_text().count("density ratio") == len(experiment.cells(0))
 
 
 def first_cell(experiment: Any, method: str) -> Any:
@@ -151,24 +144,44 @@ def test_communities_are_found_again_by_chosen_methods(tmp_path: Path) -> None:
     for method, cell in cells.items():
         (record,) = task.solve(cell, [0], store, "cpu")
         assert ("found_modularity ratio" in record.scores) == (method == "truth")
-    graph = task.make_network(cells["truth"], SeedSequence(0)).draw(SeedSequence(0))
-    expected = compute_modularity(graph, spectral_communities(graph))
-    assert coverage_task.make_found_modularity()(graph.replace(labels=None)) == expected
+    network = task.make_network(cells["truth"], SeedSequence(0))
+    graph = network.draw(SeedSequence(0))
+    *_, found_modularity = task.list_statistics(cells["truth"], network)
+    assert found_modularity(graph) == compute_modularity(graph, spectral_communities(graph))
     assert "found_modularity" not in task.select_scores(1_000)
 
 
-def test_known_labels_change_the_cell(tmp_path: Path) -> None:
-    known = EDGES.replace("[methods.truth]", 'known_labels = ["other"]\n[methods.truth]')
-    first, second = (first_cell(load(text, tmp_path), "other") for text in (EDGES, known))
-    assert first.fingerprint != second.fingerprint
+LEVELS = """
+title = "Level"
+task = "level"
+[protocol]
+datasets = ["configuration", "planted-communities"]
+nodes = 60
+degree = 20
+samples = 39
+networks = 10
+trials = 4
+scores = ["transitivity", "modularity"]
+[methods.configuration]
+title = "Configuration"
+class = "nodecopy.generators.ConfigurationModel"
+"""
 
 
-@pytest.mark.parametrize("sizes", ["[]", "[[40]]", "[40, 8]", "[[40, 0]]"])
-def test_sizes_are_pairs(sizes: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"sizes of \[protocol\] must be"):
-        load(EDGES.replace("[[40, 8]]", sizes), tmp_path)
+def load_levels(text: str, folder: Path) -> Experiment:
+    path = folder / "own.toml"
+    path.write_text(text)
+    return toml.load(str(path))
 
 
-def test_unknown_networks_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"datasets of \[protocol\] must be one of .*; got 'karate'"):
-        load(EDGES.replace('"bipartite"', '"karate"'), tmp_path)
+def test_shares_of_rejections(tmp_path: Path) -> None:
+    experiment, store = load_levels(LEVELS, tmp_path), Store(tmp_path / "store")
+    run(experiment, store, seed=0, workers=1)
+    results = summarise(experiment, store, seed=0)
+    shares = {(dataset, column.score): cell.mean for (dataset, column, _), cell in results.cells.items()}
+    # 40 networks under a true null: at most 7 rejections with probability 0.998.
+    assert (
+        max(shares["configuration", f"{score} rejected"] or 0 for score in ("transitivity", "modularity"))
+        <= 17.5
+    )
+    assert "Level" in rendering.render_markdown(results)

@@ -1,4 +1,4 @@
-"""Experiments on files of one's own: read relative to the TOML file, hashed into the fingerprint."""
+"""Datasets in files of the user, and networks of known models."""
 
 from __future__ import annotations
 
@@ -8,20 +8,34 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 
 from nodecopy import Interactions, datasets, write_graph
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
+from nodecopy.experiments.data import (
+    KNOWN_NETWORKS,
+    NULL_NETWORKS,
+    KnownNetwork,
+    StubMatching,
+    draw_null_network,
+    factored_odds,
+)
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
+from nodecopy.metrics.structure import select_statistics
 from tests.experiments.fakes import TOML
-from tests.experiments.tasks.test_attack_task import TOML as ATTACKS
-from tests.experiments.tasks.test_generate_task import TOML as SAMPLES
-from tests.experiments.tasks.test_recommend_task import TOML as BOOKS
+from tests.experiments.test_attacks import TOML as ATTACKS
+from tests.experiments.test_generation import TOML as SAMPLES
+from tests.experiments.test_recommendation import TOML as BOOKS
 
 CLUB = datasets.load("karate")
+
+
 ENTRY = '{ name = "mine", edges = "data/edges.csv", labels = "data/labels.csv" }'
+
+
 LOG = '{ name = "mine", interactions = "data/log.csv", rating = "stars" }'
 
 
@@ -138,18 +152,6 @@ def test_mistakes_are_named(folder: Path, old: str, new: str, message: str) -> N
         load(folder, SAMPLES, ENTRY.replace(old, new))
 
 
-def test_classification_needs_labels(folder: Path) -> None:
-    experiment = load(folder, TOML.format(pause=0, log=""), '{ name = "mine", edges = "data/edges.csv" }')
-    with pytest.raises(InputError, match="the dataset mine must have labels for this task; it has none"):
-        run(experiment, Store(folder / "store"))
-
-
-def test_named_datasets_keep_their_fingerprints(folder: Path) -> None:
-    alone = fingerprints(toml.parse(SAMPLES, "own"))
-    both = load(folder, SAMPLES, f'"karate", {ENTRY}')
-    assert fingerprints(both)[: len(alone)] == alone
-
-
 def write_measurements(folder: Path) -> None:
     """Write the club with calls as weights and two measurements per member."""
     source, target, _ = CLUB.edges()
@@ -205,7 +207,81 @@ def test_the_documented_experiment_runs(folder: Path) -> None:
     assert experiment.task.load(cell).is_weighted
 
 
-def test_links_that_lead_back_to_themselves(folder: Path) -> None:
-    (folder / "data" / "loop.csv").symlink_to(folder / "data" / "loop.csv")
-    with pytest.raises(InputError, match="leads back to itself"):
-        load(folder, SAMPLES, ENTRY.replace("edges.csv", "loop.csv"))
+@pytest.mark.parametrize("name", KNOWN_NETWORKS)
+def test_networks_depend_on_their_seeds_alone(name: str) -> None:
+    first, again = (KnownNetwork.by_name(name, 60, 10, SeedSequence(0)) for _ in range(2))
+    assert np.array_equal(first.probabilities, again.probabilities)
+    assert first.draw(SeedSequence(1)) == again.draw(SeedSequence(1))
+    assert first.draw(SeedSequence(1)) != first.draw(SeedSequence(2))
+    assert first.draw(SeedSequence(1)).directed == (name == "directed")
+
+
+@pytest.mark.parametrize("name", KNOWN_NETWORKS)
+def test_edges_occur_with_their_probabilities(name: str) -> None:
+    """The number of edges of 200 networks; five standard errors of its mean."""
+    network = KnownNetwork.by_name(name, 100, 10, SeedSequence(0))
+    pairs = ~np.eye(100, dtype=bool) if network.directed else np.triu(np.ones((100, 100), bool), 1)
+    p = network.probabilities[pairs]
+    assert 0 <= p.min() <= p.max() <= 1
+    mean = np.mean([network.draw(SeedSequence(seed)).n_edges for seed in range(200)])
+    assert mean == pytest.approx(p.sum(), abs=5 * np.sqrt((p * (1 - p)).sum() / 200))
+
+
+@pytest.mark.parametrize("name", KNOWN_NETWORKS)
+def test_the_mean_degree_is_as_given(name: str) -> None:
+    """Nodes are drawn; the mean of 20 times 300 Pareto activities has a standard error of 1 %."""
+    networks = [KnownNetwork.by_name(name, 300, 12, SeedSequence(seed)) for seed in range(20)]
+    assert np.mean([network.probabilities.sum() / 300 for network in networks]) == pytest.approx(12, rel=0.05)
+
+
+def test_blocks_are_the_labels() -> None:
+    network = KnownNetwork.by_name("dot-product", 90, 10, SeedSequence(0))
+    labels = network.draw(SeedSequence(0)).labels
+    assert labels is not None
+    assert np.array_equal(labels, network.blocks)
+    assert np.unique(labels).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", NULL_NETWORKS)
+def test_networks_depend_on_their_seeds_alone_of_null_networks(name: str) -> None:
+    first, again, other = (draw_null_network(name, 80, 8, SeedSequence(seed)) for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+    assert first.labels is not None
+    assert first.labels.max() == 1
+    assert 5 < first.degrees.mean() < 16
+
+
+def test_odds_factor_within_pairs_of_blocks() -> None:
+    network = factored_odds(200, 15, SeedSequence(1))
+    p, blocks = network.probabilities, network.blocks
+    odds = p / (1 - p)
+    assert odds.max() > 1  # a limit of probabilities would be seen
+    for first, second in ((0, 0), (0, 1), (1, 1)):
+        part = odds[np.ix_(blocks == first, blocks == second)]
+        assert part == pytest.approx(np.outer(part[:, 0], part[0]) / part[0, 0])
+
+
+def test_planted_triangles_are_there() -> None:
+    plain, planted = (
+        select_statistics(draw_null_network(name, 200, 6, SeedSequence(3)), ["triangles"])["triangles"]
+        for name in ("configuration", "planted-triangles")
+    )
+    assert planted > plain + 50
+
+
+def test_stub_matching_is_that_of_networkx() -> None:
+    """The means of edges and triangles of 300 samples each; five standard errors of the difference."""
+    nx = pytest.importorskip("networkx")
+    graph = draw_null_network("configuration", 60, 10, SeedSequence(0))
+    model, names = StubMatching().fit(graph), ["n_edges", "triangles"]
+    ours = np.array(
+        [list(select_statistics(sample, names).values()) for sample in model.sample_many(300, rng=0)]
+    )
+    theirs = []
+    for seed in range(300):
+        network = nx.Graph(nx.configuration_model(graph.degrees.tolist(), seed=seed))
+        network.remove_edges_from(list(nx.selfloop_edges(network)))
+        theirs.append([network.number_of_edges(), sum(nx.triangles(network).values()) // 3])
+    difference = ours.mean(axis=0) - np.mean(theirs, axis=0)
+    assert (np.abs(difference) < 5 * ours.std(axis=0) * np.sqrt(2 / 300)).all()

@@ -1,29 +1,30 @@
-"""Trials of recommenders on the embedded library."""
+"""The tasks recommend and public-split."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from nodecopy import datasets
 from nodecopy._core.random import child
 from nodecopy.copying import Jaccard
+from nodecopy.datasets import Split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering
 from nodecopy.experiments.runner import FIT_CACHE, JobResult, run
-from nodecopy.experiments.spec import Experiment, instantiate, merge_settings
+from nodecopy.experiments.spec import Column, Experiment, instantiate, merge_settings
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.recommend import SCORES, TrialFits
+from nodecopy.experiments.tasks.recommend import SCORES
+from nodecopy.interactions import Interactions
+from nodecopy.io import write_interactions
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 
 TOML = """
@@ -55,6 +56,8 @@ search = [{ user_donors.exponent = 2.0 }, { user_donors.exponent = 4.0 }]
 [published.library]
 ease = ["-", "-", "-", "-", "44.10±0.20", "61.27±0.21", "-", "-"]
 """
+
+
 NETWORKS = """
 title = "Networks"
 task = "recommend"
@@ -163,49 +166,6 @@ def test_all_methods_of_a_trial_share_its_split_and_trials_differ() -> None:
     assert sum(part.n_interactions for part in parts) == 3369
 
 
-def test_trials_are_kept_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill in the third trial loses that one alone, even in a batch of three."""
-    fit = Popularity.fit
-    calls = []
-
-    def breaking(self: Popularity, *arguments: Any, **options: Any) -> Popularity:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return fit(self, *arguments, **options)
-
-    monkeypatch.setattr(Popularity, "fit", breaking)
-    with pytest.raises(KeyboardInterrupt):
-        run(make_experiment().narrow(methods=["popularity"]), store, batch_size=3)
-    assert store.find_missing(find_cell("popularity"), range(3)) == [2]
-
-
-def test_the_table(store: Store) -> None:
-    table = make_experiment()
-    run(table, store)
-    results = summarise(table, store)
-    text = rendering.render_markdown(results)
-    assert "standard deviations too" not in text
-    assert "Printed convention" in text
-    assert "plus 0.005 (the paper's rounding)" in text
-    assert "- Invented readers." in text
-    heads = next(line for line in text.splitlines() if line.startswith("| method"))
-    assert heads == (
-        "| method | Recall@10 | Recall@20 | NDCG@10 | NDCG@20 | Recall@10, printed convention | paper "
-        "| verdict | Recall@20, printed convention | paper | verdict | NDCG@10, printed convention "
-        "| NDCG@20, printed convention |"
-    )
-    assert "| 44.10 ± 0.20 |" in text
-    assert "| EASE over popularity | +" in text
-    cell = results.cells["library", table.task.columns[1], "ease"]
-    values = [100 * one.scores["recall@20"] for one in read_records(table, store)["ease"]]
-    assert cell.mean == pytest.approx(np.mean(values))
-    assert cell.extra_scores == {}
-    assert json.loads(json.dumps(results.to_dict()))["cells"][0]["score"] == "recall@10"
-    assert "books,library,recall@10,ease" in rendering.render_csv(results)
-    assert r"44.10$\pm$0.20" in rendering.render_latex(results)
-
-
 def test_networks_are_trained_once_for_the_methods_on_them(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,15 +208,6 @@ def test_a_graph_at_test_is_as_if_trained_with_it(store: Store) -> None:
     assert judged["ndcg@20"] == read_records(table, store)["sgbpr-observed"][0].scores["ndcg@20"]
 
 
-def test_the_device_reaches_networks_and_what_is_below_others(store: Store) -> None:
-    pytest.importorskip("torch")
-    for method in ("bprmf", "ebpr", "sgbpr"):
-        cell = find_cell(method, NETWORKS)
-        fits = TrialFits(cell, 0, "abacus", cell.task.split(cell, 0))
-        with pytest.raises(InputError, match="abacus"):
-            fits.fit(cell.path, cell.settings)
-
-
 def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*arguments: Any, **options: Any) -> None:
         raise MissingExtraError("EASE needs an abacus, which is not installed")
@@ -271,79 +222,6 @@ def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pyte
     assert [len(records) for records in read_records(table, store).values()] == [3, 0, 3]
     with pytest.raises(MissingExtraError, match="abacus"):
         run(table.narrow(methods=["ease"]), store)
-
-
-def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = find_cell("bprmf", NETWORKS)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    for name in ("bprmf", "bpr"):
-        monkeypatch.delitem(sys.modules, f"nodecopy.recommend.{name}", raising=False)
-    with pytest.raises(MissingExtraError, match=r"\[methods.bprmf\] needs torch.*\[torch\]"):
-        solve(cell, store)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("test = 0.2", "test = 0.95", r"validation and test of \[protocol\] must be above 0 and below 1"),
-        ("test = 0.2", "test = 0", r"above 0 and below 1 together; got 0.1 and 0"),
-        ("test = 0.2", "test = 2", r"test of \[protocol\] must be a number from 0 to 1; got 2"),
-        (
-            "test = 0.2",
-            'test = 0.2\nlargest_component = ["library"]',
-            r"largest_component .*left out",
-        ),
-        ("test = 0.2", 'test = 0.2\nscores = ["accuracy"]', r"scores of \[protocol\] must be one of ndcg@10"),
-        ('["library"]', '["library", "karate"]', r"datasets of \[protocol\] must be one of .*got 'karate'"),
-        ("[methods.ease]", "[attacks.a]\ntitle = 'a'\n[methods.ease]", r"key of books.toml .*'attacks'"),
-        (
-            "{ regularisation = 0.01 }",
-            "{ regularization = 0.01 }",
-            r"a setting of \[methods.ease\] .*mean regul",
-        ),
-        (
-            "regularisation = 0.01",
-            "precision = { digits = 3 }",
-            r"precision in \[methods.ease\] must have a class",
-        ),
-        (
-            "exponent = 2.0",
-            "expnent = 2.0",
-            r"a setting of user_donors in \[methods.copy-ease\] .*mean exponent",
-        ),
-        ("{ regularisation = 0.01 }", "1", r"search of \[methods.ease\] must be a section"),
-    ],
-)
-def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
-    assert old in TOML
-    with pytest.raises(InputError, match=message):
-        make_experiment(TOML.replace(old, new))
-
-
-def test_narrowing_by_labels_is_refused() -> None:
-    with pytest.raises(InputError, match="labels must be left out: books has none; got 5"):
-        make_experiment().narrow(labels=[5])
-
-
-def test_the_fingerprint_follows_the_search() -> None:
-    one = find_cell("ease")
-    other = find_cell("ease", TOML.replace("regularisation = 0.01", "regularisation = 0.02"))
-    shares = find_cell("ease", TOML.replace("test = 0.2", "test = 0.3"))
-    assert (
-        len({one.fingerprint, other.fingerprint, shares.fingerprint, find_cell("popularity").fingerprint})
-        == 4
-    )
-    assert other.fingerprint == replace(other, dataset="ml-100k").fingerprint
-
-
-def test_settings_of_a_dataset_reach_what_is_below_others() -> None:
-    text = NETWORKS.replace(
-        "settings.n_graphs = 2",
-        "on.library = { base = { n_epochs = 5 }, n_graphs = 3 }\nsettings.n_graphs = 2",
-    )
-    assert text != NETWORKS
-    base = {"class": "nodecopy.recommend.BPRMF", "use": "fitted", "n_epochs": 5, "evaluate_every": 1}
-    assert find_cell("ebpr", text).settings == {"n_graphs": 3, "base": base}
 
 
 def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
@@ -366,3 +244,98 @@ def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPa
             continue
         assert set(SCORES) <= set(record.scores)
         json.dumps(record.details, default=lambda value: value.tolist())
+
+
+RECALL = Column("recall@20")
+
+
+PUBLIC_SPLIT_TOML = """
+title = "Books"
+task = "public-split"
+[protocol]
+datasets = ["gowalla"]
+trials = 1
+verdict_of = "ease"
+[methods.popularity]
+title = "popularity"
+class = "nodecopy.recommend.Popularity"
+[methods.ease]
+title = "EASE"
+class = "nodecopy.recommend.EASE"
+search = [{ regularisation = 100.0 }, { regularisation = 0.01 }]
+gain_over = ["popularity"]
+[methods.other]
+title = "Other"
+[published.gowalla]
+popularity = ["99.9", "-"]
+other = ["0.1", "99.99"]
+"""
+
+
+@pytest.fixture
+def split(monkeypatch: pytest.MonkeyPatch) -> Split[Interactions]:
+    """Return the library in the place of Gowalla, whose files may not be there."""
+    library = datasets.load("library")
+    train, _, test = datasets.interaction_split(library, (0.8, 0.0, 0.2), rng=0)
+    parts = datasets.fixed_split(train, test)
+    monkeypatch.setattr(datasets, "load_split", lambda name: parts)
+    return parts
+
+
+def test_settings_are_chosen_on_validation_and_fitted_to_all_of_train(
+    split: Split[Interactions], tmp_path: Path
+) -> None:
+    table, store = toml.parse(PUBLIC_SPLIT_TOML, "books"), Store(tmp_path)
+    run(table, store)
+    records = {cell.method: store.read_finished(cell, [0])[0] for cell in table.cells(0)}
+    rest = split.train.difference(split.validation)
+    recalls = [
+        EASE(value).fit(rest).evaluate(split.validation, metrics=["recall@20"])["recall@20"]
+        for value in (100.0, 0.01)
+    ]
+    details = records["ease"].details
+    assert [entry["recall@20"] for entry in details["search"]] == recalls
+    assert details["chosen"] == {"regularisation": 100.0}
+    assert records["ease"].scores == EASE(100.0).fit(split.train).evaluate(split.test)
+    assert "search" not in records["popularity"].details
+    assert len(FIT_CACHE) == 0
+
+
+def test_one_trial_has_a_verdict_also_in_rows_that_are_not_run(
+    split: Split[Interactions], tmp_path: Path
+) -> None:
+    table, store = toml.parse(PUBLIC_SPLIT_TOML, "books"), Store(tmp_path)
+    run(table, store)
+    results = summarise(table, store)
+    recall, ndcg = table.task.columns
+    ease = results.cells["gowalla", recall, "ease"].mean or 0.0
+    assert results.cells["gowalla", recall, "popularity"].verdict == "behind"
+    other = results.cells["gowalla", recall, "other"]
+    assert (other.n, other.verdict) == (0, "ahead")
+    assert other.difference == pytest.approx(ease - 0.1)
+    assert results.cells["gowalla", ndcg, "other"].verdict == "behind"
+    text = rendering.render_markdown(results)
+    assert "| method | Recall@20 | published | verdict |" in text
+    assert "Rows that are not run have the verdict of EASE." in text
+    assert f"| Other | - | 0.10 | ahead +{ease - 0.1:.2f} |" in text
+
+
+def test_a_split_in_files_of_the_user(split: Split[Interactions], tmp_path: Path) -> None:
+    for name, part in (("train", split.train), ("test", split.test), ("validation", split.validation)):
+        write_interactions(part, tmp_path / f"{name}.csv")
+    entry = '{ name = "mine", train = "train.csv", test = "test.csv", validation = "validation.csv" }'
+    text = PUBLIC_SPLIT_TOML.replace('"gowalla"', entry).replace("gowalla", "mine")
+    table, store = toml.parse(text, "books", tmp_path), Store(tmp_path / "store")
+    run(table, store)
+    (cell,) = (cell for cell in table.cells(0) if cell.method == "popularity")
+    assert store.read_finished(cell, [0])[0].scores == Popularity().fit(split.train).evaluate(split.test)
+    assert cell.fingerprint != next(iter(toml.parse(PUBLIC_SPLIT_TOML, "books").cells(0))).fingerprint
+    for wrong, message in (
+        (entry.replace('test = "test.csv", ', ""), "must have test; it has name, train, validation"),
+        (
+            '{ name = "mine", interactions = "train.csv" }',
+            "mine .* must have train and test; it has",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            toml.parse(text.replace(entry, wrong), "books", tmp_path)

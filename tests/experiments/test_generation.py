@@ -1,4 +1,4 @@
-"""Graph models through the runner: on the karate club, and the observed rows of Table 1 on real data."""
+"""The task generate: statistics of samples, beside those of the observed graph."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from numpy.random import SeedSequence
 
 from nodecopy import Graph, NearestNeighbours, NodeCopying, datasets
 from nodecopy._core.random import Rng, child
-from nodecopy.errors import InputError, NotFittedError
 from nodecopy.experiments import ObservedGraph, rendering
 from nodecopy.experiments import config as toml
 from nodecopy.experiments.runner import FIT_CACHE, run
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.generate import STATISTICS, TABLE_1
+from nodecopy.experiments.tasks.generate import TABLE_1
 from nodecopy.metrics.structure import statistics
 from tests.experiments.conftest import ORIGIN
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
 )
+
+
 TOML = """
 title = "Samples"
 task = "generate"
@@ -56,7 +57,7 @@ settings.donors.embeddings = { class = "PLACES", use = "embeddings" }
 [published.karate]
 observed = ["4.59", "17", "12.8", "45", "-"]
 near = ["4.5", "1.7e1", "13", "-", "-"]
-""".replace("PLACES", "tests.experiments.tasks.test_generate_task.Places")
+""".replace("PLACES", "tests.experiments.test_generation.Places")
 
 
 class Places:
@@ -160,23 +161,8 @@ def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:
     assert store.read_finished(corrected, [0])[0].scores == alone.scores
 
 
-def test_samples_and_statistics_are_part_of_the_fingerprint() -> None:
-    one = cell_of("near").fingerprint
-    others = [
-        table(TOML.replace(*change)).cells(0)[1].fingerprint
-        for change in (
-            ("samples = 4", "samples = 5"),
-            ('"triangles"', '"transitivity"'),
-            ("neighbours = 2", "neighbours = 3"),
-        )
-    ]
-    assert len({one, *others}) == 4
-
-
 def test_undefined_statistics_are_left_out(store: Store) -> None:
-    text = TOML.replace(
-        "nodecopy.experiments.ObservedGraph", "tests.experiments.tasks.test_generate_task.Empty"
-    )
+    text = TOML.replace("nodecopy.experiments.ObservedGraph", "tests.experiments.test_generation.Empty")
     (record,) = table().task.solve(table(text).cells(0)[0], [0], store, "cpu")
     assert record.scores == {"mean_degree": 0, "max_degree": 0, "triangles": 0, "edge_overlap": 0}
     assert not any(map(math.isnan, record.scores.values()))
@@ -234,38 +220,6 @@ def test_printed_numbers() -> None:
     assert len(found) == 4 + 3
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("samples = 4", "samples = 0", r"samples of \[protocol\] must be an integer of at least 1; got 0"),
-        ('reference = "observed"', 'reference = "seen"', r"reference of \[protocol\] must be one of far"),
-        ('reference = "observed"', "", r"\[protocol\] must have reference"),
-        ('"triangles", ', '"triangle", ', "Did you mean triangles"),
-        ('"4.5"', '"4.5±1"', r"entries such as '3.89', '1.43e3' or '-'; got '4.5±1'"),
-        (
-            'title = "Near"',
-            'title = "Near"\ngain_over = ["far"]',
-            r"gain_over of \[methods.near\] must be left out",
-        ),
-        ("samples = 4", "samples = 4\nlabels = [5]", r"key of \[protocol\] must be one of"),
-        (
-            "[methods.near]",
-            '[attacks.none]\ntitle = "no"\n[methods.near]',
-            "key of samples.toml must be one of .*got 'attacks'",
-        ),
-    ],
-)
-def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
-    assert old in TOML
-    with pytest.raises(InputError, match=message):
-        table(TOML.replace(old, new, 1))
-
-
-def test_narrowing_keeps_the_reference() -> None:
-    narrow = table().narrow(methods=["far"])
-    assert [cell.method for cell in narrow.cells(0)] == ["observed", "far"]
-
-
 # Read off the paper a second time, row by row.
 TABLE_1_SOME = {
     ("cora", "copying-5"): [3.5, 105, 18.4, 3.2, 96.9],
@@ -303,16 +257,3 @@ def test_observed_rows_of_table_1_are_exact(dataset: str, store: Store) -> None:
         whole = datasets.load("cora")
         assert round(2 * whole.n_edges / whole.n_nodes, 2) == 3.9  # printed as 3.89: cut, not rounded
         assert cells[dataset, Column("mean_degree"), "observed"].mean == pytest.approx(4.0797, abs=1e-4)
-
-
-def test_all_statistics_have_heads() -> None:
-    found = statistics(datasets.load("karate"), observed=datasets.load("karate"))
-    assert set(STATISTICS) <= set(found)
-
-
-def test_every_sample_is_the_observed_graph() -> None:
-    graph = datasets.load("karate")
-    samples = ObservedGraph().fit(graph).sample_many(3, rng=0)
-    assert all(sample is graph for sample in samples)
-    with pytest.raises(NotFittedError):
-        ObservedGraph().sample(rng=0)

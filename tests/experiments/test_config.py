@@ -1,8 +1,10 @@
-"""The experiments that come with the package: published numbers, protocols and settings."""
+"""Experiments read from files: inheritance, objects among settings, and the files of the package."""
 
 from __future__ import annotations
 
+import re
 import tarfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,209 @@ from typing import Any
 import pytest
 
 from nodecopy import datasets
+from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS
-from nodecopy.experiments.spec import Column, Published, instantiate
+from nodecopy.experiments.runner import run
+from nodecopy.experiments.spec import (
+    Column,
+    Published,
+    _parameter_names,
+    _public_path,
+    check_settings,
+    instantiate,
+    use_public_names,
+)
 from nodecopy.experiments.store import Store
-from tests.experiments.fakes import column
+from nodecopy.experiments.summary import summarise
+from tests.experiments.fakes import TOML, column
+
+PAGE = Path(__file__).parents[2] / "docs/experiments.md"
+
+
+@cache
+def load(name: str) -> Any:
+    return toml.load(name)
+
+
+def parse(text: str) -> Any:
+    return toml.parse(text, "mine")
+
+
+def test_files_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(TOML.format(pause=0, log=""), encoding="utf-8")
+    assert toml.load(path).name == "mine"
+    with pytest.raises(InputError, match=r"must be a TOML file that can be read"):
+        toml.load(tmp_path / "other.toml")
+    with pytest.raises(
+        InputError,
+        match=r"must be one of .*table1, table1-all, .*table6.*; got 'table22'.* Did you mean table2",
+    ):
+        load("table22")
+
+
+def read_example(language: str) -> str:
+    match = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    assert match
+    return match[1]
+
+
+def test_the_documented_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "neighbour_vote.py").write_text(read_example("python"), encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(read_example("toml"), encoding="utf-8")
+    with pytest.raises(
+        InputError,
+        match=r"class of \[methods.neighbour-vote\] must be importable; .*No module named 'neighbour_vote'",
+    ):
+        toml.load(tmp_path / "mine.toml")
+    monkeypatch.syspath_prepend(tmp_path)
+    experiment = toml.load(tmp_path / "mine.toml").narrow(labels=[5], methods=["neighbour-vote"])
+    store = Store(tmp_path / "store")
+    run(experiment, store)
+    (summary,) = summarise(experiment, store).cells.values()
+    assert len(summary.values) == 20
+    assert summary.mean is not None
+    assert summary.mean > 80
+
+
+def test_an_empty_section_is_that_of_the_base() -> None:
+    base = {method.name: method for method in load("table2").methods}
+    text = read_example("toml").replace("neighbour_vote.NeighbourVote", "nodecopy.classify.MLP")
+    methods = parse(text.replace("{ n_steps = 5 }", "{}")).methods
+    assert [method.name for method in methods] == ["gcn", "bgcn-copy", "neighbour-vote"]
+    assert (methods[0].path, methods[0].settings) == (base["gcn"].path, base["gcn"].settings)
+    assert methods[1].gain_over == ("gcn",)  # the base compares it with gcn-400 too, which is not here
+    with pytest.raises(InputError, match=r"an empty section of \[methods\] .* Did you mean gcn"):
+        parse('base = "table2"\ntitle = "x"\n[methods.gnc]')
+    for nothing in ("0", "false", "[]"):
+        with pytest.raises(InputError, match=r"\[methods.gcn\]"):
+            parse(f'base = "table2"\ntitle = "x"\n[methods]\ngcn = {nothing}')
+    with pytest.raises(InputError, match=r"\[methods\] of mine.toml must have a method"):
+        parse('base = "table2"\ntitle = "x"\n[methods]')
+    with pytest.raises(InputError, match=r"task must be 'classify', as in the base table2; got 'attack'"):
+        parse('base = "table2"\ntitle = "x"\ntask = "attack"')
+
+
+@pytest.mark.parametrize("name", toml.names())
+def test_any_experiment_may_be_a_base(name: str) -> None:
+    own, base = parse(f'base = "{name}"\ntitle = "x"'), load(name)
+    assert own.task == base.task
+    assert [(method.name, method.path, method.settings) for method in own.methods] == [
+        (method.name, method.path, method.settings) for method in base.methods
+    ]
+
+
+def test_a_section_that_says_where_a_method_runs_is_that_of_the_base() -> None:
+    text = 'base = "table2"\ntitle = "x"\n[methods.gcn]\n[methods.bgcn-copy]\nconditions = { labels = [5] }'
+    base = {method.name: method for method in load("table2").methods}["bgcn-copy"]
+    method = parse(text).methods[1]
+    assert (method.title, method.path, method.settings) == (base.title, base.path, base.settings)
+    assert (method.conditions, method.gain_over) == ({"labels": [5]}, ("gcn",))
+
+
+def test_what_the_base_says_of_other_datasets_is_left_out() -> None:
+    text = 'base = "table2"\ntitle = "x"\n[protocol]\ndatasets = ["coauthor-cs"]'
+    scholars = parse(text)
+    assert "dfnet-att" not in [method.name for method in scholars.methods]
+    assert {cell.task.protocol(cell)["largest_component"] for cell in scholars.cells(0)} == {True}
+    papers = parse(text.replace("coauthor-cs", "citeseer"))
+    assert {cell.task.protocol(cell)["largest_component"] for cell in papers.cells(0)} == {False}
+    (dfnet,) = (method for method in papers.methods if method.name == "dfnet-att")
+    assert (dfnet.datasets, list(dfnet.on)) == (("citeseer",), ["citeseer"])
+    for wrong in ("5", "[]", "[[1]]", '["cora", "moon"]'):
+        with pytest.raises(InputError, match=r"datasets of \[protocol\]"):
+            parse(text.replace('["coauthor-cs"]', wrong))
+
+
+def test_numbers_and_notes_of_the_base_are_not_taken() -> None:
+    own, base = parse('base = "table4"\ntitle = "x"'), load("table4")
+    assert base.published
+    assert base.timing
+    assert base.notes
+    assert (own.published, own.timing, own.notes) == ({}, None, ())
+    with pytest.raises(InputError, match=r"mine.toml must have title"):
+        parse('base = "table4"')
+
+
+@pytest.mark.parametrize("text", [f"x = {'[' * 5000}{']' * 5000}", f"[{'.'.join('a' * 5000)}]"])
+def test_deep_nesting_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match=r"mine.toml must "):
+        toml.parse(text, "mine", trust=False)
+
+
+HERE = "tests.experiments.test_config"
+
+
+@dataclass
+class Box:
+    content: Any = None
+    device: str = "none"
+
+
+@dataclass(frozen=True)
+class Stone:
+    weight: float = 1.0
+
+
+class Anything:
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+
+def test_tables_become_objects_on_the_device() -> None:
+    inner = {"class": f"{HERE}.Box", "content": {"class": f"{HERE}.Stone", "weight": 2.0}}
+    settings = {"content": inner}
+    box = instantiate(f"{HERE}.Box", settings, "[methods.boxes]", "cuda")
+    assert box == Box(Box(Stone(2.0), "cuda"), "cuda")
+    assert settings["content"] is inner
+    assert "content" in inner
+    assert instantiate(f"{HERE}.Box", {"device": "cpu"}, "[methods.boxes]", "cuda").device == "cpu"
+
+
+def test_a_use_gets_its_class_and_settings() -> None:
+    calls: list[Any] = []
+
+    def paint(*given: Any) -> str:
+        calls.append(given)
+        return "paint"
+
+    inner = {"class": "red", "use": "painted", "twice": True}
+    settings = {"content": {"class": f"{HERE}.Box", "content": inner}}
+    box = instantiate(f"{HERE}.Box", settings, "[methods.boxes]", "cpu", paint)
+    assert box.content.content == "paint"
+    assert calls == [("red", {"twice": True})]
+
+
+def test_a_class_without_its_optional_package_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = InputError("class of x must be importable")
+    error.__cause__ = ImportError("No module named 'torch'", name="torch")
+
+    def fail(*given: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("nodecopy.experiments.spec.import_class", fail)
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    for cached in (_parameter_names, _public_path):
+        cached.cache_clear()
+    check_settings("nodecopy.classify.GCN", {"misspelt": 1}, "x")
+    assert use_public_names({"class": "nodecopy.classify.GCN"}) == {"class": "nodecopy.classify.GCN"}
+    with pytest.raises(MissingExtraError, match=r"x needs torch.*\[torch\]"):
+        instantiate("nodecopy.classify.GCN", {}, "x", "cpu")
+    for cached in (_parameter_names, _public_path):
+        cached.cache_clear()
+
+
+def test_public_names() -> None:
+    settings = {"donors": {"class": "nodecopy.copying.donors.SameLabel"}, "choices": ({"class": ""}, 3)}
+    assert use_public_names(settings) == {
+        "donors": {"class": "nodecopy.SameLabel"},
+        "choices": [{"class": ""}, 3],
+    }
+
 
 RESULTS = Path(__file__).parents[2] / "results"
+
 
 # Read off the paper's tables a second time, column by column.
 TABLE_2_FIVE_LABELS = {
@@ -25,6 +223,8 @@ TABLE_2_FIVE_LABELS = {
     "pubmed": {"gcn": 69.7, "mmsbm-bgcn": 70.2, "sbm-gcn": 59.0, "bgcn-copy": 71.0},
     "coauthor-cs": {"gcn": 90.7, "mmsbm-bgcn": 91.0, "sbm-gcn": 88.8, "bgcn-copy": 90.5},
 }
+
+
 TABLE_2_SOME = {
     ("cora", 10, "bgcn-copy"): (77.6, 2.6),
     ("cora", 20, "sbm-gcn"): (82.6, 0.2),
@@ -35,12 +235,15 @@ TABLE_2_SOME = {
     ("coauthor-cs", 20, "gcn"): (92.1, 1.0),
     ("coauthor-cs", 10, "bgcn-copy"): (90.7, 1.2),
 }
+
+
 TABLE_3 = {
     "cora": [(39.7, 3.7), (53.5, 3.6), (54.7, 4.6), (25.3, 12.8), (58.7, 3.5)],
     "citeseer": [(40.2, 3.6), (48.3, 3.3), (47.6, 2.5), (18.1, 5.4), (54.5, 2.8)],
     "pubmed": [(59.2, 3.4), (66.2, 4.1), (67.1, 3.9), (57.8, 7.7), (69.1, 4.0)],
     "coauthor-cs": [(80.5, 2.5), (85.8, 2.3), (88.2, 1.2), (88.7, 1.8), (87.4, 1.6)],
 }
+
 
 TABLE_6 = {
     ("ml-100k", "mgccf"): [(19.91, 0.2), (31.27, 0.21), (26.5, 0.2), (31.9, 0.14)],
@@ -50,6 +253,8 @@ TABLE_6 = {
     ("amazon-cds", "mgccf-ebpr"): [(13.21, 0.01), (20.37, 0.02), (14.78, 0.01), (18.65, 0.02)],
     ("amazon-cds", "mgccf-sgbpr"): [(13.83, 0.19), (20.95, 0.22), (15.31, 0.2), (19.2, 0.2)],
 }
+
+
 PUBLIC_SPLITS: dict[str, list[float | None]] = {  # recall and NDCG on Gowalla, Yelp2018 and Amazon Beauty
     "item-knn": [0.1570, 0.1214, 0.0639, 0.0531, None, None],
     "slim": [0.1699, 0.1382, 0.0646, 0.0541, None, None],
@@ -66,11 +271,6 @@ PUBLIC_SPLITS: dict[str, list[float | None]] = {  # recall and NDCG on Gowalla, 
     "nescl": [0.1917, 0.1617, None, None, None, None],
     "chebycf": [0.1941, 0.1616, None, None, None, None],
 }
-
-
-@cache
-def load(name: str) -> Any:
-    return toml.load(name)
 
 
 def test_published_numbers_of_table_2() -> None:

@@ -1,0 +1,132 @@
+"""Mistakes in TOML files: one table of (file, what is replaced, by what, a fragment of the error)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("torch")
+
+from nodecopy.errors import InputError
+from nodecopy.experiments import config
+from tests.experiments import fakes, test_attacks, test_generation, test_recommendation
+
+FILES = {
+    "fake": fakes.TOML.format(pause=0, log=""),
+    "attack": test_attacks.TOML,
+    "samples": test_generation.TOML,
+    "books": test_recommendation.TOML,
+    "splits": test_recommendation.PUBLIC_SPLIT_TOML,
+}
+MISTAKES = [
+    ("fake", "trials = 6", "trails = 6", "Did you mean trials or labels?"),
+    ("fake", "trials = 6", "", "[protocol] must have trials"),
+    ("fake", "trials = 6", "trials = 0", "trials of [protocol] must be an"),
+    ("fake", '"karate"', '"karat"', "Did you mean karate?"),
+    ("fake", '"karate"', '"karate", "ml-100k"', "datasets of [protocol] must be one"),
+    ("fake", '"classify"', '"clasify"', "Did you mean classify?"),
+    ("fake", 'task = "classify"', "", "mine.toml must have task"),
+    ("fake", '"classify"', '"recommend"', "Did you mean trials?"),
+    ("fake", "[methods.weak]", "[attacks.a]\n[methods.weak]", "Did you mean task?"),
+    ("fake", "test = 16", 'test = 16\nscores = ["auc"]', "key of [protocol] must be one"),
+    ("fake", 'title = "Weak"', 'title = "Weak"\nsearch = [{}]', "search of [methods.weak] must be left"),
+    ("fake", 'title = "A fake"', 'title = "A fake"\nnotes = [1]', "notes of mine.toml must be a"),
+    ("fake", "labels = [1, 3]", "labels = [3, 3]", "labels of [protocol] must be a"),
+    ("fake", "test = 16", "test = 16\nwithout_test_edges = 1", "of [protocol] must be true"),
+    ("fake", "test = 16", 'test = 16\nlargest_component = ["cora"]', "of [protocol] must be one"),
+    ("fake", "test = 16", 'test = 16\nlargest_component = "karate"', "of [protocol] must be a"),
+    ("fake", 'title = "Weak"', 'titel = "Weak"', "Did you mean title?"),
+    ("fake", 'title = "Weak"', 'title = ""', "title of [methods.weak] must be a"),
+    ("fake", "fakes.Fake", "fakes:Fake", "class of [methods.weak] must be a"),
+    ("fake", "methods.absent", "methods.'a/b'", "name of a method must be of"),
+    ("fake", "[methods.weak]", '[methods.weak]\ndatasets = ["karat"]', "Did you mean karate?"),
+    ("fake", "[methods.weak]", "[methods.weak]\ndatasets = []", "datasets of [methods.weak] must be a"),
+    ("fake", '["weak"]', '["weka"]', "Did you mean weak?"),
+    ("fake", '["weak"]', '["absent"]', "gain_over of [methods.strong] must be one"),
+    ("fake", "weak = [", "weka = [", "Did you mean weak?"),
+    ("fake", '"70±4"', "", "weak of [published.karate] must hold one"),
+    ("fake", '"70±4"', '"70+-4"', "weak of [published.karate] must hold entries"),
+    ("fake", "published.karate", "published.cora", "dataset of [published] must be one"),
+    ("fake", "[protocol]", "[protocol", "mine.toml must be valid"),
+    ("fake", 'title = "A fake"', 'title = "A fake"\ntitles = 1', "Did you mean title or notes?"),
+    ("fake", 'title = "A fake"', "", "mine.toml must have title"),
+    ("fake", 'title = "A fake"', "titel = 1", "Did you mean title?"),
+    ("fake", "task =", "tsak =", "Did you mean task?"),
+    ("fake", "[protocol]", "[protocl]", "Did you mean protocol?"),
+    ("fake", "fakes.Fake", "fakes.Fak", "Did you mean Fake?"),
+    ("fake", "tests.experiments.fakes.Fake", "tests.experiments.fakes", "class of [methods.weak] must be a"),
+    ("fake", "tests.experiments.fakes.Fake", "nodecopy.recommend.EASE", "class of [methods.weak] must be a"),
+    ("fake", "fakes.Fake", "fakes.Missing", "class of [methods.weak] must be importable"),
+    ("fake", "skill = 0.3", "skil = 0.3", "Did you mean skill?"),
+    ("fake", 'title = "Weak"', 'title = "Weak"\non.karate = { paus = 1 }', "Did you mean pause?"),
+    ("fake", "skill = 0.3", "skill = { class = 3 }", "skill in [methods.weak] must have a"),
+    ("fake", "test = 16", "test = 16\nvisible_validation = [4, 5]", "of [protocol] must be at"),
+    ("fake", 'title = "Weak"', 'title = "Weak"\nconditions = { label = [1] }', "Did you mean labels?"),
+    (
+        "fake",
+        'title = "Weak"',
+        'title = "Weak"\nconditions = { labels = [1, 2] }',
+        "[methods.weak] must be some",
+    ),
+    ("fake", "skill = 0.3", 'skill = { class = "nodecopy.NodeCopying", kep = 0.1 }', "Did you mean keep?"),
+    (
+        "fake",
+        "skill = 0.3",
+        'skill = { class = "nodecopy.NodeCopying", use = "embeddings" }',
+        "[methods.weak] must be one",
+    ),
+    ("attack", "n_targets = 5\n", "", "[protocol] must have n_targets"),
+    ("attack", "n_targets = 5", "n_targets = 0", "n_targets of [protocol] must be an"),
+    ("attack", "n_targets = 5", "n_targets = 5\nknown_targets = 1", "of [protocol] must be true"),
+    ("attack", "n_targets = 5", 'n_targets = 5\nscores = ["auk"]', "Did you mean auc?"),
+    ("attack", "nodecopy.attacks.DICE", "nodecopy.classify.GCN", "class of [attacks.dice] must be an"),
+    ("attack", "nodecopy.attacks.DICE", "DICE", "class of [attacks.dice] must be a"),
+    ("attack", "nodecopy.attacks.DICE", "nodecopy.attacks.DICES", "Did you mean DICE or GlobalDICE?"),
+    ("attack", "budget = 1.0", "settings = { delet = 1 }", "Did you mean delete?"),
+    ("attack", "budget = 1.0", "budget = 2.0", "budget of [attacks.dice] must be an"),
+    ("attack", "budget = 1.0", "budget = -1", "budget of [attacks.dice] must be an"),
+    ("attack", "budget = 1.0", "budgets = 3", "budgets of [attacks.dice] must be a"),
+    ("attack", "budget = 1.0", "budgets = [1, -1]", "each of budgets of [attacks.dice] must be an"),
+    ("attack", "budget = 1.0", "budget = 1\nbudgets = [1]", "[attacks.dice] must have a"),
+    ("attack", 'title = "no attack"', 'title = "none"\nbudgets = [1]', "of [attacks.none-1] must be left"),
+    ("attack", "budget = 1.0", "budgets = [1, 1]", "budgets of [attacks.dice] must be a"),
+    ("attack", "budget = 1.0", 'budgets = [1]\n[attacks.dice-1]\ntitle = "none"', "attacks must be unique"),
+    ("attack", 'title = "DICE"', 'titel = "DICE"', "Did you mean title?"),
+    ("attack", '["-", "60.0±5.0"]', '["60.0±5.0"]', "weak of [published.karate] must hold one"),
+    ("samples", "samples = 4", "samples = 0", "samples of [protocol] must be an"),
+    ("samples", 'reference = "observed"', 'reference = "seen"', "Did you mean observed?"),
+    ("samples", 'reference = "observed"', "", "[protocol] must have reference"),
+    ("samples", '"triangles", ', '"triangle", ', "Did you mean triangles?"),
+    ("samples", '"4.5"', '"4.5±1"', "near of [published.karate] must hold entries"),
+    ("samples", 'title = "Near"', 'title = "Near"\ngain_over = ["far"]', "of [methods.near] must be left"),
+    ("samples", "samples = 4", "samples = 4\nlabels = [5]", "Did you mean trials?"),
+    ("samples", "[methods.near]", '[attacks.none]\ntitle = "no"\n[methods.near]', "Did you mean task?"),
+    ("books", "test = 0.2", "test = 0.95", "validation and test of [protocol] must be above"),
+    ("books", "test = 0.2", "test = 0", "validation and test of [protocol] must be above"),
+    ("books", "test = 0.2", "test = 2", "test of [protocol] must be a"),
+    ("books", "test = 0.2", 'test = 0.2\nlargest_component = ["library"]', "of [protocol] must be left"),
+    ("books", "test = 0.2", 'test = 0.2\nscores = ["accuracy"]', "scores of [protocol] must be one"),
+    ("books", '["library"]', '["library", "karate"]', "datasets of [protocol] must be one"),
+    ("books", "[methods.ease]", "[attacks.a]\ntitle = 'a'\n[methods.ease]", "Did you mean task?"),
+    (
+        "books",
+        "{ regularisation = 0.01 }",
+        "{ regularization = 0.01 }",
+        "or regularisation_exponent or precision?",
+    ),
+    ("books", "regularisation = 0.01", "precision = { digits = 3 }", "in [methods.ease] must have a"),
+    ("books", "exponent = 2.0", "expnent = 2.0", "Did you mean exponent?"),
+    ("books", "{ regularisation = 0.01 }", "1", "search of [methods.ease] must be a"),
+    ("splits", '"gowalla"]', '"library"]', "datasets of [protocol] must have a"),
+    ("splits", 'verdict_of = "ease"', 'verdict_of = "other"', "verdict_of of [protocol] must be one"),
+    ("splits", '"99.9", "-"', '"99.9±1.0", "-"', "popularity of [published.gowalla] must hold entries"),
+    ("splits", "trials = 1", "trials = 1\nvalidation = 0.1", "key of [protocol] must be one"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "fragment"), MISTAKES)
+def test_a_mistake_in_a_file_is_named(file: str, old: str, new: str, fragment: str) -> None:
+    assert old in FILES[file]
+    with pytest.raises(InputError, match=re.escape(fragment)):
+        config.parse(FILES[file].replace(old, new, 1 if file == "samples" else -1), "mine")
