@@ -14,7 +14,7 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.inference import spectral_communities
 from nodecopy.inference.null_tests import NULL_MODELS
-from nodecopy.inference.resampling import InferenceSeeds
+from nodecopy.inference.resampling import SAMPLES_SEED
 from nodecopy.inference.statistics import compute_modularity
 from tests.inference.known_graphs import draw_graph, two_blocks
 
@@ -159,7 +159,7 @@ def test_modularity_without_labels_is_that_of_the_communities_of_each_sample() -
     graph, null = draw_graph(two_blocks(60), np.random.default_rng(0)), ErdosRenyi(fixed_edges=True)
     seed = SeedSequence(0)
     (result,) = inference.null_test(graph, "modularity", null=null, n=20, stop_after=None, rng=seed)
-    samples = null.fit(graph).sample_many(20, rng=child(seed, InferenceSeeds.SAMPLES))
+    samples = null.fit(graph).sample_many(20, rng=child(seed, SAMPLES_SEED))
     expected = [compute_modularity(sample, spectral_communities(sample)) for sample in samples]
     assert result.values.tolist() == expected
     assert len(set(expected)) > 1

@@ -21,7 +21,7 @@ from nodecopy.inference import (
     NodeSubsampling,
     spectral_communities,
 )
-from nodecopy.inference.resampling import InferenceSeeds, choose_sampler, collect_values, start_sampling
+from nodecopy.inference.resampling import SAMPLES_SEED, choose_sampler, collect_values, start_sampling
 from nodecopy.inference.statistics import prepare_measure
 from tests.inference.known_graphs import draw_graph, two_blocks
 
@@ -41,7 +41,7 @@ def test_values_are_those_of_sample_many() -> None:
     model = NodeCopying(SameLabel())
     _, samples = start_sampling(observed, measure, model, call="bootstrap", n=5, rng=SeedSequence(3))
     values = collect_values(samples, measure(observed), 5)
-    seed = child(SeedSequence(3), InferenceSeeds.SAMPLES)
+    seed = child(SeedSequence(3), SAMPLES_SEED)
     expected = [sample.n_edges for sample in model.fit(CLUB).sample_many(5, rng=seed)]
     assert values["n_edges"].tolist() == expected
 

@@ -148,7 +148,7 @@ class GraphAutoencoder(GraphModel[Graph]):
 
     @property
     def distribution_(self) -> EdgeDistribution:
-        """The distribution of samples, calibrated at the first use because embeddings do not need it."""
+        """The distribution of samples, calibrated at the first use."""
         self.check_fitted()
         if self._distribution is None:
             self._distribution = self._calibrate()
@@ -185,9 +185,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         z, divergence = draw_normal(encoded, noise)
         return pair_loss(decoder(z)) + divergence / len(z)
 
-    def _build_pair_loss(
-        self, adjacency: sparse.csr_array, device: torch.device, seed: SeedSequence
-    ) -> PairLoss | SampledPairLoss:
+    def _build_pair_loss(self, adjacency: sparse.csr_array, device: torch.device, seed: Any) -> BlockwiseLoss:
         if self.pairs == "all":
             return PairLoss(adjacency, device)
         return SampledPairLoss(adjacency, device, np.random.default_rng(child(seed, PAIRS_SEED)))
@@ -292,9 +290,7 @@ class VGAE(GraphAutoencoder):
 
     A second head of the GCN gives the logarithm of the standard deviation s. Every epoch draws z = mean +
     noise * s and adds the divergence from the standard normal distribution, averaged over nodes and divided
-    by N once more, as in the authors' code. The weight of the divergence is therefore small.
-
-    Parameters, attributes and notes are those of :class:`GAE`.
+    by N once more, as in the authors' code. Parameters, attributes and notes are those of :class:`GAE`.
 
     Examples
     --------
@@ -376,7 +372,7 @@ def factor_intermediate_graph(z: Tensor) -> Tensor:
 def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
     """Draw each entry from N(mean, s^2), given the means and the logarithms of s side by side, ``[N, 2 d]``.
 
-    Return the draws, ``[N, d]``, and the divergence from N(0, 1), the mean over nodes of sums over dimensions.
+    Return the draws, and the divergence from N(0, 1), summed over dimensions, as a mean over nodes.
     """
     n_nodes, width = heads.shape
     noise = rng.standard_normal((n_nodes, width // 2), dtype=np.float32)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import (
-    as_array,
-    check_finite,
-    check_indices,
-    check_numbers,
-    check_real,
-    check_vector,
-)
+from nodecopy._core.checks import check_indices, check_numbers, check_real, check_vector
 from nodecopy.errors import InputError
 from nodecopy.generators.base import (
     EdgeListModel,
@@ -220,9 +213,8 @@ def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
 def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
     """Return the block of each node, numbered 0, 1, 2, ...: its label, or one from label propagation.
 
-    A node without a label repeatedly takes the most common label among its neighbours; ties are broken at
-    random. If the graph has no labels, every node starts with a label of its own, so that the blocks are
-    communities. Nodes that no label reaches form the last block.
+    A node without a label repeatedly takes the most common label among its neighbours, with random ties. In a
+    graph without labels every node starts with its own. Nodes that no label reaches form the last block.
     """
     n_nodes = graph.n_nodes
     observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
@@ -265,8 +257,8 @@ class MMSBM(EdgeListModel):
     Parameters
     ----------
     memberships
-        Initial pi, one row per node and one column per block. By default the labels of the graph, or the
-        blocks of label propagation if there are none, with the weight that ``certainty`` sets.
+        Initial pi, one row per node and one column per block. By default the blocks of :class:`SBM` with the
+        weight ``certainty``.
     certainty
         Initial membership of a node in the block of its label; the other blocks share the rest.
     assignment
@@ -275,8 +267,8 @@ class MMSBM(EdgeListModel):
     delta
         Probability of an edge between nodes that draw different blocks.
     n_steps, batch_size
-        Steps of the inference, and the number of nodes that each step updates. The paper does not state the
-        number of steps; on Cora the memberships no longer change after about 1000.
+        Steps of the inference, and the number of nodes that each step updates. On Cora the memberships no
+        longer change after about 1000 steps.
     alpha, eta, rho
         Shapes of the gamma priors of phi and theta, and their common rate.
     step_size, tau, kappa
@@ -298,13 +290,10 @@ class MMSBM(EdgeListModel):
 
         phi <- abs(phi + step / 2 (alpha - 1 - rho phi + phi gradient)),
 
-    and the same for theta. No noise is added, so the result is a point estimate. phi_i starts with the sum
-    one, theta_k with the numbers of non-edges and edges that the initial memberships expect in block k. The
-    gradient uses all edges of the updated nodes and their non-edges to ``batch_size`` random partners, scaled
-    up. Partners that are neighbours are rejected, so no list of non-edges is needed and degrees may be of any
-    size.
-
-    *Directed graphs*: (i, j) and (j, i) are two observations, and two draws, with the same probability.
+    and the same for theta. No noise is added, so the result is a point estimate. theta_k starts with the
+    numbers of non-edges and edges that the initial memberships expect in block k. The gradient uses all edges
+    of the updated nodes and, scaled up, their non-edges to ``batch_size`` random partners. In a directed
+    graph (i, j) and (j, i) are two observations, and two draws, with the same probability.
 
     Examples
     --------
@@ -385,9 +374,8 @@ class MMSBM(EdgeListModel):
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Draw candidate pairs, then accept each with the ratio of the two probabilities.
 
-        The number of times that a pair is drawn has a Poisson distribution whose mean is the mean of
-        -log(1 - p) over the blocks that both nodes draw. By convexity, the probability of being drawn at all
-        is at least the pair's probability of an edge.
+        A pair is drawn a Poisson number of times, whose mean is the mean of -log(1 - p) over the blocks that
+        both nodes draw. By convexity, it is drawn at least with its probability of an edge.
         """
         pi, beta, delta = self.sampling_memberships_, self.strengths_, self.delta_
         n_nodes, n_blocks = pi.shape
@@ -417,15 +405,7 @@ class MMSBM(EdgeListModel):
             pi = np.full((graph.n_nodes, n_blocks), (1 - self.certainty) / max(n_blocks - 1, 1))
             pi[np.arange(graph.n_nodes), blocks] = self.certainty if n_blocks > 1 else 1.0
             return pi
-        memberships: Any = as_array(self.memberships, "memberships of MMSBM")
-        if memberships.ndim != 2 or memberships.dtype.kind not in "biuf" or len(memberships) != graph.n_nodes:
-            raise InputError(
-                "memberships of MMSBM",
-                f"must be numbers, one row for each of {graph.n_nodes} nodes; "
-                f"got {memberships.dtype} of shape {memberships.shape}.",
-            )
-        memberships = memberships.astype(np.float64)
-        check_finite(memberships, "memberships of MMSBM")
+        memberships = check_node_rows(self.memberships, "memberships of MMSBM", graph.n_nodes)
         if (memberships < 0).any() or not (memberships > 0).any(axis=1).all():
             raise InputError("memberships of MMSBM", "must not be negative, nor all zero in any row.")
         pi = memberships / memberships.max(axis=1, keepdims=True)  # otherwise the sum might overflow

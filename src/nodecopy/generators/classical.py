@@ -10,7 +10,6 @@ from typing import Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_integer
 from nodecopy.generators.base import EdgeListModel, Edges, Nodes, list_edges, remove_duplicates
@@ -289,8 +288,7 @@ class BarabasiAlbert(EdgeListModel):
     Notes
     -----
     The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005), drawn for all edges
-    at once. Targets that repeat an edge are drawn again, up to 20 times; edges that are still repeated are
-    dropped.
+    at once. Targets that repeat an edge are drawn again up to 20 times, then dropped.
 
     Examples
     --------
@@ -313,7 +311,9 @@ class BarabasiAlbert(EdgeListModel):
         sources, n_before = np.repeat(arrivals, n_new), np.repeat(np.cumsum(n_new) - n_new, n_new)
         ends = _draw_ends(n_before, rng)
         for _ in range(MAX_REDRAWS):
-            repeated = _is_repeated(sources * n_nodes + _resolve_ends(sources, ends))
+            repeated = np.ones(len(sources), bool)
+            pairs = sources * n_nodes + _resolve_ends(sources, ends)
+            repeated[np.unique(pairs, return_index=True)[1]] = False
             if not repeated.any():
                 break
             ends = np.where(repeated, _draw_ends(n_before, rng), ends)
@@ -335,13 +335,6 @@ def _resolve_ends(sources: Nodes, ends: Nodes) -> Nodes:
         resolved[pending] = ends[resolved[pending] // 2]
         pending = pending[(resolved[pending] >= 0) & (resolved[pending] % 2 == 1)]
     return np.where(resolved < 0, 0, sources[resolved // 2])
-
-
-def _is_repeated(numbers: Nodes) -> NDArray[np.bool_]:
-    """Return whether each number occurs at an earlier position too."""
-    repeated = np.ones(len(numbers), bool)
-    repeated[np.unique(numbers, return_index=True)[1]] = False
-    return repeated
 
 
 def _count_degrees(graph: Graph) -> Edges:

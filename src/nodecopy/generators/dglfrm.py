@@ -1,9 +1,8 @@
 """Deep generative latent feature relational models (Mehta et al., 2019), with overlapping communities.
 
-Each node has a binary vector b of memberships in communities. The prior is a stick-breaking process: node i
-is in community k with probability pi_k = v_1 ... v_k, v ~ Beta(alpha, 1), so early communities are large and
-late ones small. A GCN infers b from the graph, a small network decodes it into f, and f_i . f_j is the logit
-of an edge.
+Each node has a binary vector b of memberships. The prior is a stick-breaking process: a node is in community
+k with probability pi_k = v_1 ... v_k, v ~ Beta(alpha, 1). A GCN infers b, a small network decodes it into f,
+and f_i . f_j is the logit of an edge.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class DGLFRMB(GraphAutoencoder):
     alpha: float = 50.0
     dropout: float = 0.5
     reconstruct_features: bool = True
-    _limits: ClassVar = {"alpha": (0.0, 1e30), "dropout": (0.0, MAX_DROPOUT)}
+    _limits: ClassVar = {"alpha": (1e-30, 1e30), "dropout": (0.0, MAX_DROPOUT)}
 
     def _encoder_config(self) -> TrainingConfig:
         return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
@@ -110,9 +109,7 @@ class DGLFRMB(GraphAutoencoder):
         strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
         return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / len(z)
 
-    def _draw_memberships(
-        self, logits: Tensor, decoder: CommunityDecoder, noise: Generator
-    ) -> tuple[Tensor, Tensor]:
+    def _draw_memberships(self, logits: Tensor, decoder: CommunityDecoder, noise: Generator) -> Any:
         """Draw relaxed memberships; return them and the divergence of memberships and sticks."""
         n_nodes = len(logits)
         prior = logit_from_log(decoder.log_sticks(draw_uniforms(noise, logits[0])))
@@ -123,26 +120,20 @@ class DGLFRMB(GraphAutoencoder):
         return relaxed.sigmoid(), of_memberships + of_sticks
 
     def _check(self) -> torch.device:
-        name, widths = type(self).__name__, self.decoder_widths
+        widths, name = self.decoder_widths, f"decoder_widths of {type(self).__name__}"
         if not isinstance(widths, tuple) or len(widths) != 2:
-            raise InputError(
-                f"decoder_widths of {name}", f"must be a tuple of two integers; got {show(widths)}."
-            )
+            raise InputError(name, f"must be a tuple of two integers; got {show(widths)}.")
         for width in widths:
-            check_integer(width, f"decoder_widths of {name}", low=1)
-        device = super()._check()
-        if self.alpha == 0:
-            raise InputError(f"alpha of {name}", f"must be above 0; got {self.alpha!r}.")
-        return device
+            check_integer(width, name, low=1)
+        return super()._check()
 
 
 class DGLFRM(DGLFRMB):
     """DGLFRM: each membership of a node has a strength, a normally distributed number.
 
     Two more heads of the GCN give the mean and the log standard deviation of the strengths r, and z = b * r
-    takes the place of the memberships b. Embeddings are the products of the means of b and r. Parameters are
-    those of :class:`DGLFRMB`; the authors' settings for Cora are
-    ``n_hidden=32, n_latent=50, alpha=10, n_epochs=500``.
+    takes the place of b. Embeddings are the products of the means of b and r. Parameters are those of
+    :class:`DGLFRMB`; the authors use ``n_hidden=32, n_latent=50, alpha=10, n_epochs=500`` for Cora.
 
     Examples
     --------
@@ -224,16 +215,13 @@ def kumaraswamy_divergence(a: Tensor, b: Tensor, alpha: float) -> Tensor:
 
 
 def relaxed_divergence(relaxed: Tensor, posterior: Tensor, prior: Tensor) -> Tensor:
-    """Estimate the divergence of relaxed Bernoulli logits from one draw of the posterior.
+    """Estimate the divergence of relaxed Bernoulli logits from one draw (Maddison et al., 2017)."""
 
-    The estimate is log q - log p at the draw (Maddison et al., 2017).
-    """
-    return _log_density(relaxed, posterior, TEMPERATURE) - _log_density(relaxed, prior, PRIOR_TEMPERATURE)
+    def log_density(logits: Tensor, temperature: float) -> Tensor:
+        x = logits - temperature * relaxed
+        return math.log(temperature) + x - 2 * softplus(x)
 
-
-def _log_density(relaxed: Tensor, logits: Tensor, temperature: float) -> Tensor:
-    x = logits - temperature * relaxed
-    return math.log(temperature) + x - 2 * softplus(x)
+    return log_density(posterior, TEMPERATURE) - log_density(prior, PRIOR_TEMPERATURE)
 
 
 def _select_features(graph: Graph) -> sparse.csr_array | None:

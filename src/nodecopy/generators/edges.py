@@ -55,7 +55,7 @@ MAX_SCORE = 2.0**63
 
 
 def split_rows(n_nodes: int, logits_at_once: int = LOGITS_AT_ONCE["cpu"]) -> Iterator[slice]:
-    """Yield consecutive blocks of rows of an N x N matrix, each of about ``logits_at_once`` entries."""
+    """Return consecutive blocks of rows of an N x N matrix, each of about ``logits_at_once`` entries."""
     step = max(1, logits_at_once // n_nodes)
     return (slice(start, min(start + step, n_nodes)) for start in range(0, n_nodes, step))
 
@@ -337,12 +337,9 @@ class EdgeScoreModel(GraphModel[Graph]):
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
         """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
         name = type(self).__name__
-        if graph.directed:
-            raise InputError(
-                f"graph of {name}", f"must be undirected, see graph.undirected(); got {graph!r}."
-            )
-        if not graph.n_edges:
-            raise InputError(f"graph of {name}", f"must have an edge; got {graph!r}.")
+        for is_wrong, allowed in ((graph.directed, "be undirected"), (not graph.n_edges, "have an edge")):
+            if is_wrong:
+                raise InputError(f"graph of {name}", f"must {allowed}; got {graph!r}.")
         nodes = np.flatnonzero(graph.degrees)
         return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 

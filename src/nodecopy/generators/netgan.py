@@ -79,11 +79,7 @@ class ObservedWalks:
 
 
 class LSTM:
-    """One LSTM layer, applied step by step; the bias of its forget gate has a constant one added.
-
-    The contribution of the inputs to the gates is a separate method, because the critic has all its inputs at
-    once.
-    """
+    """One LSTM layer, applied step by step; the bias of its forget gate has a constant one added."""
 
     def __init__(self, n_in: int, units: int, random: TorchRandom) -> None:
         joint = random.draw_glorot(n_in + units, 4 * units).detach()  # one matrix for both, as in TensorFlow
@@ -179,9 +175,9 @@ class Critic:
     def loss(self, real: Tensor, fake: Tensor, random: TorchRandom) -> Tensor:
         """Return fake scores less real ones plus the gradient penalty (Gulrajani et al., 2017).
 
-        The penalty is on the norm of the gradient with respect to one-hot walks between a real and a fake
-        one. The critic first multiplies such a walk by its embedding E. If g is the gradient with respect to
-        that product, the gradient is g E^T, and its norm follows from g and E^T E without N-wide tensors.
+        The penalty is on the norm of the gradient in one-hot walks between a real and a fake one. Such a walk
+        is multiplied by the embedding E; if g is the gradient in that product, the norm of g E^T follows from
+        g and E^T E without N-wide tensors.
         """
         size, rows = len(real), gather_rows(self.embedding, torch.cat([real, fake]))
         mixed = torch.lerp(rows[:size], rows[size:], random.uniform(size, 1, 1))
@@ -310,9 +306,8 @@ class NetGAN(EdgeScoreModel):
     - *Weights, features and labels* are not used; samples keep the features and labels.
     - *Nodes without edges* have none in samples. The graph may have several components.
     - *Held-out edges*: the authors also select the model by held-out edges; fit the ``train`` graph of
-      :func:`.split_edges` for that. Here the overlap is that with the fitted graph.
-    - *Weight decay* applies to all weights, as in the authors' code, although a filter there was meant to
-      exclude the embeddings.
+      :func:`.split_edges` for that. The overlap is the one with the fitted graph.
+    - *Weight decay* applies to all weights, embeddings included, as in the authors' code.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from nodecopy.copying.networks import Attribute, annotate
 from nodecopy.errors import InputError
 from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, Diagnostic, diagnose
 from nodecopy.inference.resampling import collect_values, start_sampling
-from nodecopy.inference.statistics import Floats, Statistic, Values, prepare_measure
+from nodecopy.inference.statistics import Floats, Statistic, prepare_measure
 from nodecopy.io import GraphLike
 
 METHODS = ("basic", "percentile", "normal")
@@ -121,8 +121,13 @@ def bootstrap(
         raise InputError("method", f"must be 'basic' if intervals are simultaneous; got {show(method)}.")
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=resample == "edges")
     observed_values = measure(observed)
-    if resample == "nodes":
-        _check_is_of_graph(observed_values, measure.keys, observed.n_nodes)
+    for name, value in observed_values.items():
+        if resample == "nodes" and (name in measure.keys or np.shape(value) == (observed.n_nodes,)):
+            raise InputError(
+                "statistic",
+                f"must be a number if nodes are resampled; {name} has a value per node or edge, and samples "
+                "have other nodes. Resample edges, or choose a number such as the largest value.",
+            )
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
     sampler, samples = start_sampling(
         observed, measure, model, call="bootstrap", resample=resample, **settings
@@ -136,11 +141,8 @@ def bootstrap(
     )
     problems = diagnose(sampler, estimates, values)
     if method != "normal" and n < (n_needed := count_needed_samples(confidence)):
-        text = (
-            f"{n} samples are too few for intervals with a confidence of {confidence:g}, which are too "
-            f"narrow. Draw at least {n_needed}."
-        )
-        problems.append(Diagnostic(None, text))
+        text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."
+        problems.append(Diagnostic(None, f"{text} Draw at least {n_needed}."))
     if measure.estimates_communities:
         problems.append(Diagnostic("modularity", ESTIMATED_COMMUNITIES))
     for problem in problems:
@@ -159,22 +161,10 @@ def bootstrap(
     )
 
 
-def _check_is_of_graph(values: Values, keys: Mapping[str, Any], n_nodes: int) -> None:
-    """Raise an error if a statistic has a value per node or edge, which other samples do not have."""
-    for name, value in values.items():
-        if name in keys or np.shape(value) == (n_nodes,):
-            raise InputError(
-                "statistic",
-                f"must be a number if nodes are resampled; {name} has a value per node or edge, and samples "
-                "have other nodes. Resample edges, or choose a number such as the largest value.",
-            )
-
-
 class Estimate(NamedTuple):
     """One statistic: numbers, or arrays with one number per node or edge.
 
-    ``bias`` is the mean of the samples minus the observed value. Only intervals of the method
-    ``"percentile"`` are shifted by it.
+    ``bias`` is the mean of the samples minus the observed value; only the method ``"percentile"`` adds it.
 
     Examples
     --------
@@ -260,11 +250,9 @@ class BootstrapResult:
 
     def scaled_values(self, name: str) -> Floats:
         """Return the values of a statistic with the spread of its standard error, one row per sample."""
-        values = self.values[name]
-        if self.deviation_factor == 1:
-            return values
+        values, factor = self.values[name], self.deviation_factor
         mean = values.mean(axis=0)
-        return np.asarray(mean + self.deviation_factor * (values - mean))
+        return values if factor == 1 else np.asarray(mean + factor * (values - mean))
 
     def keys_of(self, name: str) -> Any:
         """Return the nodes, or the edges as pairs of nodes, of the values of a statistic."""
@@ -304,7 +292,7 @@ class BootstrapResult:
     def top_share(self, k: int, name: str | None = None) -> Floats:
         """Return, for each node, the share of samples in which it is among the ``k`` largest.
 
-        The bias of each node is subtracted first, because node copying shrinks the degrees of hubs.
+        The bias of each node is subtracted before, because node copying shrinks the degrees of hubs.
 
         Parameters
         ----------
@@ -321,8 +309,7 @@ class BootstrapResult:
     def rank_interval(self, name: str | None = None) -> tuple[Floats, Floats]:
         """Return the lowest and highest rank of each node in the central ``confidence`` of the samples.
 
-        The bias of each node is subtracted first, as by :meth:`top_share`. The coverage of these quantiles
-        has not been measured.
+        The bias is subtracted as by :meth:`top_share`. The coverage of these quantiles has not been measured.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, estimate_interval
 from nodecopy.inference.diagnosis import Diagnostic
-from nodecopy.inference.resampling import InferenceSeeds
+from nodecopy.inference.resampling import GRAPHS_SEED
 from nodecopy.inference.statistics import Statistic, check_scalars, find_library, prepare_measure
 from nodecopy.io import GraphLike
 
@@ -55,20 +55,20 @@ def compare_graphs(
     observed, measure = prepare_measure(statistic, first, settings["library"])
     check_scalars(measure(observed), "compared")
     ours, theirs = (
-        bootstrap(graph, statistic, rng=child(seed, InferenceSeeds.GRAPHS, number), **settings)
+        bootstrap(graph, statistic, rng=child(seed, GRAPHS_SEED, number), **settings)
         for number, graph in enumerate((first, second))
     )
-    return GraphDifference(tuple(_differences(ours, theirs)), ours.confidence, ours, theirs)
+    return GraphDifference(tuple(_subtract(ours, theirs)), ours.confidence, ours, theirs)
 
 
-def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
+def _subtract(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
     settings: dict[str, Any] = {"confidence": first.confidence, "method": first.method}
-    for ours, theirs in zip(first, second, strict=True):
-        observed = float(ours.observed) - float(theirs.observed)
-        values = first.scaled_values(ours.name) - second.scaled_values(theirs.name)
-        row = estimate_interval(ours.name, observed, values, **settings)
-        parts = (ours.observed, theirs.observed, observed, row.standard_error, row.low, row.high)
-        yield Difference(ours.name, *(float(np.asarray(part)) for part in parts))
+    for (name, ours, *_), (_, theirs, *_) in zip(first, second, strict=True):
+        observed = float(ours) - float(theirs)
+        values = first.scaled_values(name) - second.scaled_values(name)
+        row = estimate_interval(name, observed, values, **settings)
+        parts = (ours, theirs, observed, row.standard_error, row.low, row.high)
+        yield Difference(name, *(float(np.asarray(part)) for part in parts))
 
 
 class Difference(NamedTuple):
@@ -121,12 +121,8 @@ class GraphDifference:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return reasons not to trust an interval, which were also given as warnings."""
-        results = {"first": self.first, "second": self.second}
-        return tuple(
-            Diagnostic(statistic, f"{name} graph: {text}")
-            for name, result in results.items()
-            for statistic, text in result.problems
-        )
+        results = (("first", self.first), ("second", self.second))
+        return tuple(Diagnostic(p.statistic, f"{name} graph: {p}") for name, r in results for p in r.problems)
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.differences)

@@ -38,6 +38,7 @@ MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25
 """Factors by which standard errors of the variance of degrees, and with resampled nodes, may be too large."""
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0
 """Largest skewness over samples, and how many of its standard errors for normal values it may reach."""
+COVERS_LESS = "its interval may cover less often than stated."
 ESTIMATED_COMMUNITIES = (
     "modularity uses communities that are estimated from each sample, so that its standard error may be too "
     "small, and is zero if there is one community. Give labels if groups are known."
@@ -73,10 +74,9 @@ def diagnose(sampler: Sampler, estimates: Sequence[Estimate], values: Samples) -
         if np.isfinite(estimate.low).any():
             if copying:  # standard errors of directed graphs are not too large
                 texts += _diagnose_copying(estimate, copying, is_directed=model is not sampler)
-            if not estimate.is_array and name not in EXTREMES and _is_skewed(rows):
-                texts.append(
-                    f"{name} is skewed over samples, so that its interval may cover less often than stated."
-                )
+            limit = max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(rows)) ** 0.5)
+            if not estimate.is_array and name not in EXTREMES and abs(skewness(rows)) > limit:
+                texts.append(f"{name} is skewed over samples, so that {COVERS_LESS}")
         problems += [Diagnostic(name, text) for text in texts]
     return problems
 
@@ -152,7 +152,7 @@ def _diagnose_values(estimate: Estimate, rows: NDArray[np.float64], expected: fl
     elif is_constant:
         yield f"{name} is the same in all samples, so that its interval has no width. Use another model."
     if name in EXTREMES and np.isfinite(error).any():
-        yield f"{name} depends on few nodes, so that its interval may cover less often than stated."
+        yield f"{name} depends on few nodes, so that {COVERS_LESS}"
 
 
 def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_directed: bool) -> Iterator[str]:
@@ -252,10 +252,6 @@ def node_variance_factor(graph: Graph) -> float:
     between = max(float(degrees.var()) - chance, 0.0)
     truth = between + chance / 2
     return ((between + 1.5 * chance) / truth) ** 0.5 if truth > 0 else 1.0
-
-
-def _is_skewed(values: NDArray[np.float64]) -> bool:
-    return abs(skewness(values)) > max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(values)) ** 0.5)
 
 
 def skewness(values: NDArray[np.float64]) -> float:

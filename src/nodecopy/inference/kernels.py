@@ -129,15 +129,12 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
 
 
 @compiled
-def _replace_residual(
-    indptr: IntArray, indices: IntArray, damping: float, solution: Any, residual: Any
-) -> None:
-    """Write 1 - (D - damping A) times the solution, computed in double precision."""
+def _replace_residual(indptr: IntArray, indices: IntArray, damping: float, x: Any, residual: Any) -> None:
+    """Write 1 - (D - damping A) x, computed in double precision."""
     image = np.empty(len(residual))
-    _sum_neighbours(indptr, indices, solution, image)
+    _sum_neighbours(indptr, indices, x, image)
     for u in range(len(residual)):
-        degree = max(indptr[u + 1] - indptr[u], 1)
-        residual[u] = 1.0 - degree * solution[u] + damping * image[u]
+        residual[u] = 1.0 - max(indptr[u + 1] - indptr[u], 1) * x[u] + damping * image[u]
 
 
 @compiled

@@ -100,11 +100,11 @@ def null_test(
     observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
     values = measure(observed)
     check_scalars(values, "tested")
-    for name, value in values.items():
-        if not np.isfinite(value):
-            raise InputError(
-                "statistic", f"must be finite to be tested; {name} of the graph is {value!r}. Test others."
-            )
+    if undefined := [name for name, value in values.items() if not np.isfinite(value)]:
+        name = undefined[0]
+        raise InputError(
+            "statistic", f"must be finite to be tested; {name} of the graph is {values[name]!r}. Test others."
+        )
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
     sampler, samples = start_sampling(observed, measure, null, call="null_test", **settings)
     if isinstance(sampler, (NodeCopying, DirectedCopying)):
@@ -121,11 +121,9 @@ def null_test(
             tests[name].add(float(value))
         if all(test.is_clear for test in tests.values()):
             break
+    about = {"null": repr(sampler), "alternative": alternative}
     return SignificanceTests(
-        tuple(
-            _summarise(name, test, np.array(rows[name]), n, null=repr(sampler), alternative=alternative)
-            for name, test in tests.items()
-        )
+        tuple(_summarise(name, test, np.array(rows[name]), n, **about) for name, test in tests.items())
     )
 
 
@@ -147,20 +145,10 @@ def _summarise(
         deviation = 0.0
         if abs(difference) <= rounding:
             p_value = p_value_error = float("nan")
-            warn_about_data(
-                f"{name} is as observed in all samples of the null model, so that it cannot be tested."
-            )
-    return SignificanceTest(
-        name=name,
-        observed=test.observed,
-        p_value=p_value,
-        p_value_error=p_value_error,
-        z_score=difference / deviation if deviation else float("nan"),
-        n_samples=len(values),
-        stopped_early=len(values) < n,
-        values=values,
-        **settings,
-    )
+            warn_about_data(f"{name} is as observed in all samples of the null model: it cannot be tested.")
+    z_score = difference / deviation if deviation else float("nan")
+    counts: dict[str, Any] = {"n_samples": len(values), "stopped_early": len(values) < n, "values": values}
+    return SignificanceTest(name, test.observed, p_value, p_value_error, z_score, **settings, **counts)
 
 
 @dataclass(frozen=True)

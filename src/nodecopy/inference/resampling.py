@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -43,13 +42,13 @@ Samples: TypeAlias = dict[str, NDArray[np.float64]]
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
 MAX_BYTES = 2**33
 """Largest memory of the values of all samples."""
+FIT_SEED, SAMPLES_SEED, GRAPHS_SEED, HUB_SEED = 0, 1, 3, 4
+"""Children of the seed of a call."""
 
 
 @dataclass(eq=False)
 class NodeResampler(Configurable, ABC):
-    """The base class of methods that resample nodes, and the edges among them.
-
-    A subclass writes ``_resample``.
+    """The base class of methods that resample nodes and edges among them; a subclass writes ``_resample``.
 
     Attributes
     ----------
@@ -125,10 +124,9 @@ class NodeSubsampling(NodeResampler):
     """Draw a share of the nodes without replacement and take the edges among them.
 
     See Bhattacharyya and Bickel (2015) and Lunde and Sarkar (2023). The standard deviation over samples of a
-    share s of the nodes is multiplied by sqrt(s / (1 - s)). This is correct for statistics with an error of
-    order n^-1/2 and an expectation that does not depend on the number of nodes, such as density and
-    transitivity, but not for counts or degrees. Where nodes are alike, the error is of smaller order and
-    standard errors are too large.
+    share s of the nodes is multiplied by sqrt(s / (1 - s)). This suits statistics with an error of order
+    n^-1/2 and an expectation that does not depend on the number of nodes, such as density and transitivity,
+    but not counts or degrees. Where nodes are alike, standard errors are too large.
 
     Parameters
     ----------
@@ -200,15 +198,6 @@ class LatentPositionBootstrap(NodeResampler):
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
 
 
-class InferenceSeeds(IntEnum):
-    """Children of the seed of a call."""
-
-    FIT = 0
-    SAMPLES = 1
-    GRAPHS = 3
-    HUB = 4
-
-
 def start_sampling(
     graph: Graph,
     measure: GraphMeasure,
@@ -230,11 +219,10 @@ def start_sampling(
     seed = seed_sequence(rng)
     sampler = choose_sampler(model, resample, directed=graph.directed)
     labelled = _label_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
-    sampler = sampler.fit(labelled, rng=child(seed, InferenceSeeds.FIT))
+    sampler = sampler.fit(labelled, rng=child(seed, FIT_SEED))
     if call == "null_test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
-        sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
-    samples_seed = child(seed, InferenceSeeds.SAMPLES)
-    draw = getattr(sampler, "_checked_draw", sampler.draw)
+        sampler = sampler.restart(child(seed, HUB_SEED))
+    samples_seed, draw = child(seed, SAMPLES_SEED), getattr(sampler, "_checked_draw", sampler.draw)
     stream = sample_stream(
         lambda number: measure(draw(child(samples_seed, number))), n, workers, processes=processes
     )
@@ -262,13 +250,10 @@ def _label_blocks(graph: Graph) -> Graph:
     """Return the graph with estimated communities as labels, unless it has labels."""
     if graph.labels is not None:
         return graph
-    communities = spectral_communities(graph)
-    n_blocks = len(np.unique(communities))
-    log_decision(
-        f"blocks: {n_blocks} {'community' if n_blocks == 1 else 'communities'}, estimated from the graph.",
-        "labels",
-    )
-    return graph.replace(labels=communities)
+    blocks = spectral_communities(graph)
+    n_blocks = "1 community" if not blocks.any() else f"{blocks.max() + 1} communities"
+    log_decision(f"blocks: {n_blocks}, estimated from the graph.", "labels")
+    return graph.replace(labels=blocks)
 
 
 def collect_values(samples: Iterator[Values], observed: Values, n: int) -> Samples:
@@ -276,9 +261,8 @@ def collect_values(samples: Iterator[Values], observed: Values, n: int) -> Sampl
     if (n_bytes := 8 * n * sum(np.size(value) for value in observed.values())) > MAX_BYTES:
         raise InputError(
             "n",
-            f"must not be so large that the values of all samples need more than {MAX_BYTES >> 30} GiB of "
-            f"memory; got {n}, which need {n_bytes / 2**30:.0f} GiB. Draw fewer samples, or compute fewer "
-            "statistics of nodes at a time.",
+            f"must not be so large that the values of all samples need more than {MAX_BYTES >> 30} GiB; "
+            f"{n} samples need {n_bytes / 2**30:.0f} GiB. Draw fewer, or compute fewer statistics of nodes.",
         )
     values = {name: np.empty((n, *np.shape(value))) for name, value in observed.items()}
     for number, sample in enumerate(samples):

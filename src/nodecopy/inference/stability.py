@@ -67,10 +67,7 @@ def community_stability(
     check_integer(n, "n of community_stability", low=1)
     find: Any = spectral_communities if communities is None else communities
     if not callable(find):
-        raise InputError(
-            "communities",
-            f"must be a function that returns the community of each node; got {show(communities)}.",
-        )
+        raise InputError("communities", f"must be a function of a graph; got {show(communities)}.")
 
     def communities_of(network: Any) -> Floats:
         return _number_communities(find(network), network)
@@ -78,10 +75,8 @@ def community_stability(
     observed, measure = prepare_measure(communities_of, graph, "nodecopy" if communities is None else library)
     values = measure(observed)
     (codes,) = values.values()
-    if np.shape(codes) != (observed.n_nodes,):
-        raise InputError(
-            "communities", f"must return one per node, {observed.n_nodes} in all; got {show(codes)}."
-        )
+    if np.shape(codes) != (n_nodes := observed.n_nodes,):
+        raise InputError("communities", f"must return one per node, {n_nodes} in all; got {show(codes)}.")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
     sampler, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
     problems = diagnose(sampler, [], {})
@@ -94,14 +89,13 @@ def community_stability(
         problems.append(Diagnostic(None, text))
     for problem in problems:
         warn_about_data(problem.text)
-    (memberships,) = collect_values(samples, values, n).values()
-    memberships = memberships.astype(np.int32)
+    (rows,) = collect_values(samples, values, n).values()
+    memberships = rows.astype(np.int32)
     own = np.asarray(codes).astype(np.int64)
     sizes, nodes, all_pairs = np.bincount(own), np.zeros(len(own)), 0.0
     for row in memberships:
-        _, group, counts = np.unique(
-            own * (int(row.max()) + 1) + row, return_inverse=True, return_counts=True
-        )
+        joint = own * (int(row.max()) + 1) + row
+        _, group, counts = np.unique(joint, return_inverse=True, return_counts=True)
         nodes += (counts[group] - 1) / n
         all_pairs += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
     with np.errstate(invalid="ignore", divide="ignore"):

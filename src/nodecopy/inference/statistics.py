@@ -54,14 +54,8 @@ def prepare_measure(
 ) -> tuple[Graph, GraphMeasure]:
     """Return the converted graph, and a function from graphs to the values of the statistics by name.
 
-    Parameters
-    ----------
-    statistic, graph, library
-        As in :func:`.bootstrap`.
-    fixed_nodes
-        Whether samples have the nodes of the graph.
-    fixed_number
-        Whether samples have as many communities as the graph, where modularity has to estimate them.
+    ``fixed_nodes`` tells whether samples have the nodes of the graph, ``fixed_number`` whether they have as
+    many communities, where modularity has to estimate them. Other parameters are as in :func:`.bootstrap`.
     """
     own = convert_graph(graph, "graph")
     if not own.n_nodes:
@@ -138,12 +132,9 @@ class KeyedFunction:
         try:
             value = self.function(graph)
         except Exception as error:
-            hint = (
-                "This is a sample, which may differ from the observed graph, for example by not being "
-                "connected. Return nan where the statistic is undefined."
-                if self._is_computed
-                else "Set library to choose the type of graph that it receives."
-            )
+            hint = "Set library to choose the type of graph that it receives."
+            if self._is_computed:
+                hint = "This is a sample, perhaps not connected. Return nan where the statistic is undefined."
             error.add_note(f"The statistic {self.name} was computed on {graph!r}. {hint}")
             raise
         self._is_computed = True
@@ -158,9 +149,7 @@ class KeyedFunction:
         except (TypeError, ValueError) as error:
             raise InputError(self.name, f"{allowed}; got {value!r:.200}.") from error
         if array.ndim > 1:
-            raise InputError(
-                self.name, f"{allowed}; got an array of shape {array.shape}. Choose one of its columns."
-            )
+            raise InputError(self.name, f"{allowed}; got shape {array.shape}. Choose one of its columns.")
         if not array.size:
             raise InputError(self.name, "must return at least one number; it returned none.")
         array = np.where(np.isfinite(array), array, np.nan)  # infinite is undefined
@@ -264,8 +253,7 @@ EXTRA: dict[str, Callable[[Graph], float | Floats]] = {
 """Statistics in addition to :func:`nodecopy.statistics` and ``modularity``."""
 SPECTRAL, NODE_STATISTICS = ("largest_eigenvalue", "pagerank"), ("degrees", "pagerank")
 """Statistics that are computed together, and statistics with one value per node."""
-DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS = 0.85, 1e-10, 200
-MAX_POWER_STEPS = 300
+DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS, MAX_POWER_STEPS = 0.85, 1e-10, 200, 300
 EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8
 """Relative change of the eigenvalue, and relative residual of PageRank, at which compiled code stops."""
 
