@@ -20,7 +20,7 @@ GROUPS = ("datasets",)
 
 def list_commands() -> dict[str, Any]:
     """Return every command by its name; commands of a group have two words."""
-    commands = {}
+    commands: dict[str, Any] = {}
     for name in cli.COMMANDS:
         command = cli.import_command(name)
         parts = command.commands if name in GROUPS else {"": command}
@@ -37,7 +37,8 @@ def render_command(name: str, command: Any) -> str:
     panels: dict[str, list[str]] = {"Arguments": [], "Options": []}
     for parameter in command.params:
         kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
-        row = f"| `{_name_parameter(parameter)}` | {_escape(_describe_parameter(parameter))} |"
+        text = _escape(" ".join(parameter.help.split()))
+        row = f"| `{_name_parameter(parameter)}` | {text} |"
         panels.setdefault(parameter.rich_help_panel or kind, []).append(row)
     for title, rows in panels.items():
         if rows:
@@ -50,13 +51,6 @@ def _name_parameter(parameter: Any) -> str:
         return str(parameter.metavar or parameter.name.upper())
     names = ", ".join([*sorted(parameter.opts, key=len), *parameter.secondary_opts])
     return f"{names} {parameter.metavar or ''}".strip()
-
-
-def _describe_parameter(parameter: Any) -> str:
-    text, default = (parameter.help or "").replace("\n\n", " "), parameter.default
-    if "(default: " in text or default in (None, False, []) or parameter.secondary_opts:
-        return str(text)
-    return f"{text} (default: {', '.join(default) if isinstance(default, list) else default})"
 
 
 def _escape(text: str) -> str:

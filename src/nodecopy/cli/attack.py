@@ -17,16 +17,15 @@ from nodecopy._core.messages import mute_decisions
 from nodecopy._core.random import child
 from nodecopy.cli import files, options
 from nodecopy.cli.options import (
-    INPUT,
-    MORE,
-    OUTPUT,
+    Count,
     ScaleFeatures,
     UndirectedGraphOptions,
-    at_least,
     check_applicable,
     check_outputs,
-    flag,
+    input_option,
+    more_option,
     option,
+    output_option,
 )
 from nodecopy.cli.output import (
     estimate_time,
@@ -63,48 +62,37 @@ class Outcome(NamedTuple):
 def attack(
     source: options.Source,
     method: Method = option("The attack.", "nettack"),
-    nodes: str | None = option(
-        "Ids of the target nodes, separated by commas, or a file with one id per line.", panel=INPUT
+    nodes: str | None = input_option(
+        "Ids of the target nodes, separated by commas, or a file with one id per line."
     ),
-    n_targets: int | None = option(
-        f"Without --nodes: number of random target nodes. (default: {N_TARGETS})", panel=INPUT
+    n_targets: int | None = input_option(
+        f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"
     ),
     budget: str | None = option(
         "Flips for each target: a number, 'degree', or a share of its edges. (default: degree, fga 20, dice "
         "0.5)\n\nFor dice a share is of the edges that it may delete."
     ),
-    delete: Delete | None = option(
-        "dice: delete edges to nodes of the same class, or any. (default: same-class)", panel=MORE
+    delete: Delete | None = more_option(
+        "dice: delete edges to nodes of the same class, or any. (default: same-class)"
     ),
-    n_influencers: int | None = option(
-        "nettack: flip edges of this many neighbours in place of the target's own edges.",
-        None,
-        at_least(1),
-        panel=MORE,
+    n_influencers: Count | None = more_option(
+        "nettack: flip edges of this many neighbours in place of the target's own edges."
     ),
-    scale_features: ScaleFeatures | None = option(
+    scale_features: ScaleFeatures | None = more_option(
         "nettack and fga: how the attacker's surrogate scales features. auto: word counts as in the attack's "
-        "paper, anything else standardised; the choice is printed. (default: auto)",
-        panel=MORE,
+        "paper, anything else standardised; the choice is printed. (default: auto)"
     ),
-    independent: bool = flag(
-        "--independent",
-        "Attack each target in the clean graph, not in the graph attacked so far.",
-        panel=MORE,
+    independent: bool = more_option(
+        "Attack each target in the clean graph, not in the graph attacked so far.", False
     ),
-    no_check: bool = flag(
-        "--no-check",
-        "Do not train classifiers before and after the attack to check who is misled.",
-        panel=MORE,
+    no_check: bool = more_option(
+        "Do not train classifiers before and after the attack to check who is misled.", False
     ),
     seed: options.Seed = 0,
-    out: Path | None = option(
-        "File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml.", panel=OUTPUT
-    ),
-    flips: Path | None = option(
-        "File for the flips, for nodecopy defend.\n\nFormats: .npz, or a table with a row for each flip (.csv "
-        ".tsv .txt .parquet).",
-        panel=OUTPUT,
+    out: Path | None = output_option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
+    flips: Path | None = output_option(
+        "File for the flips, for nodecopy defend.\n\nFormats: .npz, or a table with a row for each flip "
+        "(.csv .tsv .txt .parquet)."
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,

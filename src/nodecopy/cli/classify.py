@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import typer
@@ -21,15 +21,15 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files, options
 from nodecopy.cli.files import NodeSplit
 from nodecopy.cli.options import (
-    MORE,
-    OUTPUT,
+    Count,
+    Share,
     TrainingGraphOptions,
-    at_least,
     between,
     check_applicable,
     check_outputs,
-    flag,
+    more_option,
     option,
+    output_option,
 )
 from nodecopy.cli.output import print_json, print_note, print_table, print_title, print_written, show_training
 from nodecopy.errors import InputError
@@ -61,89 +61,63 @@ UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 def classify(
     source: str | None = typer.Argument(
         None,
-        help="A dataset ('nodecopy datasets list') or a file of edges.\n\nFormats: .csv .tsv .txt .parquet .npz "
-        ".mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
+        help="A dataset ('nodecopy datasets list') or a file of edges.\n\nFormats: .csv .tsv .txt .parquet "
+        ".npz .mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
         metavar="SOURCE",
     ),
     method: Method | None = option(
-        f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of a "
-        "vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
+        f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of "
+        f"a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
         "label-propagation uses no features. sbm-gcn needs validation nodes: for a file, --validation."
     ),
-    n_rounds: str | None = option(
+    n_rounds: str | None = more_option(
         "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
         "predicted labels. 'validation' chooses the number by the accuracy on validation nodes. (default: 4, "
-        "bgcn-copy 1)",
-        panel=MORE,
+        "bgcn-copy 1)"
     ),
-    n_graphs: int | None = option("Number of sampled graphs. (default: 5, bgcn-copy 10)", None, at_least(1)),
-    n_weight_samples: int | None = option(
-        "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1), panel=MORE
+    n_graphs: Count | None = option("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
+    n_weight_samples: Count | None = more_option("bgcn-copy: dropout samples of each network. (default: 10)"),
+    share: Share | None = more_option(
+        "self-training: at most this share of a class gets pseudo-labels. (default: less the fewer labels)"
     ),
-    share: float | None = option(
-        "self-training: at most this share of a class gets pseudo-labels. (default: less the fewer labels)",
-        None,
-        between(0, 1),
-        panel=MORE,
-    ),
-    balance: float | None = option(
+    balance: Share | None = more_option(
         "self-training: 0 takes classes to be as large as they are predicted, 1 to be equally large. "
-        "(default: between, nearer to 1 the fewer labels there are)",
-        None,
-        between(0, 1),
-        panel=MORE,
+        "(default: between, nearer to 1 the fewer labels there are)"
     ),
-    base_weight: float | None = option(
+    base_weight: Share | None = more_option(
         "self-training: weight of the prediction without pseudo-labels in its mean with that of the chosen "
         "round. (default: 0.5 with more than five labels per class on average and no validation nodes, "
-        "otherwise 0)",
-        None,
-        between(0, 1),
-        panel=MORE,
+        "otherwise 0)"
     ),
-    network: Literal["auto", "appnp", "gcn"] | None = option(
+    network: Literal["auto", "appnp", "gcn"] | None = more_option(
         "self-training: its networks. (default: auto, which is appnp for sparse word counts and gcn "
-        "otherwise; the choice is printed)",
-        panel=MORE,
+        "otherwise; the choice is printed)"
     ),
-    pseudo_degree: float | None = option(
+    pseudo_degree: Annotated[float, between(0, math.inf)] | None = more_option(
         "self-training: the degree at which a node keeps its neighbours half of the time and otherwise "
-        "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)",
-        None,
-        between(0, math.inf),
-        panel=MORE,
+        "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)"
     ),
-    voters: str | None = option(
+    voters: str | None = more_option(
         "self-training: classifiers whose probabilities are averaged, of networks, sgc and dgi, separated by "
-        "commas. (default: all; in graphs of more than 50,000 nodes without dgi)",
-        panel=MORE,
+        "commas. (default: all; in graphs of more than 50,000 nodes without dgi)"
     ),
-    validation: float | None = option(
-        "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
-        None,
-        between(0, 0.9),
-        panel=MORE,
+    validation: Annotated[float, between(0, 0.9)] | None = more_option(
+        "File: share of the labelled nodes of each class that are validation nodes. (default: 0)"
     ),
-    labels_per_class: int | None = option(
-        "Dataset: training nodes of each class. (default: 20)", None, at_least(1)
-    ),
-    calibrate: bool = flag(
-        "--calibrate",
+    labels_per_class: Count | None = option("Dataset: training nodes of each class. (default: 20)"),
+    calibrate: bool = more_option(
         "Calibrate the probabilities on validation nodes. For a file, --validation sets their share. The "
         "fitted temperature is printed, and saved with the classifier.",
-        panel=MORE,
+        False,
     ),
-    load: Path | None = option(
+    load: Path | None = more_option(
         "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "
-        "are encoded and scaled as where it was trained.",
-        panel=MORE,
+        "are encoded and scaled as where it was trained."
     ),
     device: options.Device = "cpu",
     seed: options.Seed = 0,
-    out: Path | None = option(
-        "File for the table of predictions: .csv, .tsv, .txt or .parquet.", panel=OUTPUT
-    ),
-    save: Path | None = option("File for the fitted classifier: .npz.", panel=OUTPUT),
+    out: Path | None = output_option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
+    save: Path | None = output_option("File for the fitted classifier: .npz."),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     tables: TrainingGraphOptions = TrainingGraphOptions(),

@@ -14,16 +14,15 @@ from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child
 from nodecopy.cli import files, options
 from nodecopy.cli.options import (
-    INPUT,
-    MORE,
-    OUTPUT,
+    Natural,
+    Share,
     UndirectedGraphOptions,
-    at_least,
-    between,
     check_applicable,
     check_outputs,
-    flag,
+    input_option,
+    more_option,
     option,
+    output_option,
 )
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
@@ -52,62 +51,48 @@ Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
 
 def defend(
     source: options.Source,
-    nodes: str | None = option(
-        "Ids of the attacked nodes, separated by commas, or a file with one id per line.", panel=INPUT
+    nodes: str | None = input_option(
+        "Ids of the attacked nodes, separated by commas, or a file with one id per line."
     ),
-    flips: Path | None = option(
+    flips: Path | None = input_option(
         "Flips that nodecopy attack wrote.\n\nSOURCE is the graph before the attack. They are applied, and "
-        "their targets are corrected. A table of first,second[,change,target] is read, too.",
-        panel=INPUT,
+        "their targets are corrected. A table of first,second[,change,target] is read, too."
     ),
-    suspects: float | None = option(
-        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout --nodes, "
-        "--flips and --suspects it is 0.15 (copying: chosen by validation nodes, or 0.07).",
-        None,
-        between(0, 1),
-        panel=INPUT,
+    suspects: Share | None = input_option(
+        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout "
+        "--nodes, --flips and --suspects it is 0.15 (copying: chosen by validation nodes, or 0.07)."
     ),
     method: Method = option(
         "How nodes are corrected.\n\nevidence: by their features, similar nodes and credible edges, with a "
         "self-trained APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
         "evidence",
     ),
-    donors: Donors | None = option(
+    donors: Donors | None = more_option(
         "copying: the embeddings in which the donors of a node are its nearest neighbours. (default: "
-        "expected)",
-        panel=MORE,
+        "expected)"
     ),
-    n_donors: int | None = option(
-        "Donors of each node. (default: 10, or all other nodes if there are fewer)", None, at_least(0)
+    n_donors: Natural | None = option(
+        "Donors of each node. (default: 10, or all other nodes if there are fewer)"
     ),
-    uncertain_share: float | None = option(
+    uncertain_share: Share | None = more_option(
         "evidence: share of the nodes whose own edges count, those whose features and donors leave the class "
         "most uncertain. More helps against attackers who do not know the defence, and fewer against those "
-        "who do. (default: 0.12, and 1 where attacked nodes are detected)",
-        None,
-        between(0, 1),
-        panel=MORE,
+        "who do. (default: 0.12, and 1 where attacked nodes are detected)"
     ),
-    retrain: bool = flag(
-        "--retrain",
+    retrain: bool = more_option(
         "copying: train the classifier again without the edges of the attacked nodes, as evidence always "
         "does.",
-        panel=MORE,
+        False,
     ),
-    trust_edges: bool = flag(
-        "--trust-edges",
-        "copying: keep those of a node's own edges that are plausible; not with --suspects.",
-        panel=MORE,
+    trust_edges: bool = more_option(
+        "copying: keep those of a node's own edges that are plausible; not with --suspects.", False
     ),
     device: options.Device = "cpu",
     seed: options.Seed = 0,
-    out: Path | None = option(
-        "File for the table of corrections: .csv, .tsv, .txt or .parquet.", panel=OUTPUT
-    ),
-    scores: Path | None = option(
+    out: Path | None = output_option("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
+    scores: Path | None = more_option(
         "With --suspects: file for the suspicion scores of all nodes, the highest first: .csv, .tsv, .txt or "
-        ".parquet.",
-        panel=MORE,
+        ".parquet."
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,

@@ -18,13 +18,12 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files, options
 from nodecopy.cli.options import (
-    INPUT,
-    MORE,
     InteractionOptions,
-    between,
+    Share,
     check_applicable,
     check_outputs,
-    flag,
+    input_option,
+    more_option,
     option,
 )
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
@@ -64,48 +63,39 @@ def evaluate(
         "--test, the training part.",
         metavar="SOURCE",
     ),
-    test: Path | None = option("File of the test part; the source is then the training part.", panel=INPUT),
-    validation: Path | None = option(
-        "File of the validation part, which is inside the training part.", panel=INPUT
-    ),
-    split: SplitName | None = option(
+    test: Path | None = input_option("File of the test part; the source is then the training part."),
+    validation: Path | None = input_option("File of the validation part, which is inside the training part."),
+    split: SplitName | None = input_option(
         "How the source is split. (default: published, otherwise random)\n\nAs published (datasets that have "
-        "such a split), at random, by time, into the last item of each user and the others, or by user.",
-        panel=INPUT,
+        "such a split), at random, by time, into the last item of each user and the others, or by user."
     ),
-    test_share: float | None = option(
-        "Share of the interactions, or with --split user of the users, in the test part. (default: 0.2)",
-        None,
-        between(0, 1),
-        panel=MORE,
+    test_share: Share | None = more_option(
+        "Share of the interactions, or with --split user of the users, in the test part. (default: 0.2)"
     ),
     model: list[str] | None = option(
         f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
     ),
     metric: list[str] | None = option(
-        "A metric and the length of the list, such as recall@20. May be repeated. (default: six of them at 20, "
-        "or at a quarter of fewer than 60 items)\n\nMetrics: recall, ndcg, precision, hit_rate, map, mrr, "
-        "popularity, diversity, coverage, novelty.",
+        "A metric and the length of the list, such as recall@20. May be repeated. (default: six of them at "
+        "20, or at a quarter of fewer than 60 items)\n\nMetrics: recall, ndcg, precision, hit_rate, map, "
+        "mrr, popularity, diversity, coverage, novelty.",
         metavar="NAME",
     ),
-    tune: bool = flag(
-        "--tune", "First choose the parameters of EASE and CopyEASE on the validation part.", panel=MORE
+    tune: bool = more_option(
+        "First choose the parameters of EASE and CopyEASE on the validation part.", False
     ),
-    min_rating: float | None = option(
-        "Lowest rating that is a positive interaction; others are left out.", panel=MORE
+    min_rating: float | None = more_option(
+        "Lowest rating that is a positive interaction; others are left out."
     ),
-    unknown: Literal["count", "error", "ignore"] = option(
+    unknown: Literal["count", "error", "ignore"] = more_option(
         "Whether test interactions of users and items that have none in training count, where such items are "
         "misses, are an error or are left out.",
         "count",
-        panel=MORE,
     ),
     device: options.Device = "cpu",
     seed: options.Seed = 0,
-    per_user: Path | None = option(
-        "File for the metrics of every user: .csv, .tsv, .txt or .parquet.", panel=MORE
-    ),
+    per_user: Path | None = more_option("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     log: InteractionOptions = InteractionOptions(),
@@ -234,7 +224,7 @@ def _split(
         if not has_split:
             allowed = ", ".join(name for name in datasets.names() if datasets.describe(name).has_split)
             raise InputError(f"--split published needs one of the datasets {allowed}; got {source}.")
-        check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters[1:]))
+        check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters))
         parts = datasets.load_split(source)
         return Parts("published", parts.train, parts.test, parts.validation)
     interactions = select_positive(files.load_interactions(source, log), min_rating)

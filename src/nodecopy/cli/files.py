@@ -48,7 +48,7 @@ def is_dataset(source: str) -> bool:
 def load_graph(source: str, options: GraphOptions, encoder: FeatureEncoder | None = None) -> Graph:
     """Load the graph of a dataset or of a file; features are encoded as the encoder was fitted, if given."""
     if is_dataset(source):
-        names = {"labels", "features", "directed", "ignore_columns", *options.reader_parameters} - {"header"}
+        names = ("labels", "features", "directed", "ignore_columns", *options.reader_parameters)
         check_applicable("files", f"the dataset {source!r}", **options.given(*names))
         with show_status(f"loading {source}"):
             graph = datasets.load(source, largest_component=options.largest_component)
@@ -117,7 +117,7 @@ def load_interactions(source: str, options: InteractionOptions) -> Interactions:
                 f"{source} must hold at least one interaction; it holds none (a rating of zero is none)."
             )
         return interactions
-    check_applicable("files", f"the dataset {source!r}", **options.given(*options.reader_parameters[1:]))
+    check_applicable("files", f"the dataset {source!r}", **options.given(*options.reader_parameters))
     with show_status(f"loading {source}"):
         loaded = datasets.load(source)
     if not isinstance(loaded, Interactions):

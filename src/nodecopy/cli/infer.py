@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from nodecopy._core.files import atomic_write
 from nodecopy.cli import files, options
 from nodecopy.cli.options import (
-    ENGINE,
-    MORE,
+    Count,
     StructureOptions,
     at_least,
     between,
     check_applicable,
     check_outputs,
-    flag,
+    engine_option,
+    more_option,
     option,
 )
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
@@ -71,32 +71,32 @@ MAX_NODES = 10
 def infer(
     source: options.Source,
     statistic: list[str] = option(
-        "A statistic, such as modularity or pagerank. May be repeated; an unknown name lists all.",
+        "A statistic, such as modularity or pagerank. May be repeated.\n\nAn unknown name lists all.",
         ["density", "transitivity", "assortativity"],
         metavar="NAME",
     ),
     resample: Resample = option(
-        "Resample edges (the nodes are fixed) or nodes (from a population) and their edges.", "edges"
+        "What is resampled.\n\nedges: the nodes are fixed. nodes: they are drawn from a population, with "
+        "their edges.",
+        "edges",
     ),
     model: Model | None = option(
-        "How samples are drawn. (default: node-copying, or node-bootstrap)\n\nedges: node-copying, sbm, dc-sbm "
-        "(degree-corrected), dot-product. nodes: node-bootstrap, subsampling, latent-positions."
+        "How samples are drawn. (default: node-copying, or node-bootstrap)\n\nedges: node-copying, sbm, "
+        "dc-sbm (degree-corrected), dot-product. nodes: node-bootstrap, subsampling, latent-positions."
     ),
     null: Null | None = option("Also test against this null model, and print p-values."),
-    alternative: Alternative | None = option(
-        "Which values the p-value counts, with --null; two-sided by default.", panel=MORE
+    alternative: Alternative | None = more_option(
+        "Which values the p-value counts, with --null; two-sided by default."
     ),
-    n: int = option("Number of samples.", 500, at_least(2), "--n", "-n"),
-    confidence: float = option("Confidence level of the intervals.", 0.95, between(0.01, 0.9999), panel=MORE),
-    method: Method = option("How intervals are computed.", "basic"),
-    simultaneous: bool = flag(
-        "--simultaneous", "Make the intervals of nodes hold for all nodes at once.", panel=MORE
+    n: Annotated[int, at_least(2)] = option("Number of samples.", 500, "--n", "-n"),
+    confidence: Annotated[float, between(0.01, 0.9999)] = more_option(
+        "Confidence level of the intervals.", 0.95
     ),
+    method: Method = more_option("How intervals are computed.", "basic"),
+    simultaneous: bool = more_option("Make the intervals of nodes hold for all nodes at once.", False),
     seed: options.Seed = 0,
-    workers: int = option("Threads that draw samples in parallel.", 1, at_least(1), panel=ENGINE),
-    picture: Path | None = option(
-        "Draw the samples and intervals to this .png, .svg or .pdf file.", panel=MORE
-    ),
+    workers: Count = engine_option("Threads that draw samples in parallel.", 1),
+    picture: Path | None = more_option("Draw the samples and intervals to this .png, .svg or .pdf file."),
     json_: options.AsJson = False,
     tables: StructureOptions = StructureOptions(),
 ) -> None:

@@ -1,7 +1,7 @@
 """Options that several commands share, their panels in the help, and checks whose messages name the option.
 
-The help of a command shows the first paragraph of its text and of those of the most used options, and names the
-other options. ``--help-all`` shows everything.
+The help of a command shows the first paragraph of its text and of the texts of the most used options, and
+names the other options. ``--help-all`` shows everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -44,6 +44,7 @@ OPTION_NAMES = {"user": "user_column", "ignore_columns": "ignore_column"}
 """Options that are not named as the parameter."""
 N_NEIGHBOURS = 10
 """Neighbours of each node of a graph that is built from features."""
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE", bool: ""}
 
 Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
@@ -52,18 +53,16 @@ Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
 def option(
     help: str,
     default: Any = None,
-    check: Callback | None = None,
     *names: str,
     panel: str | None = None,
     metavar: str | None = None,
 ) -> Any:
-    """Return an option as the default of a parameter; ``check`` is ``at_least(...)`` or ``between(...)``."""
-    return typer.Option(default, *names, help=help, callback=check, rich_help_panel=panel, metavar=metavar)
+    """Return an option as the default of a parameter."""
+    return typer.Option(default, *names, help=help, rich_help_panel=panel, metavar=metavar)
 
 
-def flag(name: str, help: str, *, panel: str | None = None) -> Any:
-    """Return an option without a value, off by default, as the default of a parameter."""
-    return typer.Option(False, name, help=help, rich_help_panel=panel, metavar="")
+input_option, output_option = partial(option, panel=INPUT), partial(option, panel=OUTPUT)
+more_option, engine_option = partial(option, panel=MORE), partial(option, panel=ENGINE)
 
 
 def at_least(low: int) -> Callback:
@@ -83,14 +82,19 @@ def _callback(check: Callable[[Any, str], Any]) -> Callback:
     return check_option
 
 
-def _option(help: str, *names: str, panel: str | None = INPUT, **settings: Any) -> Any:
+Count: TypeAlias = Annotated[int, at_least(1)]
+Natural: TypeAlias = Annotated[int, at_least(0)]
+Share: TypeAlias = Annotated[float, between(0, 1)]
+"""Types of parameters whose values are checked when options are read."""
+
+
+def _option(help: str, panel: str | None = INPUT, *names: str, metavar: str | None = None) -> Any:
     """Return an option for an annotation; its default is that of the parameter."""
-    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+    return typer.Option(..., *names, help=help, rich_help_panel=panel, metavar=metavar)
 
 
-def _column(help: str, *names: str) -> Any:
-    return _option(help, *names, panel=TABLES_IN_FILES, metavar="COLUMN")
-
+_table_option = partial(_option, panel=TABLES_IN_FILES)
+_column = partial(_table_option, metavar="COLUMN")
 
 Source: TypeAlias = Annotated[
     str,
@@ -101,35 +105,33 @@ Source: TypeAlias = Annotated[
     ),
 ]
 Device: TypeAlias = Annotated[
-    str, _option("The device on which networks are trained: cpu or cuda.", panel=ENGINE, metavar="NAME")
+    str, _option("The device on which networks are trained: cpu or cuda.", ENGINE, metavar="NAME")
 ]
-Seed: TypeAlias = Annotated[int, _option("Seed of random draws.", panel=None, callback=at_least(0))]
+Seed: TypeAlias = Annotated[Natural, _option("Seed of random draws.", None)]
 Spreadsheet: TypeAlias = Annotated[
     bool,
     _option(
         "Put an apostrophe before text in .csv and .tsv files that a spreadsheet would take for a formula "
         "(it starts with =, +, - or @).",
-        "--spreadsheet",
-        panel=MORE,
+        MORE,
     ),
 ]
-AsJson: TypeAlias = Annotated[bool, _option("Print the results as JSON.", "--json", panel=OUTPUT)]
+AsJson: TypeAlias = Annotated[bool, _option("Print the results as JSON.", OUTPUT, "--json")]
+Quiet: TypeAlias = Annotated[
+    bool, _option("Print results, warnings and errors only.", OUTPUT, "--quiet", "-q")
+]
 ScaleFeatures: TypeAlias = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
-Duplicates: TypeAlias = Literal["max", "sum", "error"]
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How the tables of a command are read. A command takes the fields as options."""
+    """How the tables of a command are read. A command has an option for each field."""
 
     header: Annotated[
         bool | None,
-        _option(
-            "Whether the first row of each table is a header. (default: decided by what is in it)",
-            "--header/--no-header",
-            panel=TABLES_IN_FILES,
-        ),
+        _table_option("Whether the first row of each table is a header. (default: decided by what is in it)"),
     ] = None
+    reader_parameters: ClassVar[tuple[str, ...]]
 
     def given(self, *names: str) -> dict[str, bool]:
         """Return the options that were given, of all fields or of some."""
@@ -141,65 +143,45 @@ class FileOptions:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the reader."""
-        return {name: getattr(self, name) for name in self.reader_parameters}
-
-    reader_parameters: ClassVar[tuple[str, ...]]
+        return {name: getattr(self, name) for name in ("header", *self.reader_parameters)}
 
 
 @dataclass(frozen=True)
 class GraphOptions(FileOptions):
     """The tables of a graph beside its edges, and how they are read."""
 
-    labels: Annotated[Path | None, _option("A table of node ids and labels.", "--labels")] = None
+    labels: Annotated[Path | None, _option("A table of node ids and labels.")] = None
     features: Annotated[
         Path | None,
         _option(
             "A table of node ids and features.\n\nAlso a .npz archive of the arrays ids and x, or a .npz or "
-            ".npy matrix whose row i belongs to node i.",
-            "--features",
+            ".npy matrix whose row i belongs to node i."
         ),
     ] = None
-    directed: Annotated[bool, _option("The edges of the file are directed.", "--directed")] = False
-    largest_component: Annotated[
-        bool, _option("Use the largest connected component only.", "--largest-component", panel=MORE)
-    ] = False
-    source: Annotated[str | None, _column("Column of sources in the table of edges.", "--source")] = None
-    target: Annotated[str | None, _column("Column of targets in the table of edges.", "--target")] = None
-    weight: Annotated[
-        str | None, _column("Column of weights in the table of edges, or '' for none.", "--weight")
-    ] = None
-    id: Annotated[str | None, _column("Column of ids in the tables of labels and features.", "--id")] = None
+    directed: Annotated[bool, _option("The edges of the file are directed.")] = False
+    largest_component: Annotated[bool, _option("Use the largest connected component.", MORE)] = False
+    source: Annotated[str | None, _column("Column of sources in the table of edges.")] = None
+    target: Annotated[str | None, _column("Column of targets in the table of edges.")] = None
+    weight: Annotated[str | None, _column("Column of weights in the table of edges; '' for none.")] = None
+    id: Annotated[str | None, _column("Column of ids in the tables of labels and features.")] = None
     label: Annotated[
         str | None,
         _column(
-            "Column of labels (without --labels, in the table of features), or a node attribute of a .graphml, "
-            ".gexf or .json file.",
-            "--label",
+            "Column of labels (without --labels, in the table of features), or a node attribute of a "
+            ".graphml, .gexf or .json file."
         ),
     ] = None
     duplicates: Annotated[
-        Duplicates,
-        _option(
-            "Value of an edge that is listed more than once: the largest weight, the sum, or an error.",
-            "--duplicates",
-            panel=TABLES_IN_FILES,
-        ),
+        Literal["max", "sum", "error"],
+        _table_option("Weight of an edge that is listed more than once: the largest, the sum, or an error."),
     ] = "max"
     allow_isolated: Annotated[
-        bool,
-        _option(
-            "Add ids of labels and features without edges as isolated nodes.",
-            "--allow-isolated",
-            panel=TABLES_IN_FILES,
-        ),
+        bool, _table_option("Add ids of labels and features without edges as isolated nodes.")
     ] = False
     ignore_columns: Annotated[
-        list[str] | None,
-        _column("A column of the table of features to leave out. May be repeated.", "--ignore-column"),
+        list[str] | None, _column("A column of the table of features to leave out. May be repeated.")
     ] = None
-    reader_parameters: ClassVar[tuple[str, ...]] = (
-        *("header", "source", "target", "weight", "id", "label", "duplicates", "allow_isolated"),
-    )
+    reader_parameters = ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated")
 
 
 @dataclass(frozen=True)
@@ -226,8 +208,7 @@ class TrainingGraphOptions(GraphOptions):
         _option(
             "How networks see features. auto: word counts by unit length, anything else standardised; the "
             "choice is printed.",
-            "--scale-features",
-            panel=MORE,
+            MORE,
         ),
     ] = "auto"
     scale_weights: Annotated[
@@ -235,18 +216,12 @@ class TrainingGraphOptions(GraphOptions):
         _option(
             "How networks see edge weights. auto: the logarithm of heavy-tailed weights, others as they are; "
             "the choice is printed.",
-            "--scale-weights",
-            panel=MORE,
+            MORE,
         ),
     ] = "auto"
     n_neighbours: Annotated[
-        int | None,
-        _option(
-            f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})",
-            "--n-neighbours",
-            panel=MORE,
-            callback=at_least(1),
-        ),
+        Count | None,
+        _option(f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})", MORE),
     ] = None
 
 
@@ -254,20 +229,18 @@ class TrainingGraphOptions(GraphOptions):
 class InteractionOptions(FileOptions):
     """How a table of interactions is read."""
 
-    user: Annotated[str | None, _column("Column of users.", "--user-column")] = None
-    item: Annotated[str | None, _column("Column of items.", "--item")] = None
-    rating: Annotated[str | None, _column("Column of ratings, or '' for none.", "--rating")] = None
-    time: Annotated[str | None, _column("Column of times, or '' for none.", "--time")] = None
+    user: Annotated[str | None, _column("Column of users.")] = None
+    item: Annotated[str | None, _column("Column of items.")] = None
+    rating: Annotated[str | None, _column("Column of ratings; '' for none.")] = None
+    time: Annotated[str | None, _column("Column of times; '' for none.")] = None
     lists: Annotated[
         bool | None,
-        _option(
+        _table_option(
             "Whether each line of a .txt file holds a user and that user's items. (default: decided by what "
-            "is in it)",
-            "--lists/--no-lists",
-            panel=TABLES_IN_FILES,
+            "is in it)"
         ),
     ] = None
-    reader_parameters: ClassVar[tuple[str, ...]] = ("header", "user", "item", "rating", "time", "lists")
+    reader_parameters = ("user", "item", "rating", "time", "lists")
 
 
 class HelpCommand(TyperCommand):
@@ -279,7 +252,8 @@ class HelpCommand(TyperCommand):
         if not self.explains_all:
             self.help = (self.help or "").partition("\n\n")[0]
             rare: list[str] = []
-            for parameter in self.params:
+            parameters: list[Any] = self.params
+            for parameter in parameters:
                 parameter.help = (parameter.help or "").partition("\n\n")[0]
                 if parameter.rich_help_panel in RARE_PANELS:
                     parameter.hidden = True
@@ -294,6 +268,12 @@ def _explain_all(ctx: typer.Context, is_requested: bool) -> None:
         cast(Any, ctx.command).explains_all = True
         typer.echo(ctx.get_help())
         raise typer.Exit
+
+
+HelpAll: TypeAlias = Annotated[
+    bool,
+    typer.Option(..., "--help-all", is_eager=True, callback=_explain_all, help="Explain all options."),
+]
 
 
 def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -314,70 +294,76 @@ def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], 
 
 
 def _expand(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with options in place of :class:`FileOptions`, and with the options of all commands."""
-    parameters, groups = [], {}
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        if isinstance(parameter.annotation, type) and issubclass(parameter.annotation, FileOptions):
-            groups[parameter.name] = parameter.annotation
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    has_user = any(parameter.name == "user" for parameter in parameters)
-    added: dict[str, tuple[Any, Any]] = {}
+    """Return a command with the options of :class:`FileOptions` and of all commands."""
+    own = inspect.signature(command, eval_str=True).parameters
+    groups = {name: part.annotation for name, part in own.items() if hasattr(part.annotation, "given")}
+    parameters = [inspect.Parameter("context", KEYWORD_ONLY, annotation=typer.Context)]
+    parameters += [_declare(part) for name, part in own.items() if name not in groups]
+    hints: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for group in groups.values():
-        hints = get_type_hints(group, include_extras=True)
-        added |= {
-            f"{part.name}_field": (hints[part.name], part.default) for part in fields(group) if part.init
-        }
-    if "user_field" in added and not has_user:
-        added["user_field"] = (
-            Annotated[str | None, _column("Column of users.", "--user-column", "--user")],
-            None,
-        )
-    quiet = _option("Print results, warnings and errors only.", "--quiet", "-q", panel=OUTPUT)
-    help_all = typer.Option("--help-all", is_eager=True, callback=_explain_all, help="Explain all options.")
-    added |= {"quiet": (Annotated[bool, quiet], False), "help_all": (Annotated[bool, help_all], False)}
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in added.items()
-    ]
-    for parameter in parameters:
-        _add_metavar(parameter)
+        hints |= get_type_hints(group, include_extras=True)
+        parts |= {part.name: part for part in fields(group) if part.init}
+    for name, part in parts.items():
+        names = [OPTION_NAMES.get(name, name)] + ["user"] * (name == "user" and "user" not in own)
+        field = inspect.Parameter(f"{name}_field", KEYWORD_ONLY, default=part.default, annotation=hints[name])
+        parameters.append(_declare(field, *names))
+    for name, annotation in {"quiet": Quiet, "help_all": HelpAll}.items():
+        common = inspect.Parameter(name, KEYWORD_ONLY, default=False, annotation=annotation)
+        parameters.append(_declare(common))
 
     @wraps(command)
     def run(*, context: typer.Context, quiet: bool, help_all: bool, **arguments: Any) -> None:
         from nodecopy.cli.output import show_notices
 
-        values = {name[: -len("_field")]: arguments.pop(name) for name in added if name.endswith("_field")}
+        values = {name: arguments.pop(f"{name}_field") for name in parts}
         for name, group in groups.items():
             arguments[name] = group(**{part.name: values[part.name] for part in fields(group) if part.init})
         options = [name for parameter in context.command.params for name in parameter.opts]
         with show_notices(options, quiet=quiet):
             command(**arguments)
 
-    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    signature = inspect.Signature([context, *parameters])
-    run.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in signature.parameters.values()
-    }
-    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
-def _add_metavar(parameter: inspect.Parameter) -> None:
-    """Give an option a short name of its type, and add choices to its help."""
-    kind, info = parameter.annotation, parameter.default
+def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
+    """Return a parameter for Typer, with the check of its type, and with choices and the default in its help.
+
+    ``names`` are those of the option, if it is not named as the parameter.
+    """
+    kind, info, metadata = parameter.annotation, parameter.default, ()
     if get_origin(kind) is Annotated:
-        kind, info = get_args(kind)
-    if info.metavar is not None:
-        return
-    if get_origin(kind) in (Union, UnionType):
-        kind = get_args(kind)[0]
-    kind = get_args(kind)[0] if get_origin(kind) is list else kind
-    info.metavar = METAVARS.get(kind, "NAME")
-    if choices := get_args(kind):
+        kind, metadata = get_args(kind)[0], kind.__metadata__
+    is_annotated = bool(metadata) and hasattr(metadata[-1], "param_decls")
+    info = metadata[-1] if is_annotated else info
+    default = parameter.default if is_annotated else info.default
+    is_optional = get_origin(kind) in (Union, UnionType)
+    value = get_args(kind)[0] if is_optional else kind
+    checks = [*metadata[: len(metadata) - is_annotated], *getattr(value, "__metadata__", ())]
+    value = get_args(value)[0] if get_origin(value) is Annotated else value
+    info.callback = checks[0] if checks else info.callback
+    single = get_args(value)[0] if get_origin(value) is list else value
+    if value is bool and default is False and not info.param_decls:
+        names = names or (parameter.name,)  # no second name that negates it
+    if names:
+        info.param_decls = tuple(f"--{name.replace('_', '-')}" for name in names)
+        if value is bool and default is None:
+            info.param_decls = (f"{info.param_decls[0]}/--no-{names[0]}",)
+    if info.show_default:  # otherwise the option was declared before
+        info.metavar = METAVARS.get(single, "NAME") if info.metavar is None else info.metavar
         text, end, more = info.help.partition("\n\n")
-        text, default, value = text.partition(" (default: ")
-        info.help = f"{text} One of {', '.join(choices)}.{default}{value}{end}{more}"
+        if choices := get_args(single):
+            text, start, chosen = text.partition(" (default: ")
+            text = f"{text} One of {', '.join(choices)}.{start}{chosen}"
+        has_default = isinstance(default, (str, int, float, Path, list)) and not isinstance(default, bool)
+        if has_default and "(default: " not in text:
+            text += f" (default: {', '.join(default) if isinstance(default, list) else default})"
+        info.help, info.show_default = f"{text}{end}{more}", False
+    annotation = value | None if is_optional else value
+    annotation = Annotated[annotation, info] if is_annotated else annotation
+    return parameter.replace(kind=KEYWORD_ONLY, annotation=annotation)
 
 
 def check_applicable(applies_to: str, got: str, **options: object) -> None:

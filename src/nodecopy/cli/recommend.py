@@ -18,15 +18,15 @@ from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files, options
 from nodecopy.cli.options import (
-    INPUT,
-    MORE,
-    OUTPUT,
+    Count,
     InteractionOptions,
-    at_least,
+    Natural,
     check_applicable,
     check_outputs,
-    flag,
+    input_option,
+    more_option,
     option,
+    output_option,
 )
 from nodecopy.cli.output import (
     format_value,
@@ -166,52 +166,41 @@ class Filters:
 def recommend(
     source: str | None = typer.Argument(
         None,
-        help="A dataset of interactions, or a file with one per row.\n\nFormats: .csv .tsv .txt .inter .parquet "
-        ".npz. Not with --model-file.",
+        help="A dataset of interactions, or a file with one per row.\n\nFormats: .csv .tsv .txt .inter "
+        ".parquet .npz. Not with --model-file.",
         metavar="SOURCE",
     ),
-    user: list[str] | None = option("Id of a user, as in the file. May be repeated.", panel=INPUT),
-    users: str | None = option(
-        "Ids of users, separated by commas, or a file with one id per line.", panel=MORE
-    ),
-    all_users: bool = flag("--all-users", "Recommend to all users of the file.", panel=INPUT),
-    k: int = option("Number of items for each user.", 10, at_least(1)),
-    items: str | None = option(
+    user: list[str] | None = input_option("Id of a user, as in the file. May be repeated."),
+    users: str | None = more_option("Ids of users, separated by commas, or a file with one id per line."),
+    all_users: bool = input_option("Recommend to all users of the file.", False),
+    k: Count = option("Number of items for each user.", 10),
+    items: str | None = more_option(
         "Ids of the items that may be recommended. They are separated by commas, or in a file with one id "
-        "per line, such as those in stock. (default: all)",
-        panel=MORE,
+        "per line, such as those in stock. (default: all)"
     ),
-    exclude: str | None = option("Ids of items that are not recommended, given in the same way.", panel=MORE),
-    unknown: Literal["error", "ignore"] = option(
+    exclude: str | None = more_option("Ids of items that are not recommended, given in the same way."),
+    unknown: Literal["error", "ignore"] = more_option(
         "Whether ids in --users, --items and --exclude that are not in the source are an error or left out.",
         "error",
-        panel=MORE,
     ),
-    include_seen: bool = flag(
-        "--include-seen", "Also recommend items that the user has interacted with.", panel=MORE
-    ),
-    explain: int = option(
+    include_seen: bool = more_option("Also recommend items that the user has interacted with.", False),
+    explain: Natural = option(
         "Name this many items of the history, and donors, with each recommendation.\n\nThey are those that "
         "add most to its score; for copy-ease, ease and item-knn.",
         0,
-        at_least(0),
     ),
     model: Model | None = option("The recommender. (default: copy-ease)"),
-    min_rating: float | None = option(
-        "Lowest rating that is a positive interaction; lower ones are not fitted.", panel=MORE
+    min_rating: float | None = more_option(
+        "Lowest rating that is a positive interaction; lower ones are not fitted."
     ),
-    tune: bool = flag(
-        "--tune", "First choose the parameters of EASE or CopyEASE by held-out interactions.", panel=MORE
+    tune: bool = more_option(
+        "First choose the parameters of EASE or CopyEASE by held-out interactions.", False
     ),
     device: options.Device = "cpu",
     seed: options.Seed = 0,
-    out: Path | None = option(
-        "File for the table of recommendations: .csv, .tsv, .txt or .parquet.", panel=OUTPUT
-    ),
-    save: Path | None = option("File for the fitted recommender: .npz.", panel=OUTPUT),
-    model_file: Path | None = option(
-        "A fitted recommender that --save wrote, in place of a source.", panel=MORE
-    ),
+    out: Path | None = output_option("File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
+    save: Path | None = output_option("File for the fitted recommender: .npz."),
+    model_file: Path | None = more_option("A fitted recommender that --save wrote, in place of a source."),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     log: InteractionOptions = InteractionOptions(),

@@ -20,13 +20,13 @@ from nodecopy.cli import files, options
 from nodecopy.cli.classify import RECOMMENDED, create_classifier
 from nodecopy.cli.files import NodeSplit, cross_validation_folds
 from nodecopy.cli.options import (
-    INPUT,
-    OUTPUT,
+    Count,
     InteractionOptions,
     TrainingGraphOptions,
-    at_least,
     check_outputs,
+    input_option,
     option,
+    output_option,
 )
 from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
 from nodecopy.cli.sample import create_rule, name_rule
@@ -167,29 +167,25 @@ class Part(StrEnum):
 def report(
     source: str | None = typer.Argument(
         None,
-        help="A dataset or a file with a graph.\n\nA table of features alone gets a graph of nearest neighbours. "
-        "Optional with --features, --interactions or --results.",
+        help="A dataset or a file with a graph.\n\nA table of features alone gets a graph of nearest "
+        "neighbours. Optional with --features, --interactions or --results.",
         metavar="SOURCE",
     ),
-    interactions: str | None = option(
-        "A dataset or a table of user, item[, rating, time], for recommendations.",
-        metavar="SOURCE",
-        panel=INPUT,
+    interactions: str | None = input_option(
+        "A dataset or a table of user, item[, rating, time], for recommendations.", metavar="SOURCE"
     ),
-    results: Path | None = option(
-        "Folder of results tables that nodecopy reproduce wrote.", panel=INPUT, metavar="FOLDER"
+    results: Path | None = input_option(
+        "Folder of results tables that nodecopy reproduce wrote.", metavar="FOLDER"
     ),
-    samples: int | None = option(
+    samples: Count | None = option(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
-        f"{MAX_BOOTSTRAP_EDGES:,} edges)",
-        None,
-        at_least(1),
+        f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
     without: list[Part] | None = option(
         "Leave out a part that trains networks: classification or attack. May be repeated."
     ),
     seed: options.Seed = 0,
-    out: Path = option("File for the page: .html.", Path("report.html"), panel=OUTPUT),
+    out: Path = output_option("File for the page: .html.", Path("report.html")),
     json_: options.AsJson = False,
     tables: TrainingGraphOptions = TrainingGraphOptions(),
     log: InteractionOptions = InteractionOptions(),
@@ -303,7 +299,7 @@ def _sample_sections(
 
 
 def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying[Graph], str]:
-    """Return node copying with the donor rule that suits the labels, predicted ones included, and the reason."""
+    """Return node copying by a donor rule that suits the labels, predicted ones included, and the reason."""
     labelled = graph if result is None else _fill_labels(graph, result)
     chosen, because = choose_donors(labelled)
     rule = name_rule(chosen)

@@ -14,7 +14,7 @@ from rich.text import Text
 from nodecopy._core.files import atomic_write, check_writable, resolve
 from nodecopy._core.messages import join_lines
 from nodecopy.cli import options
-from nodecopy.cli.options import ENGINE, INPUT, MORE, OUTPUT, at_least, flag, option
+from nodecopy.cli.options import Count, engine_option, input_option, more_option, option, output_option
 from nodecopy.cli.output import console, create_bar, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
@@ -32,50 +32,37 @@ def reproduce(
         f"{', '.join(toml.names())}.",
         metavar="EXPERIMENT",
     ),
-    trust: bool = flag(
-        "--trust", "Run the code of classes outside nodecopy that a .toml file names.", panel=MORE
+    trust: bool = more_option("Run the code of classes outside nodecopy that a .toml file names.", False),
+    dataset: str | None = input_option(
+        "Some of its datasets, separated by commas; all by default.", metavar="NAMES"
     ),
-    dataset: str | None = option(
-        "Some of its datasets, separated by commas; all by default.", metavar="NAMES", panel=INPUT
+    labels: str | None = input_option("Some of its numbers of labels per class, such as 5,10."),
+    visible_validation: str | None = more_option(
+        "Some of its numbers of validation nodes that methods are given, such as 0."
     ),
-    labels: str | None = option("Some of its numbers of labels per class, such as 5,10.", panel=INPUT),
-    visible_validation: str | None = option(
-        "Some of its numbers of validation nodes that methods are given, such as 0.", panel=MORE
-    ),
-    attacks: str | None = option(
-        "Some of its attacks, such as dice-50,nettack.", metavar="NAMES", panel=MORE
-    ),
+    attacks: str | None = more_option("Some of its attacks, such as dice-50,nettack.", metavar="NAMES"),
     methods: str | None = option("Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES"),
-    trials: int | None = option("Number of trials; by default that of the experiment.", None, at_least(1)),
+    trials: Count | None = option("Number of trials; by default that of the experiment."),
     seed: options.Seed = 0,
     device: options.Device = "cpu",
-    batch_size: int | None = option(
+    batch_size: Count | None = engine_option(
         "Trials of a cell that are computed together. (default: of classifiers as many as take half a minute "
-        "on a CPU, all on a GPU; else 1)",
-        None,
-        at_least(1),
-        panel=ENGINE,
+        "on a CPU, all on a GPU; else 1)"
     ),
-    workers: int = option("Number of processes.", 1, at_least(1), panel=ENGINE),
-    backend: Literal["local", "dask"] = option(
-        "Where trials are computed: here, or on a Dask cluster.", "local", panel=ENGINE
+    workers: Count = engine_option("Number of processes.", 1),
+    backend: Literal["local", "dask"] = engine_option(
+        "Where trials are computed: here, or on a Dask cluster.", "local"
     ),
-    scheduler: str | None = option("dask: address of the scheduler, such as tcp://host:8786.", panel=ENGINE),
-    store: Path = option("Folder for finished trials.", Path("results/store"), panel=ENGINE),
-    resume: bool = option(
-        "Compute only the trials that the store lacks, or compute all trials again.",
-        True,
-        None,
-        "--resume/--fresh",
-        panel=ENGINE,
+    scheduler: str | None = engine_option("dask: address of the scheduler, such as tcp://host:8786."),
+    store: Path = engine_option("Folder for finished trials.", Path("results/store")),
+    resume: bool = engine_option(
+        "Compute only the trials that the store lacks, or compute all trials again.", True, "--resume/--fresh"
     ),
-    stored: bool = flag("--stored", "Compute nothing; print the table of stored trials.", panel=ENGINE),
-    out_folder: Path | None = option(
+    stored: bool = engine_option("Compute nothing; print the table of stored trials.", False),
+    out_folder: Path | None = output_option(
         "Folder for the table as .md, .csv and .tex; of graph models also a .png.",
         None,
-        None,
         "--out",
-        panel=OUTPUT,
         metavar="FOLDER",
     ),
     spreadsheet: options.Spreadsheet = False,

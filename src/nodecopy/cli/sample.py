@@ -15,16 +15,15 @@ from nodecopy._core.files import reading as reading_file
 from nodecopy._core.messages import log_decision
 from nodecopy.cli import files, options
 from nodecopy.cli.options import (
-    ENGINE,
-    MORE,
-    OUTPUT,
+    Count,
     GraphOptions,
     InteractionOptions,
-    at_least,
-    between,
+    Share,
     check_applicable,
-    flag,
+    engine_option,
+    more_option,
     option,
+    output_option,
 )
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.copying import (
@@ -62,63 +61,54 @@ TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weig
 
 def sample(
     source: options.Source,
-    interactions: bool | None = option(
-        "Whether the file holds interactions or a graph. (default: decided by the header)\n\nInteractions are "
-        "tables of user, item[, rating, time].",
-        None,
+    interactions: bool | None = more_option(
+        "Whether the file holds interactions or a graph. (default: decided by the header)\n\nInteractions "
+        "are tables of user, item[, rating, time].",
         None,
         "--interactions/--graph",
-        panel=MORE,
     ),
     donors: RuleName = option(
         "The donor rule.\n\nauto takes same-label where at least half of the nodes have a label, else "
         "nearest-neighbours where there are features, else jaccard.",
         "auto",
     ),
-    n_neighbours: int | None = option(
-        "nearest-neighbours: donors of each node. (default: 10)", None, at_least(1), panel=MORE
+    n_neighbours: Count | None = more_option("nearest-neighbours: donors of each node. (default: 10)"),
+    exponent: float | None = more_option("jaccard: exponent of the Jaccard index. (default: 1)"),
+    max_donors: Count | None = more_option(
+        "jaccard: use this many of the most similar nodes only. (default: all)"
     ),
-    exponent: float | None = option("jaccard: exponent of the Jaccard index. (default: 1)", panel=MORE),
-    max_donors: int | None = option(
-        "jaccard: use this many of the most similar nodes only. (default: all)", None, at_least(1), panel=MORE
-    ),
-    similarity: Path | None = option(
+    similarity: Path | None = more_option(
         "weighted: a square .npz matrix with the array ids (without ids, or as .npy: of nodes 0 to n-1); "
-        "with an engine, a Parquet file of node, donor and weight.",
-        panel=MORE,
+        "with an engine, a Parquet file of node, donor and weight."
     ),
-    neighbours: Path | None = option(
-        "nearest-neighbours with an engine: a Parquet file of node and donor.", panel=ENGINE
+    neighbours: Path | None = engine_option(
+        "nearest-neighbours with an engine: a Parquet file of node and donor."
     ),
-    max_item_degree: int | None = option(
-        "jaccard with an engine: ignore shared items of more nodes than this.", panel=ENGINE
+    max_item_degree: int | None = engine_option(
+        "jaccard with an engine: ignore shared items of more nodes than this."
     ),
-    keep: float = option("Probability that a node keeps its own neighbours.", 0.0, between(0, 1)),
+    keep: Share = option("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] = option(
-        "How undirected samples are symmetrised.\n\nAn edge exists if a random endpoint has it (one-endpoint, "
-        "about as many edges) or if either has it (maximum, as in the paper; up to twice as many "
-        "edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
+        "How undirected samples are symmetrised.\n\nAn edge exists if a random endpoint has it "
+        "(one-endpoint, about as many edges) or if either has it (maximum, as in the paper; up to twice as "
+        "many edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
         "one-endpoint",
     ),
-    n: int = option("Number of samples.", 1, at_least(1), "--n", "-n"),
+    n: Count = option("Number of samples.", 1, "--n", "-n"),
     seed: options.Seed = 0,
-    workers: int | None = option(
-        "Threads that draw samples in parallel. (default: 1)", None, at_least(1), panel=ENGINE
+    workers: Count | None = engine_option("Threads that draw samples in parallel. (default: 1)"),
+    out: Path | None = output_option(
+        "Folder for the samples, written completely or not at all.", metavar="FOLDER"
     ),
-    out: Path | None = option(
-        "Folder for the samples, written completely or not at all.", panel=OUTPUT, metavar="FOLDER"
+    format: Format | None = more_option("File format of the samples. (default: that of the input, else csv)"),
+    overwrite: bool = more_option("Replace a folder of earlier samples.", False),
+    engine: Literal["memory", "duckdb", "spark"] = engine_option(
+        "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"
     ),
-    format: Format | None = option(
-        "File format of the samples. (default: that of the input, else csv)", panel=MORE
-    ),
-    overwrite: bool = flag("--overwrite", "Replace a folder of earlier samples.", panel=MORE),
-    engine: Literal["memory", "duckdb", "spark"] = option(
-        "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory", panel=ENGINE
-    ),
-    memory: str | None = option("duckdb: the memory that it may use, such as 1GB.", panel=ENGINE),
-    master: str = option("spark: the master URL, such as spark://host:7077.", "local[*]", panel=ENGINE),
-    scratch: Path | None = option(
-        "duckdb, spark: folder for temporary files. (default: the folder of --out)", panel=ENGINE
+    memory: str | None = engine_option("duckdb: the memory that it may use, such as 1GB."),
+    master: str = engine_option("spark: the master URL, such as spark://host:7077.", "local[*]"),
+    scratch: Path | None = engine_option(
+        "duckdb, spark: folder for temporary files. (default: the folder of --out)"
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,

@@ -9,7 +9,7 @@ from typing import Any
 from nodecopy._core.arrays import find_positions
 from nodecopy._core.messages import mute_decisions
 from nodecopy.cli import files, options
-from nodecopy.cli.options import INPUT, MORE, StructureOptions, option
+from nodecopy.cli.options import StructureOptions, input_option, more_option
 from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_status
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -21,13 +21,12 @@ from nodecopy.metrics.structure import HEADS, LABEL_NAMES
 
 def stats(
     source: options.Source,
-    samples: list[Path] | None = option(
+    samples: list[Path] | None = input_option(
         "A sampled graph, or a folder that 'nodecopy sample' wrote, to compare the graph with. May "
-        "be repeated.",
-        panel=INPUT,
+        "be repeated."
     ),
-    path_length: bool | None = option(
-        "Compute the mean shortest path length. (default: for at most 10,000 nodes)", panel=MORE
+    path_length: bool | None = more_option(
+        "Compute the mean shortest path length. (default: for at most 10,000 nodes)"
     ),
     json_: options.AsJson = False,
     graph: StructureOptions = StructureOptions(),
