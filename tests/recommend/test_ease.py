@@ -224,7 +224,7 @@ def test_partial_fits_of_changed_models() -> None:
     sparse_model = CopyEASE(n_neighbours=5).partial_fit(first).partial_fit(second)
     fresh = CopyEASE(n_neighbours=5).fit(total)
     np.testing.assert_array_equal(sparse_model.weights_.toarray(), fresh.weights_.toarray())
-    with pytest.raises(InputError, match="ids of users must be strings, as in training; got 1"):
+    with pytest.raises(InputError, match="ids of users must hold strings, as in training; got 1"):
         model.partial_fit(Interactions.from_table([1], ["tea"]))
     with pytest.raises(InputError, match="interactions must hold at least one"):
         model.partial_fit(tastes().difference(tastes()))

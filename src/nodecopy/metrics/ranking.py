@@ -243,22 +243,15 @@ def _find_hits(ranked: IntArray, users: IntArray, relevant: Rows) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Lists:
-    """Ranked lists of users and their hits.
-
-    Attributes
-    ----------
-    items
-        Columns of the items, best first; -1 where a user has fewer candidates.
-    hits
-        Whether each of at least as many items is relevant.
-    n_relevant, n_ideal
-        Number of relevant items of each user, and of hits of the ideal list of NDCG.
-    """
+    """Ranked lists of users and their hits."""
 
     items: IntArray
+    """Columns of the items, best first; -1 where a user has fewer candidates."""
     hits: NDArray[np.bool_]
+    """Whether each of at least as many items is relevant."""
     n_relevant: IntArray
     n_ideal: IntArray
+    """Number of hits of the ideal list of NDCG."""
 
     def metric(self, name: str, k: int) -> Values:
         """Return one of ``HIT_METRICS`` of the first k items of every list."""
@@ -310,11 +303,7 @@ class ItemStatistics:
         return np.asarray(shares.sum(axis=1) / np.maximum(is_item.sum(axis=1), 1))
 
     def _diversity(self, lists: IntArray) -> Values:
-        """Return 1 minus the mean cosine of pairs.
-
-        The sum of the unit vectors of a list has a square that is the sum of all cosines, those of items with
-        themselves included.
-        """
+        """Return 1 minus the mean cosine of pairs, from the square of the sum of a list's unit vectors."""
         units = unit_rows(sparse.csr_array(self.train.csr.T))
         n_items, has_users = (lists >= 0).sum(axis=1), (self.counts[lists] > 0) & (lists >= 0)
         total = np.zeros(len(lists))

@@ -420,12 +420,8 @@ def compare(
     Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476, low=0.0, high=1.0, p_value=1.0)
     """
     is_array = hasattr(type(samples), "ndim") and not (isinstance(samples, np.ndarray) and samples.ndim)
-    if (
-        not isinstance(samples, Iterable)
-        or hasattr(samples, "nodes")
-        or is_array
-        or isinstance(samples, Graph)
-    ):
+    is_graph = isinstance(samples, Graph) or hasattr(samples, "nodes")
+    if not isinstance(samples, Iterable) or is_array or is_graph:
         raise InputError("samples", f"must be several graphs, such as a list; got one {type_name(samples)}.")
     observed = convert_graph(observed, "observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
@@ -437,10 +433,8 @@ def compare(
                 "samples", f"must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."
             )
         if sample.directed != observed.directed or not np.array_equal(sample.node_ids, observed.node_ids):
-            raise InputError(
-                "samples",
-                f"must have the observed graph's node ids and directedness; number {number} has not.",
-            )
+            allowed = "the observed graph's node ids and directedness"
+            raise InputError("samples", f"must have {allowed}; number {number} has not.")
         measured.append(measure(sample))
     if not measured:
         raise InputError("samples", "must hold at least one graph; got none.")
@@ -454,10 +448,7 @@ def compare(
 
 
 def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value.
-
-    Undefined samples count as extreme. If the observed value is undefined, all are ``nan``.
-    """
+    """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value."""
     if not math.isfinite(observed):
         return math.nan, math.nan, math.nan
     monte_carlo = MonteCarloTest(observed)

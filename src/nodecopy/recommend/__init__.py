@@ -2,8 +2,8 @@
 
 Read :mod:`.base` first, the contract of all recommenders. :mod:`.ease` and :mod:`.copy_ease` have a closed
 form, computed by :mod:`.algebra` or, for many items, :mod:`.sparse_ridge`. Networks trained by pairs are in
-:mod:`.bpr`; :mod:`.ensembles` adds node copying to them (Algorithms 3 and 4). Names are imported on first use,
-so that only networks need torch.
+:mod:`.bpr`; :mod:`.ensembles` adds node copying to them (Algorithms 3 and 4). Names are imported on first
+use, so that only networks need torch.
 """
 
 from __future__ import annotations

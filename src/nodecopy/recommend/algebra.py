@@ -184,20 +184,9 @@ def copied_moments(
 ) -> tuple[Any, Any]:
     """Return M = E[X'DX] and C = E[X'DA] of the copied input X, where D holds the weights of users.
 
-    Parameters
-    ----------
-    matrix
-        A, users x items, zeros and ones.
-    P, Q
-        Donor probabilities of users and of items, whose rows add up to 1; ``None`` for the uniform rule.
-    user_share, item_share
-        The probabilities q1 and q2.
-    weights
-        Weight of each user in the objective, not negative; all are 1 by default.
-    dtype, device
-        Precision and device of the result.
-    running
-        Gram matrices to update, on the CPU and in double precision; by default they are computed.
+    ``matrix`` is A, users x items, zeros and ones; P and Q are donor probabilities of users and of items,
+    ``None`` for the uniform rule; the shares are the probabilities q1 and q2. ``running`` holds Gram matrices
+    to update, on the CPU and in double precision; by default they are computed.
     """
 
     def gram(name: str, weights: NDArray[Any] | None, P: sparse.csr_array | None = None) -> Any:

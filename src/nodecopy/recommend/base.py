@@ -42,8 +42,6 @@ Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
 MAX_BLOCK_SCORES = 2**25
 """Scores of one block of users: 128 MiB, and as much again while the best are selected."""
-UNKNOWN = ("error", "ignore")
-"""What may be done with ids that were not in training."""
 IGNORE = "unknown='ignore' leaves such ids out."
 SAME_IDS = (
     "Leave such interactions out; the parts of a split by nodecopy.datasets have the same users and items."
@@ -686,14 +684,19 @@ def find_ids(
 
 def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, hint: Any) -> IntArray:
     """Return the positions of ids, -1 for those that are ignored."""
-    check_choice(unknown, "unknown", UNKNOWN)
-    if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
-        kind = "strings" if ids.dtype.kind == "U" else "integers"
-        raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
+    check_choice(unknown, "unknown", ("error", "ignore"))
+    _check_type(given, ids, name)
     positions = np.full(len(given), -1)
     is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
     positions[is_known] = find_positions(given[is_known], ids, name, *([hint] if hint else []))
     return positions
+
+
+def _check_type(given: NDArray[Any], ids: NDArray[Any], name: str) -> None:
+    """Raise an error if ids are strings where those of training are integers, or the reverse."""
+    if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
+        kind = "strings" if ids.dtype.kind == "U" else "integers"
+        raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
 
 
 def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
@@ -725,13 +728,9 @@ def history_rows(
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
     """Return both tables together; users and items that are new come after those of training."""
     ids = []
-    for name, old, other in (
-        ("users", train.user_ids, new.user_ids),
-        ("items", train.item_ids, new.item_ids),
-    ):
-        if (old.dtype.kind == "U") != (other.dtype.kind == "U"):
-            kind = "strings" if old.dtype.kind == "U" else "integers"
-            raise InputError(f"ids of {name}", f"must be {kind}, as in training; got {other.tolist()[0]!r}.")
+    for name in ("user", "item"):
+        old, other = getattr(train, f"{name}_ids"), getattr(new, f"{name}_ids")
+        _check_type(other, old, f"ids of {name}s")
         ids.append(np.concatenate([old, other[~np.isin(other, old)]]))
     users, items = (np.concatenate(pair) for pair in zip(train.table()[:2], new.table()[:2], strict=True))
     return Interactions.from_table(users, items, user_ids=ids[0], item_ids=ids[1]).binary()

@@ -85,11 +85,15 @@ class EmbeddingNetwork(nn.Module):
 
     def forward(self, graph: Any, draws: torch.Generator | None = None) -> Embeddings:
         """Return the embeddings of users and items; ``draws`` is given in training only, for dropout."""
-        return self.free[: self.n_users], self.free[self.n_users :]
+        return self.split(self.free)
+
+    def split(self, embeddings: Tensor) -> Embeddings:
+        """Return the rows of users and those of items."""
+        return embeddings[: self.n_users], embeddings[self.n_users :]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:
         """Return the embeddings whose squares are penalised: the free ones by default."""
-        return self.free[: self.n_users], self.free[self.n_users :]
+        return self.split(self.free)
 
 
 @dataclass(eq=False)
@@ -161,11 +165,8 @@ class BPRRecommender(EmbeddingRecommender):
     def embed(self, matrix: sparse.csr_array | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return embeddings of users and items by the trained weights on another users x items matrix.
 
-        Parameters
-        ----------
-        matrix
-            Rows in the order of the training users, columns in that of the items. It may hold
-            probabilities. The training interactions are the default.
+        It has the order of the training users and items and may hold probabilities. The training
+        interactions are the default.
         """
         train, device = self.check_fitted(), check_device(self.device)
         network = self.build_network(train).to(device)
@@ -187,11 +188,7 @@ class BPRRecommender(EmbeddingRecommender):
         seed: SeedSequence,
         forbidden: sparse.csr_array | None = None,
     ) -> None:
-        """Train a network.
-
-        ``forbidden`` holds the pairs that are never drawn as negatives, the observed ones among them; by
-        default they are the observed ones.
-        """
+        """Train a network; ``forbidden`` pairs, by default the observed ones, are never drawn as negatives."""
         device = check_device(self.device)
         network = self.build_network(interactions)
         network.initialise(_torch_generator(child(seed, BPRSeeds.WEIGHTS), torch.device("cpu")))
@@ -358,8 +355,7 @@ class _LightGCN(EmbeddingNetwork):
         for _ in range(self.n_layers):
             layer = graph @ layer
             total = total + layer
-        mean = total[0] / (self.n_layers + 1)
-        return mean[: self.n_users], mean[self.n_users :]
+        return self.split(total[0] / (self.n_layers + 1))
 
 
 @dataclass(eq=False)
@@ -443,7 +439,7 @@ class _MGCCF(EmbeddingNetwork):
         return [SparseStack([part], device) for part in matrices]
 
     def forward(self, graph: list[SparseStack], draws: torch.Generator | None = None) -> Embeddings:
-        free = self.free[: self.n_users], self.free[self.n_users :]
+        free = self.split(self.free)
         h: tuple[Tensor, ...] = free
         for layer in range(self.model.n_layers):
             means = [self._mean(graph[side], h[1 - side], draws) for side in (0, 1)]
@@ -456,9 +452,8 @@ class _MGCCF(EmbeddingNetwork):
         for side in (0, 1):
             z = torch.tanh((graph[2 + side] @ free[side][None])[0] @ self.similar[side])
             s = torch.tanh(free[side] @ self.skip[side])
-            parts = h[side], z, s
             is_sum = self.model.fusion == "sum"
-            fused.append(parts[0] + parts[1] + parts[2] if is_sum else torch.cat(parts, dim=1))
+            fused.append(h[side] + z + s if is_sum else torch.cat((h[side], z, s), dim=1))
         return fused[0], fused[1]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:

@@ -42,18 +42,14 @@ class Coordinate(NamedTuple):
     names: tuple[str, ...]
     values: tuple[float | str, ...]
 
-    def allows(self, value: Any) -> bool:
-        """Return whether a search can start from a value."""
-        return isinstance(value, (int, float)) or value in self.values
-
     def directions(self, value: float | str) -> tuple[tuple[float | str, ...], tuple[float | str, ...]]:
         """Return the values above a value, then those below it, the nearest first."""
         if value in self.values:
             at = self.values.index(value)
             return self.values[at + 1 :], self.values[:at][::-1]
-        numbers = [(float(other), other) for other in self.values if not isinstance(other, str)]
-        above = tuple(other for number, other in numbers if number > float(value))
-        return above, tuple(other for number, other in numbers if number < float(value))[::-1]
+        numbers = [other for other in self.values if not isinstance(other, str)]
+        above = tuple(other for other in numbers if other > float(value))
+        return above, tuple(other for other in numbers if other < float(value))[::-1]
 
 
 def tune(
@@ -147,11 +143,12 @@ class Search:
     def run(self) -> ScoredSettings:
         """Return the best trial; ties go to the first."""
         params = self.model.get_params()
-        coordinates = [
-            part
-            for part in self.model.coordinates()
-            if part.names and all(part.allows(params[name]) for name in part.names)
-        ]
+
+        def is_allowed(part: Coordinate) -> bool:
+            values = [params[name] for name in part.names]
+            return all(isinstance(value, (int, float)) or value in part.values for value in values)
+
+        coordinates = [part for part in self.model.coordinates() if part.names and is_allowed(part)]
         start = {name: params[name] for part in coordinates for name in part.names}
         steps = track(range(self.budget), "setting")
         before, best = None, self.fit(start, steps)
