@@ -58,6 +58,30 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     raise InputError(name, f"must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
 
 
+def check_settings(model: Any, **limits: Any) -> None:
+    """Check parameters of a model.
+
+    The limit of a parameter is the smallest integer or number, a pair of the smallest and largest number, a
+    list of names, or ``bool``.
+
+    >>> from nodecopy.generators import RandomDotProduct
+    >>> check_settings(RandomDotProduct(0), n_dimensions=1)
+    Traceback (most recent call last):
+    nodecopy.errors.InputError: n_dimensions of RandomDotProduct must be an integer of at least 1; got 0.
+    """
+    for parameter, limit in limits.items():
+        value, name = getattr(model, parameter), f"{parameter} of {type(model).__name__}"
+        if limit is bool:
+            check_type(value, bool, name, "True or False")
+        elif isinstance(limit, list):
+            check_choice(value, name, limit)
+        elif isinstance(limit, int):
+            check_integer(value, name, low=limit)
+        else:
+            low, high = limit if isinstance(limit, tuple) else (limit, math.inf)
+            check_real(value, name, low=low, high=high)
+
+
 def show(value: Any) -> str:
     """Return ``repr(value)`` for a message, or the name of the type if the text is long or unsafe to make."""
     # The text of a sparse matrix is made by code that reads its arrays unchecked.

@@ -17,14 +17,13 @@ from torch import Tensor
 from torch.nn.functional import normalize, softplus
 
 from nodecopy._core.arrays import freeze
-from nodecopy._core.checks import check_type
+from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.generators.base import (
     binary_adjacency,
     check_node_rows,
     check_pairs,
-    check_settings,
     list_edges,
     replace_edges,
 )

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from nodecopy._core.arrays import Rows
 from nodecopy._core.checks import (
-    check_choice,
     check_finite,
     check_indices,
     check_integer,
@@ -74,30 +73,6 @@ class EdgeListModel(GraphModel[Graph]):
     @abstractmethod
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Return the edges of one sample."""
-
-
-def check_settings(model: Any, **limits: Any) -> None:
-    """Check parameters of a model.
-
-    The limit of a parameter is the smallest integer or number, a pair of the smallest and largest number, a
-    list of names, or ``bool``.
-
-    >>> from nodecopy.generators import RandomDotProduct
-    >>> check_settings(RandomDotProduct(0), n_dimensions=1)
-    Traceback (most recent call last):
-    nodecopy.errors.InputError: n_dimensions of RandomDotProduct must be an integer of at least 1; got 0.
-    """
-    for parameter, limit in limits.items():
-        value, name = getattr(model, parameter), f"{parameter} of {type(model).__name__}"
-        if limit is bool:
-            check_type(value, bool, name, "True or False")
-        elif isinstance(limit, list):
-            check_choice(value, name, limit)
-        elif isinstance(limit, int):
-            check_integer(value, name, low=limit)
-        else:
-            low, high = limit if isinstance(limit, tuple) else (limit, np.inf)
-            check_real(value, name, low=low, high=high)
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import check_indices, check_numbers, check_real, check_vector
+from nodecopy._core.checks import check_indices, check_numbers, check_real, check_settings, check_vector
 from nodecopy.errors import InputError
 from nodecopy.generators.base import (
     EdgeListModel,
@@ -18,7 +18,6 @@ from nodecopy.generators.base import (
     Nodes,
     check_node_rows,
     check_pairs,
-    check_settings,
     list_edges,
     remove_duplicates,
     sort_unique,

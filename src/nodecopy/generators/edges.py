@@ -21,14 +21,20 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_callable, check_integer, check_numbers, check_real, check_type
+from nodecopy._core.checks import (
+    check_callable,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_settings,
+    check_type,
+)
 from nodecopy._core.linalg import fit_logistic
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.generators.base import (
     PairArray,
     binary_adjacency,
-    check_settings,
     decode_pairs,
     replace_edges,
 )

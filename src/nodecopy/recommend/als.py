@@ -10,7 +10,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_real, check_settings
 from nodecopy._core.imports import import_optional
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.parallel import track
@@ -64,10 +64,7 @@ class IALS(EmbeddingRecommender):
     device: str = "cpu"
 
     def check_params(self) -> None:
-        check_integer(self.n_factors, "n_factors of IALS", low=1)
-        check_integer(self.n_iterations, "n_iterations of IALS", low=1)
-        check_real(self.regularisation, "regularisation of IALS", low=0.0)
-        check_real(self.confidence, "confidence of IALS", low=1.0)
+        check_settings(self, n_factors=1, n_iterations=1, regularisation=0.0, confidence=1.0)
         if self.device != "cpu":
             import_torch_for(self.device)
 

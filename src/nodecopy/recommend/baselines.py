@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray, keep_entries, largest_entries
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_settings
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
 
@@ -79,8 +79,7 @@ class ItemKNN(Recommender):
     is_linear: ClassVar[bool] = True
 
     def check_params(self) -> None:
-        check_integer(self.n_neighbours, "n_neighbours of ItemKNN", low=1)
-        check_real(self.shrinkage, "shrinkage of ItemKNN", low=0.0)
+        check_settings(self, n_neighbours=1, shrinkage=0.0)
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence

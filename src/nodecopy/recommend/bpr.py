@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_choice, check_integer, check_real
+from nodecopy._core.checks import check_settings
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -174,11 +174,8 @@ class BPRRecommender(EmbeddingRecommender):
         return _embed(network, train.matrix if matrix is None else matrix, device)
 
     def check_params(self) -> None:
-        name = type(self).__name__
-        for parameter in ("n_factors", "batch_size", "n_epochs", "evaluate_every", "patience", "n_layers"):
-            check_integer(getattr(self, parameter, 1), f"{parameter} of {name}", low=1)
-        for parameter in ("learning_rate", "regularisation"):
-            check_real(getattr(self, parameter), f"{parameter} of {name}", low=0.0)
+        check_settings(self, n_factors=1, batch_size=1, n_epochs=1, evaluate_every=1, patience=1)
+        check_settings(self, learning_rate=0.0, regularisation=0.0)
         check_device(self.device)
 
     def fit_interactions(
@@ -188,7 +185,7 @@ class BPRRecommender(EmbeddingRecommender):
         seed: SeedSequence,
         forbidden: sparse.csr_array | None = None,
     ) -> None:
-        """Train a network; ``forbidden`` pairs, by default the observed ones, are never drawn as negatives."""
+        """Train a network; ``forbidden`` pairs, by default the observed ones, are never negatives."""
         device = check_device(self.device)
         network = self.build_network(interactions)
         network.initialise(_torch_generator(child(seed, BPRSeeds.WEIGHTS), torch.device("cpu")))
@@ -332,6 +329,10 @@ class LightGCN(BPRRecommender):
     n_layers: int = 2
     regularisation: float = 0.001
 
+    def check_params(self) -> None:
+        super().check_params()
+        check_settings(self, n_layers=1)
+
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _LightGCN(interactions.n_users, interactions.n_items, self.n_factors, self.n_layers)
 
@@ -409,9 +410,8 @@ class MGCCF(BPRRecommender):
 
     def check_params(self) -> None:
         super().check_params()
-        check_real(self.similarity_degree, "similarity_degree of MGCCF", low=0.0)
-        check_real(self.dropout, "dropout of MGCCF", low=0.0, high=0.99)
-        check_choice(self.fusion, "fusion of MGCCF", ["sum", "concatenation"])
+        check_settings(self, n_layers=1, similarity_degree=0.0, dropout=(0.0, 0.99))
+        check_settings(self, fusion=["sum", "concatenation"])
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _MGCCF(self, interactions)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nodecopy._core.checks import check_real, show
+from nodecopy._core.checks import check_settings, show
 from nodecopy._core.parallel import map_on_cores
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
@@ -94,15 +94,14 @@ class CopyEASE(LinearRecommender):
 
     def check_params(self) -> None:
         super().check_params()
-        user_share = check_real(self.user_share, "user_share of CopyEASE", low=0.0, high=1.0)
-        item_share = check_real(self.item_share, "item_share of CopyEASE", low=0.0, high=1.0)
-        if user_share + item_share > 1:
+        check_settings(self, user_share=(0.0, 1.0), item_share=(0.0, 1.0))
+        if (total := self.user_share + self.item_share) > 1:
             raise InputError(
-                f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}. "
-                f"What remains is the share of the user's own entries."
+                f"user_share + item_share of CopyEASE must be at most 1; got {total:g}. What remains is the "
+                f"share of the user's own entries."
             )
         if not (isinstance(self.item_bonus, str) and self.item_bonus == AUTO):
-            check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
+            check_settings(self, item_bonus=0.0)
         for name in ("user_donors", "item_donors"):
             rule = getattr(self, name)
             if not (isinstance(rule, str) and rule == UNIFORM) and (
@@ -141,7 +140,7 @@ class CopyEASE(LinearRecommender):
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
         if state:
-            check_real(self.item_bonus_, "item_bonus_ of CopyEASE", low=0.0)
+            check_settings(self, item_bonus_=0.0)
 
     def build_donor_system(self) -> DonorSystem:
         train = self.interactions_

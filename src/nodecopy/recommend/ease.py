@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_choice, check_integer, check_real, check_sequence
+from nodecopy._core.checks import check_sequence, check_settings
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
@@ -115,14 +115,12 @@ class LinearRecommender(Recommender):
 
     def check_params(self) -> None:
         name = type(self).__name__
-        if check_real(self.regularisation, f"regularisation of {name}", low=0.0) == 0.0:
+        check_settings(self, regularisation=0.0, degree_exponent=0.0, precision=["double", "single", "auto"])
+        check_settings(self, regularisation_exponent=-np.inf, popularity_penalty=-np.inf)
+        if self.regularisation == 0.0:
             raise InputError(f"regularisation of {name}", f"must be above 0; got {self.regularisation!r}.")
-        check_real(self.degree_exponent, f"degree_exponent of {name}", low=0.0)
-        check_real(self.regularisation_exponent, f"regularisation_exponent of {name}")
-        check_real(self.popularity_penalty, f"popularity_penalty of {name}")
-        check_choice(self.precision, f"precision of {name}", ("double", "single", "auto"))
         if self.n_neighbours not in (None, "auto"):
-            check_integer(self.n_neighbours, f"n_neighbours of {name}", low=1)
+            check_settings(self, n_neighbours=1)
         if self.device != "cpu":
             algebra.import_torch_for(self.device)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_choice, check_integer, check_real, show
+from nodecopy._core.checks import check_real, check_settings, show
 from nodecopy._core.random import child
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
@@ -89,9 +89,8 @@ class EnsembleBPR(Recommender):
                 f"base of {name}", f"must be a network such as LightGCN(); got {show(self.base)}."
             )
         if self.n_graphs is not None:
-            check_integer(self.n_graphs, f"n_graphs of {name}", low=1)
-        check_choice(self.average, f"average of {name}", ["scores", "probabilities"])
-        check_real(self.keep, f"keep of {name}", low=0.0, high=1.0)
+            check_settings(self, n_graphs=1)
+        check_settings(self, average=["scores", "probabilities"], keep=(0.0, 1.0))
         self.base.check_params()
 
     def fit_interactions(
@@ -194,7 +193,7 @@ class SampledGraphBPR(EnsembleBPR):
             check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
         if not self._candidate_thresholds():
             raise InputError("thresholds of SampledGraphBPR", "must hold at least one number; got none.")
-        check_choice(self.test_graph, "test_graph of SampledGraphBPR", ["copied", "observed"])
+        check_settings(self, test_graph=["copied", "observed"])
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_real, show
+from nodecopy._core.checks import check_settings, show
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -57,7 +57,7 @@ class WeightedHybrid(Recommender):
     weight: float = 0.5
 
     def check_params(self) -> None:
-        check_real(self.weight, "weight of WeightedHybrid", low=0.0, high=1.0)
+        check_settings(self, weight=(0.0, 1.0))
         for name in ("first", "second"):
             model = getattr(self, name)
             if not isinstance(model, Recommender):
