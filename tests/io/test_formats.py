@@ -146,8 +146,8 @@ def test_gnn_benchmark_files(tmp_path: Path) -> None:
     ("arrays", "fragment"),
     [
         ({"x": [1]}, "must hold a graph; it holds x"),
-        ({"indptr": [0, 1], "indices": [7], "directed": False}, "indices between 0 and 0; got 7"),
-        ({"indptr": [0, 5], "indices": [0], "directed": False}, "ends at the number of entries, 1; got 5"),
+        ({"indptr": [0, 1], "indices": [7], "directed": False}, "between 0 and 0; got 7"),
+        ({"indptr": [0, 5], "indices": [0], "directed": False}, "indptr must"),
         ({"indptr": [0, 1], "indices": [0], "weights": [np.nan], "directed": True}, "finite"),
         ({"indptr": [0, 1], "indices": [0], "weights": [-1.0], "directed": True}, "negative"),
         ({"indptr": [0, 0], "indices": np.zeros(0, int), "directed": True, "labels": [0, 1]}, "labels"),

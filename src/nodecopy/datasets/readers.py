@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import csr_from_parts
-from nodecopy._core.checks import check_shape, open_archive
+from nodecopy._core.checks import open_archive
 from nodecopy._core.files import reading
 from nodecopy.datasets.splits import Split, fixed_split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import as_graph
+from nodecopy.io.matrices import csr_of_archive
 
 
 class _PickledMatrix:
@@ -117,8 +118,8 @@ def read_npz(content: bytes) -> Graph:
     labels = arrays["labels"]
     if "class_names" in arrays:
         labels = arrays["class_names"][labels]
-    features = _matrix(arrays, "attr") if "attr_data" in arrays else None
-    return Graph(_matrix(arrays, "adj").astype(bool), features=features, labels=labels)
+    features = csr_of_archive(arrays, "attr_") if "attr_data" in arrays else None
+    return Graph(csr_of_archive(arrays, "adj_").astype(bool), features=features, labels=labels)
 
 
 def read_elliptic(nodes: bytes, edges: bytes) -> Graph:
@@ -177,20 +178,5 @@ def read_split_parts(content: bytes) -> Split[Interactions]:
     """Return a published split from CSR parts ``train_*``, ``test_*`` and ``valid_*``, if there is one."""
     with open_archive(io.BytesIO(content)) as archive:
         shape = tuple(archive["shape"].tolist())
-        parts = {
-            name: (archive[f"{name}_indices"], archive[f"{name}_indptr"])
-            for name in ("train", "test", "valid")
-            if f"{name}_indptr" in archive
-        }
-    check_shape(shape, sum(len(columns) for columns, _ in parts.values()))
-    tables = (
-        Interactions(csr_from_parts(np.ones(len(columns)), columns, indptr, shape, "the matrix of the file"))
-        for columns, indptr in parts.values()
-    )
-    return fixed_split(*tables)
-
-
-def _matrix(arrays: dict[str, NDArray[Any]], name: str) -> sparse.csr_array:
-    data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    check_shape(shape := arrays[f"{name}_shape"].tolist(), len(indices))
-    return csr_from_parts(data, indices, indptr, shape, name)
+        names = [name for name in ("train", "test", "valid") if f"{name}_indptr" in archive]
+        return fixed_split(*(Interactions(csr_of_archive(archive, f"{name}_", shape)) for name in names))

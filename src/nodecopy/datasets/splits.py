@@ -56,8 +56,7 @@ def label_split(
     per_class
         Number of training nodes of each class, 20 by default.
     validation, test
-        Numbers of validation and test nodes over all classes, 500 and 1000 by default. Decrease them for
-        small graphs.
+        Numbers of validation and test nodes, 500 and 1000 by default. Decrease them for small graphs.
     rng
         Seed or generator; ``None``, the default, gives another split at every call.
 
@@ -105,10 +104,8 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
 
     Parameters
     ----------
-    graph
-        The graph.
-    test
-        The test nodes: positions, a boolean mask or (string) node ids.
+    graph, test
+        The graph, and the test nodes: positions, a boolean mask or (string) node ids.
 
     Examples
     --------
@@ -170,10 +167,8 @@ def time_split(
 
     Parameters
     ----------
-    interactions
-        What to split, with :attr:`.Interactions.times`; or a data frame with a column of times.
-    fractions
-        Shares of the training, validation and test part, which add up to 1.
+    interactions, fractions
+        As in :func:`interaction_split`; the interactions must have times.
 
     Examples
     --------
@@ -207,7 +202,7 @@ def last_item_split(
     Parameters
     ----------
     interactions
-        What to split, with :attr:`.Interactions.times`; or a data frame with a column of times.
+        What to split, with times.
     n_test, n_validation
         Number of interactions of each user in the test part, the last ones, and in the validation part, the
         ones before them; 1 each by default.
@@ -271,15 +266,11 @@ def user_split(
 
     Parameters
     ----------
-    interactions
-        What to split, or what :func:`.as_interactions` converts.
-    fractions
-        Shares of the users in the training, validation and test part, which add up to 1.
+    interactions, fractions, rng
+        As in :func:`interaction_split`; the fractions are shares of the users.
     history_share
         Share of the interactions of users outside training that are their history, above 0 and below 1. At
         least one interaction is, and of users with several at least one is not.
-    rng
-        Seed or generator; ``None``, the default, gives another split at every call.
 
     Examples
     --------
@@ -394,13 +385,11 @@ def read_split(
     Parameters
     ----------
     train, test
-        Files or data frames that :func:`.read_interactions` reads: tables, lists of items such as the
-        ``train.txt`` and ``test.txt`` of LightGCN, or RecBole's atomic files. Several training files are
-        pooled.
+        Files or data frames that :func:`.read_interactions` reads, such as the lists of LightGCN or RecBole's
+        atomic files. Several training files are pooled.
     validation
-        A part of ``train``. A part that has nothing in common with ``train``, such as the ``.valid.inter`` of
-        RecBole, is added to ``train``, which is logged: models are fitted to ``train`` without it while
-        settings are chosen, and then to both. Without it, a tenth of ``train`` is drawn with seed 0.
+        A part of ``train``. If it has nothing in common with ``train``, such as the ``.valid.inter`` of
+        RecBole, it is added to ``train``. Without it, a tenth of ``train`` is drawn with seed 0.
     options
         Parameters of :func:`.read_interactions`, for all files.
 

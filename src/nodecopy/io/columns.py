@@ -100,27 +100,16 @@ def read_columns(
 ) -> tuple[Table, dict[str, Column]]:
     """Return the table in a file or data frame, and its columns by role.
 
-    Parameters
-    ----------
-    path
-        A file or a data frame.
-    kind
-        What it should hold: a key of ``KINDS``.
-    column_names
-        Names of columns by role, as the caller gave them; an empty name leaves an optional role out.
-    header
-        Whether the first row is a header; ``None`` for :func:`find_header`.
-    nodes
-        Ids of the nodes of the graph, for tables of labels.
-    is_shared
-        Whether other columns are read elsewhere, so that they are not logged.
+    ``column_names`` are those that the caller gave by role; an empty name leaves an optional role out.
+    ``nodes`` are the ids of the graph, for tables of labels. With ``is_shared``, other columns are read
+    elsewhere and not logged.
     """
     roles, file = KINDS[kind], describe(path)
     is_named = any(column_names.values())
     rule = partial(find_header, roles=roles, file=file, nodes=nodes, others=KINDS.values())
     table = read_table(path, True if is_named else rule if header is None else header)
     if not is_named and table.names is not None:
-        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == _texts(table.columns[0]):
+        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
             raise InputError(ADJACENCY_ERROR)
         check_kind(table.names, kind, file)
     has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
@@ -171,24 +160,10 @@ def match_columns(
     The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
     one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
     Optional roles are then matched with the columns behind those of the required ones, in their order, if
-    they are numeric.
+    they are numeric; if all required roles have usual names, only with ``always_by_position``.
 
-    Parameters
-    ----------
-    names
-        Names of the columns, which are empty if there is no header.
-    roles, n_required
-        Usual names of the columns of each role; the first roles must have a column.
-    is_numeric
-        Whether the column at a position holds numbers.
-    column_names
-        Names of columns by role, as the caller gave them.
-    owner
-        What the table is called in errors.
-    always_by_position
-        Whether optional roles are matched by position even if all required roles have usual names.
-    keys
-        Positions of the columns of required roles without a usual name; by default 0, 1, 2, ...
+    The names are empty if there is no header. The first ``n_required`` roles must have a column. ``keys`` are
+    0, 1, 2, ... by default, and ``owner`` is what the table is called in errors.
     """
     column_names = column_names or {}
     lower = [name.lower() for name in names]
@@ -240,10 +215,6 @@ def _words(name: str) -> set[str]:
 
 def _key_roles(roles: Roles) -> list[str]:
     return list(roles)[:N_KEYS]
-
-
-def _texts(column: Iterable[Any]) -> list[str]:
-    return list(map(str, column))
 
 
 def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
@@ -644,11 +615,11 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
         except (ValueError, OverflowError):
             pass
         else:
-            if list(map(_texts, integers)) == list(map(_texts, lists)):
+            if [[*map(str, values)] for values in integers] == [[*map(str, values)] for values in lists]:
                 return integers
     for values in lists:
         check_characters(values, "ids")
-    return list(map(_texts, lists))
+    return [[*map(str, values)] for values in lists]
 
 
 def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:

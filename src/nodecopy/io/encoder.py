@@ -15,10 +15,10 @@ from nodecopy._core.checks import (
     check_real,
     check_sequence,
     check_text,
+    check_type,
     is_missing,
     list_names,
     show,
-    type_name,
 )
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import is_frame
@@ -249,17 +249,14 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
         if present and all(is_date(cells[row]) for row in present):
             raise _refuse_dates(name, cells[present[0]]) from None
         wrong = [row for row in present if not is_number(cells[row])]
+        where = f"{row_name(wrong[0])} has {name} {cells[wrong[0]]!r}" if wrong else ""
         if wrong and all(is_grouped(cells[row]) for row in wrong):
-            row = wrong[0]
-            raise InputError(f"{row_name(row)} has {name} {cells[row]!r}. {PLAIN_NUMBERS}") from None
+            raise InputError(f"{where}. {PLAIN_NUMBERS}") from None
         if len(wrong) * 2 > len(present):
             return _as_text(column)
         if wrong:
-            cell = cells[wrong[0]]
-            raise InputError(
-                f"{row_name(wrong[0])} has {name} {cell!r}, which is not a number. Leave the cell empty if "
-                "the number is unknown."
-            ) from None
+            way_out = "Leave the cell empty if the number is unknown"
+            raise InputError(f"{where}, which is not a number. {way_out}.") from None
         values = np.full(len(cells), np.nan)
         values[present] = [float(cells[row]) for row in present]
     if np.isinf(values).any():
@@ -270,10 +267,8 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
 
 def _columns_by_name(columns: Any) -> dict[str, Column]:
     """Return the columns of a dictionary or of a pandas data frame."""
-    if not isinstance(columns, Mapping) and not is_frame(columns):
-        raise InputError(
-            "columns", f"must be a dictionary of columns or a pandas data frame; got {type_name(columns)}."
-        )
+    if not is_frame(columns):
+        check_type(columns, Mapping, "columns", "a dictionary of columns or a pandas data frame")
     return dict(columns.items())
 
 

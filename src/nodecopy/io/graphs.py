@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.arrays import check_ids
-from nodecopy._core.checks import as_array, check_choice, check_unique, type_name
+from nodecopy._core.checks import as_array, check_choice, check_type, check_unique
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
 from nodecopy.errors import InputError
@@ -74,37 +74,32 @@ def read_graph(
         A table of node ids and labels, none by default. A node that is not in it has no label.
     features
         A table of node ids and features with a row for every node, or an ``.npz`` archive of the arrays
-        ``ids`` and ``x``; none by default. In a matrix without ids (``.npy``, or ``.npz`` with one matrix),
-        row i belongs to node i, so the ids must be 0 to n - 1; with ``node_ids``, rows are in their order.
-        Columns of text and missing cells are encoded as numbers (:class:`~nodecopy.io.FeatureEncoder`).
+        ``ids`` and ``x``; none by default. In a matrix without ids, row i belongs to node i of 0 to n - 1, or
+        of ``node_ids``. Text and missing cells are encoded (:class:`~nodecopy.io.FeatureEncoder`).
     encoder
-        How a table of features becomes numbers: a fitted encoder, such as ``feature_encoder_`` of a
-        classifier, encodes it as there; one that is not fitted is fitted to it. By default a new one, which
-        is ``feature_encoder`` of the graph.
+        A fitted encoder of features, such as ``feature_encoder_`` of a classifier, or one to be fitted. By
+        default a new one, which is ``feature_encoder`` of the graph.
     node_ids
         The nodes of an edge list in their order. By default the ids of the edges in ascending order.
     directed
-        Whether the graph is directed. By default as stored in the file; edge lists and matrices are
-        undirected.
+        Whether the graph is directed. By default as stored in the file; edge lists and matrices are not.
     header
-        Whether the first row of each table is a header. By default this is decided by what is in it (see the
-        notes). A table of which a column is named has a header in any case.
+        Whether the first row of each table is a header. By default decided by its content (see the notes). A
+        table with a named column has a header in any case.
     source, target, weight
         Names of the columns of an edge list; ``weight`` is also the name of an edge attribute of a network.
         By default columns with usual names (``source``, ``from``, ``payer``, ``target``, ``weight``, ...);
-        otherwise the first two columns that can hold ids (no dates, truth values or numbers with decimals; of
-        text, if one were of numbers and the other of text), and the next one as weight if it holds numbers,
-        and these are not times and, by its name, not ids, types or years. An empty name for ``weight`` leaves
-        weights out.
+        otherwise the first two columns that can hold ids (no dates, truth values or numbers with decimals),
+        and the next one as weight if it holds numbers, but not times or, by its name, ids, types or years. An
+        empty name for ``weight`` leaves weights out.
     id, label
-        Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
-        the name of a column of ``features``, or of a node attribute of a network. By default columns with
-        usual names, otherwise the first column and, in a table of two, the second. Labels are integers or
-        text; an empty cell, ``NA`` or ``nan`` is none.
+        Names of the columns of ``labels`` and ``features``, or ``label`` of a node attribute of a network. By
+        default columns with usual names, otherwise the first column and, in a table of two, the second.
+        Labels are integers or text; an empty cell, ``NA`` or ``nan`` is none.
     duplicates
-        What becomes of an edge that is listed more than once: it has the largest of its weights (``"max"``),
-        their sum (``"sum"``), or is an error (``"error"``). In an undirected graph, an edge that is listed in
-        both directions is listed twice, unless the list has every edge in both directions with equal weights.
+        An edge that is listed more than once has the largest of its weights (``"max"``), their sum
+        (``"sum"``), or is an error (``"error"``). In an undirected graph, so has one that is listed in both
+        directions, unless the list has every edge in both directions with equal weights.
     allow_isolated
         Whether ids of ``labels`` and ``features`` without edges become isolated nodes. By default they are an
         error, since they often are typing errors.
@@ -112,8 +107,7 @@ def read_graph(
     Notes
     -----
     Ids are integers if all of them, in all tables, are integers in canonical form (7, but not 007), otherwise
-    strings. A file with nothing but a header is a graph without edges, as :func:`write_graph` writes it; its
-    nodes are those of ``labels`` and ``features``, if any.
+    strings. A file with nothing but a header is a graph without edges, as :func:`write_graph` writes it.
 
     The first row is a header if it has usual names, if a column below it holds numbers and its own cell is
     none, or if none of its ids occurs again below while those of nearly all other rows do. It is data if one
@@ -134,8 +128,7 @@ def read_graph(
     suffix = format_of(path, READABLE)
     check_choice(duplicates, "duplicates", DUPLICATES)
     node_order = None if node_ids is None else check_ids(node_ids, "node_ids")
-    if node_order is not None:
-        check_unique(node_order, "node_ids")
+    check_unique(np.empty(0) if node_order is None else node_order, "node_ids")
     if labels is None and label and suffix not in NETWORKS:
         labels = features
     if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
@@ -165,7 +158,8 @@ def read_graph(
     order = _order_nodes(ids, tables, is_fixed=node_order is not None, allow_isolated=allow_isolated)
     if isinstance(content, _Edges):
         with reading(path):
-            content = _build(content, ids, order, bool(directed), duplicates, describe(path))
+            options: Any = {"directed": bool(directed), "duplicates": duplicates, "file": describe(path)}
+            content = _build(content, ids, order, **options)
     for rows in tables:
         with reading(rows.path):
             content = rows.attach(content)
@@ -200,10 +194,8 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
 
     Parameters
     ----------
-    graph
-        The graph.
-    path
-        The file.
+    graph, path
+        The graph and the file.
     spreadsheet
         Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
         start with =, +, - or @, get an apostrophe in front; no by default.
@@ -217,8 +209,7 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
     ...     read_graph(f"{folder}/graph.npz") == graph
     True
     """
-    if not isinstance(graph, Graph):
-        raise InputError("graph", f"must be a Graph; got {type_name(graph)}.")
+    check_type(graph, Graph, "graph", "a Graph")
     suffix = format_of(path, FORMATS)
     if suffix == ".npz":
         matrices.write_graph(graph, path)
@@ -312,20 +303,12 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
             return
 
 
-def _build(
-    edges: _Edges,
-    ids: Sequence[list[Any]],
-    order: list[Any],
-    directed: bool,
-    duplicates: Duplicates,
-    file: str,
-) -> Graph:
+def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options: Any) -> Graph:
     """Return the graph of edges; the first of ``ids`` are those of sources and targets."""
-    _warn_about_lists(ids[0], ids[1], file)
+    _warn_about_lists(ids[0], ids[1], options["file"])
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
     node_ids = as_array(order or np.zeros(0, np.int64), "ids")
-    options: dict[str, Any] = {"directed": directed, "duplicates": duplicates, "file": file}
     return build_graph(first, second, edges.weights, node_ids, **options, row_name=edges.table.where)
 
 

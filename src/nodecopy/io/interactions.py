@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import as_array, type_name
+from nodecopy._core.checks import as_array, check_type
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
@@ -150,10 +150,8 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
 
     Parameters
     ----------
-    interactions
-        The interactions.
-    path
-        The file; its suffix selects the format.
+    interactions, path
+        The interactions and the file, whose suffix selects the format.
     spreadsheet
         Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
         start with =, +, - or @, get an apostrophe in front; no by default.
@@ -167,8 +165,7 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
     ...     read_interactions(f"{folder}/log.csv") == log
     True
     """
-    if not isinstance(interactions, Interactions):
-        raise InputError("interactions", f"must be Interactions; got {type_name(interactions)}.")
+    check_type(interactions, Interactions, "interactions", "Interactions")
     if format_of(path, FORMATS) == ".npz":
         matrices.write_interactions(interactions, path)
     else:

@@ -36,7 +36,7 @@ def read_graph(path: Path, directed: bool | None) -> Graph:
         keys = set(archive.files)
         if keys >= BENCHMARK_KEYS:
             features, labels = _features(archive, "attr"), archive.get("labels")
-            return Graph(_csr(archive, "adj_"), features, labels, directed=bool(directed))
+            return Graph(csr_of_archive(archive, "adj_"), features, labels, directed=bool(directed))
         if keys >= SCIPY_KEYS:
             return Graph(_scipy(archive), directed=bool(directed))
         if not keys >= OWN_KEYS | {"directed"}:
@@ -101,7 +101,7 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
         if keys >= SCIPY_KEYS:
             matrix = _scipy(loaded)
         elif keys >= CSR_KEYS:
-            matrix = _csr(loaded, "")
+            matrix = csr_of_archive(loaded, "")
         elif name is not None or len(keys) == 1:
             matrix = loaded[name or keys.pop()]
         else:
@@ -147,10 +147,10 @@ def _row_arrays(rows: Any) -> dict[str, NDArray[Any]]:
 
 
 def _rows(archive: Any, n_columns: int) -> sparse.csr_array:
-    return _csr(archive, "", (len(archive["indptr"]) - 1, n_columns), "weights")
+    return csr_of_archive(archive, "", (len(archive["indptr"]) - 1, n_columns), "weights")
 
 
-def _csr(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> sparse.csr_array:
+def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> sparse.csr_array:
     """Return a matrix after a check: SciPy would use wrong column numbers to access memory."""
     indptr, indices, data = (archive.get(prefix + part) for part in ("indptr", "indices", values))
     data = np.ones(len(indices), np.float32) if data is None else data
@@ -162,7 +162,9 @@ def _csr(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> 
 def _features(archive: Any, name: str) -> Any:
     """Return dense or sparse features, or ``None``; the gnn-benchmark has dense ones in attr_matrix."""
     dense = archive.get(name, archive.get(f"{name}_matrix"))
-    return _csr(archive, f"{name}_") if dense is None and f"{name}_indptr" in archive.files else dense
+    return (
+        csr_of_archive(archive, f"{name}_") if dense is None and f"{name}_indptr" in archive.files else dense
+    )
 
 
 def _scipy(archive: Any) -> sparse.csr_array:

@@ -100,13 +100,9 @@ def read_node_tables(
         tables.append(read_labels(labels, nodes, header=header, id=id, label=label, is_shared=is_shared))
         nodes = nodes or set(map(str, tables[0].ids))
     if features is not None:
-        column = tables[0].label if tables else None
-        options: Any = {
-            "encoder": encoder,
-            "header": header,
-            "id_required": labels is None and id is not None,
-        }
-        tables.append(read_features(features, nodes, id=id, label=column, **options))
+        options: Any = {"id": id, "id_required": labels is None and id is not None}
+        options["label"] = tables[0].label if tables else None
+        tables.append(read_features(features, nodes, encoder=encoder, header=header, **options))
     return tables
 
 
@@ -292,10 +288,7 @@ def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
     values = plain_values(labels)
     present = [value for value in values if value is not None]
     if wrong := [value for value in present if isinstance(value, NO_LABELS)]:
-        raise InputError(
-            "labels",
-            f"must hold one class for every node; got {show(wrong[0])}. Choose one of several labels.",
-        )
+        raise InputError("labels", f"must hold one class for every node; got {show(wrong[0])}.")
     if not present:
         return None
     if all(isinstance(value, (int, np.integer)) for value in present):
