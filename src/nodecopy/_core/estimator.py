@@ -152,8 +152,8 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
         Classes and functions of your own that the file may name, such as the function that builds a network.
         Nothing else from outside the package is imported or called.
     mmap
-        Whether to memory-map arrays of floats of 16 MiB and more, read-only, so that a large recommender loads
-        at once and processes share its memory. Checksums of mapped arrays are not compared, and the file must
+        Whether to memory-map arrays of floats of 16 MiB and more, so that a large recommender loads at once
+        and processes share its memory. Checksums of mapped arrays are not compared, and the file must
         not be changed in place while it is in use; ``save`` replaces it as a whole, which is safe. By default
         everything is read into memory.
 
@@ -202,7 +202,7 @@ class _Given:
 
 
 def _function_name(value: Any) -> str:
-    """Return the name of a function in files, without its module, which may be ``__main__`` where it is saved."""
+    """Return the name of a function in files, without its module, which may be ``__main__``."""
     return f"{value.__name__}()"
 
 

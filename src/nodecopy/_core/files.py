@@ -1,8 +1,8 @@
-"""Files and folders that are written as a whole or not at all, formats by suffix, and errors that name the file.
+"""Files that are written as a whole or not at all, formats by suffix, and errors that name the file.
 
-Output is written under a temporary name beside its target, which it replaces at the end. The temporary name has
-the machine and the process, and the file is locked while its process runs, so that the next write in that folder
-removes what a killed process left.
+Output is written under a temporary name beside its target, which it replaces at the end. The temporary name
+has the machine and the process, and the file is locked while its process runs, so that the next write in that
+folder removes what a killed process left.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def resolve(path: PathLike) -> Path:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise an error if a file cannot be written there; missing folders are no error, since they are created."""
+    """Raise an error if a file cannot be written there; missing folders are created later."""
     target = Path(path)
     resolve(target)
     if target.is_dir():

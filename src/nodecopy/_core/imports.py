@@ -20,8 +20,9 @@ from urllib.request import url2pathname
 from nodecopy.errors import InputError, MissingExtraError
 
 EXTRA_OF = {
-    "distributed": "cluster", "duckdb": "duckdb", "ibis": "duckdb", "igraph": "igraph", "implicit": "implicit",
-    "matplotlib": "plots", "networkx": "data", "pandas": "tables", "pyarrow": "tables", "pyspark": "spark",
+    "distributed": "cluster", "duckdb": "duckdb", "ibis": "duckdb", "igraph": "igraph",
+    "implicit": "implicit", "matplotlib": "plots", "networkx": "data",
+    "pandas": "tables", "pyarrow": "tables", "pyspark": "spark",
     "sklearn": "data", "torch": "torch", "torch_geometric": "torch",
 }  # fmt: skip
 

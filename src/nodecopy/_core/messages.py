@@ -1,7 +1,7 @@
 """Decisions made for the user, warnings about data, and text that is safe to print.
 
-A decision (a header, a donor rule, a scaling) can be changed by a parameter. It is logged at level INFO to the
-logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
+A decision (a header, a donor rule, a scaling) can be changed by a parameter. It is logged at level INFO to
+the logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
 To see decisions in Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
 """
 
@@ -11,7 +11,7 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -25,27 +25,18 @@ EVERY = "every decision"
 _skipped: ContextVar[set[str] | None] = ContextVar("decisions that are not logged", default=None)
 
 
-def log_decision(message: str, *parameters: Any) -> None:
+def log_decision(message: str, *parameters: str) -> None:
     """Log what was decided for the user and why; ``parameters`` are the names of those that change it.
 
     The record has both as attributes beside its text, so that the command line can name options instead.
     """
-    text, skipped = add_parameters(message, parameters), _skipped.get()
+    text, skipped = message, _skipped.get()
+    if parameters:
+        text += f" Set {list_alternatives(parameters)} to change this."
     if skipped is None or not {text, EVERY} & skipped:
         LOGGER.info(text, extra={"decision": message, "parameters": parameters})
     if skipped is not None:
         skipped.add(text)
-
-
-def add_parameters(message: str, parameters: Sequence[Any]) -> str:
-    """Return a message with a sentence about the parameters that change what it is about, if there are any.
-
-    >>> add_parameters("The first row is a header.", ["header"])
-    'The first row is a header. Set header to change this.'
-    """
-    if parameters and all(isinstance(name, str) for name in parameters):
-        return f"{message} Set {list_alternatives(parameters)} to change this."
-    return " ".join(map(str, (message, *parameters)))
 
 
 def list_alternatives(words: Sequence[str]) -> str:
@@ -80,53 +71,12 @@ def mute_data_warnings() -> Iterator[None]:
         yield
 
 
-def warn_about_data(message: str, *parameters: Any) -> None:
+def warn_about_data(message: str, *parameters: str) -> None:
     """Issue a :class:`DataWarning` at the first caller outside the package; see :func:`log_decision`."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(DataWarning(message, *parameters), stacklevel=level)
-
-
-PLACEHOLDERS = {str: "NAME", int: "NUMBER"}
-"""What stands for any value of a type."""
-
-
-class Hint:
-    """A sentence about parameters."""
-
-    def __init__(self, text: str = "Use {} otherwise.", call: str = "", /, **parameters: Any) -> None:
-        self.text, self.call = text, call
-        self.parameters = parameters
-
-    def __str__(self) -> str:
-        return self.text.format(self.call) if self.call else self.format(name_parameter)
-
-    def format(self, name: Callable[[str, Any], str | None]) -> str:
-        """Return the sentence with parameters as ``name(parameter, value)`` writes them.
-
-        Parameters for which it returns ``None`` are left out, and with them the sentence, unless ``{}``
-        still stands for another one.
-        """
-        names = {parameter: name(parameter, value) for parameter, value in self.parameters.items()}
-        existing = [text for text in names.values() if text]
-        if not existing or ("{}" not in self.text and len(existing) < len(names)):
-            return ""
-        return self.text.format(" or ".join(existing), **names)
-
-
-def name_parameter(parameter: str, value: Any) -> str:
-    """Return a parameter with its value as in a call in Python."""
-    if value is ...:
-        return parameter
-    values = value if isinstance(value, tuple) else (value,)
-    return f"{parameter}={list_alternatives([_name_value(choice) for choice in values])}"
-
-
-def _name_value(value: Any) -> str:
-    if isinstance(value, type):
-        return PLACEHOLDERS.get(value, f"{value.__name__}()")
-    return repr(value)
 
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -6,7 +6,7 @@ same result; a generator is advanced, so two calls with the same generator diffe
 
 A computation with several random parts gives each part a child of its seed, such as
 ``child(seed, ClassifierSeeds.GRAPHS, round_number)``. The numbers of the children are the members of one
-``IntEnum`` per family. They never change, since every stored result depends on them; a new part takes a new one.
+``IntEnum`` per family. They never change, since every stored result depends on them.
 
 Graph samples use Threefry-2x32-20 (Salmon et al., 2011), the counter-based generator known from JAX. It needs
 only 32-bit additions, rotations and exclusive ors, so NumPy, compiled code and a database make the same draw.

@@ -208,7 +208,7 @@ class DonorRows(DonorDistribution):
 
 @dataclass(frozen=True, eq=False)
 class KeepingDistribution(DonorDistribution):
-    """Each node is its own donor with probability ``keep_probabilities``; otherwise ``other`` draws its donor."""
+    """A node is its own donor with its probability in ``keep_probabilities``, else ``other`` draws one."""
 
     other: DonorDistribution
     keep_probabilities: NDArray[np.float64]

@@ -51,8 +51,8 @@ class DonorRule(Protocol):
     """An object whose ``fit`` returns the distribution of every node's donor.
 
     Two methods are optional. ``restrict(nodes, n_nodes)`` returns the rule of a slice of ``n_nodes`` nodes; a
-    rule that stores a value per node needs it for batches of graphs. ``group_labels(data)`` returns the labels
-    that a node and its donor share, -1 for nodes that keep their own neighbours.
+    rule that stores a value per node needs it for batches of graphs. ``group_labels(data)`` returns the
+    labels that a node and its donor share, -1 for nodes that keep their own neighbours.
     """
 
     def fit(self, data: Graph | Interactions) -> DonorDistribution:
@@ -335,7 +335,7 @@ class Balanced(_OtherRule):
     Parameters
     ----------
     donors
-        The other donor rule, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
+        The other rule, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
         whose rows and columns add up to one (Sinkhorn). This exists where every node may be its own donor.
 
     Examples

@@ -32,6 +32,8 @@ POINTERS_AHEAD, ROWS_AHEAD = 40, 12
 """How many rows before their use the row pointers and the entries of donors are prefetched."""
 ENTRIES_PER_PREFETCH = 16
 COINS_AT_ONCE = 2048
+N_TASKS = 64
+"""Blocks of rows with about as many multiplications each, which threads take in turn."""
 
 compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
@@ -328,17 +330,13 @@ def merge_buckets(
     return position
 
 
-# Compiled search for the most similar rows by the Jaccard index, for many rows.
-
-
-N_TASKS = 64
-"""Blocks of rows with about as many multiplications each, which threads take in turn."""
-
-
 def most_similar_rows(
     pattern: sparse.csr_array, transpose: sparse.csr_array, n_largest: int, include_self: bool
 ) -> sparse.csr_array:
-    """Return the largest Jaccard indices of each row with all rows; ties go to the lowest row."""
+    """Return the largest Jaccard indices of each row with all rows; ties go to the lowest row.
+
+    Threads share the blocks of rows; this is for many rows.
+    """
     n_rows = pattern.shape[0]
     n_products = pattern @ np.diff(transpose.indptr).astype(np.float64)
     work = np.cumsum(np.append(0.0, n_products))

@@ -48,9 +48,9 @@ class NodeCopying(GraphModel[Data]):
     ----------
     donors
         Donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
-        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. By default it is chosen when
-        the model is fitted, and the choice is logged: :class:`SameLabel` if at least half of the nodes have a
-        label, else :class:`NearestNeighbours` if there are features, else :class:`Jaccard`.
+        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. By default it is chosen
+        when the model is fitted, and the choice is logged: :class:`SameLabel` if at least half of the nodes
+        have a label, else :class:`NearestNeighbours` if there are features, else :class:`Jaccard`.
     keep
         Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
         to the observed graph.
@@ -162,8 +162,8 @@ class NodeCopying(GraphModel[Data]):
             levels = np.unique(rows.weights)
             if len(levels) > MAX_DISTINCT_WEIGHTS:
                 raise InputError(
-                    f"expected_adjacency under 'maximum' needs at most {MAX_DISTINCT_WEIGHTS} distinct weights; "
-                    f"got {len(levels)}. Use monte_carlo_adjacency(n, rng=...) instead."
+                    f"expected_adjacency needs at most {MAX_DISTINCT_WEIGHTS} distinct weights; got {len(levels)}. "
+                    "Use monte_carlo_adjacency(n, rng=...) instead."
                 )
             heights = np.diff(levels, prepend=0.0)
             steps = [(float(h), _threshold(rows, level)) for h, level in zip(heights, levels, strict=True)]

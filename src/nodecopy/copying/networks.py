@@ -1,4 +1,4 @@
-"""Node copying from graphs of other libraries to graphs of the same library, and attributes of such graphs."""
+"""Node copying from graphs of other libraries to graphs of the same library, and their attributes."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def sample_like(
         Donor rule. By default :class:`.SameLabel` if ``label`` is given, else the rule that
         :class:`.NodeCopying` chooses.
     label, weight
-        Names of the node attribute with classes and of the edge attribute with weights. A node without a class
-        keeps its neighbours; an edge without a weight has weight one.
+        Names of the node attribute with classes and of the edge attribute with weights. Nodes without a class
+        keep its neighbours; an edge without a weight has weight one.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     rng

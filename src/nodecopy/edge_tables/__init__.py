@@ -1,7 +1,7 @@
 """Node copying on edge tables larger than memory, inside an engine (:mod:`.engines`).
 
-Read :mod:`.model` first (the join), then :mod:`.donors` (donor rules, and random numbers as integer arithmetic that
-gives the same bits in every engine). Ibis is imported when an engine is opened.
+Read :mod:`.model` first (the join), then :mod:`.donors` (donor rules, and random numbers as integer
+arithmetic that gives the same bits in every engine). Ibis is imported when an engine is opened.
 """
 
 from nodecopy.edge_tables.donors import JaccardTable as JaccardTable

@@ -1,7 +1,7 @@
 """Donor rules on edge tables, each the twin of a rule in :mod:`nodecopy.copying.donors`.
 
-A rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. What it
-returns has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows with
+A rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
+result has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows with
 cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
 """
 

@@ -1,7 +1,7 @@
 """Statistics of edge tables, from counts inside an engine.
 
 Only histograms and counts leave the engine. :mod:`nodecopy.metrics.structure` turns them into statistics, so
-that those of a graph in memory and of its edge table are equal bit for bit.
+that a graph in memory and its edge table have the same statistics bit for bit.
 """
 
 from __future__ import annotations

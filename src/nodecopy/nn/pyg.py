@@ -42,8 +42,8 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     Use it in ``Compose``, as ``transform=`` of a dataset (not as ``pre_transform=``, which would draw one
     sample only) or in the training loop, on single graphs or on a ``Batch``, in which the donors of a node
-    come from its own graph. Node attributes are kept, and an edge has the attributes of the edge it was copied
-    from. Samples are computed on the CPU and returned on the device of the data.
+    come from its own graph. Node attributes are kept, and an edge has the attributes of the edge it was
+    copied from. Samples are computed on the CPU and returned on the device of the data.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
     keep, symmetrise
         As in :class:`.NodeCopying`.
     labels, mask
-        Attributes of the data with the classes of nodes and with a mask of the nodes whose classes may be used.
+        Attributes of the data with the classes of nodes and a mask of the nodes whose classes may be used.
         By default ``data.y`` and, if it exists, ``data.train_mask``, so that test labels are not used. Other
         nodes count as unlabelled and keep their neighbours. For predicted classes set
         ``labels="predicted", mask=None``.
