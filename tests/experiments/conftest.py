@@ -20,6 +20,11 @@ ORIGIN = {
 
 
 @pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
 def fill(tmp_path: Path) -> Fill:
     """Return a function that stores accuracies (in percent, ``None``: missing) by method and labels."""
 

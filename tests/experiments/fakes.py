@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,12 @@ class KilledAlways(Fake):
     def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
         os.kill(os.getpid(), signal.SIGKILL)
         return []
+
+
+@cache
+def load(name: str) -> Any:
+    """Load an experiment of the package once."""
+    return toml.load(name)
 
 
 def make_experiment(*, pause: float = 0, log: str = "", text: str = TOML) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ from nodecopy.attacks import DICE, Perturbation
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments.runner import run
-from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.attack import score_detection
-from tests.experiments.fakes import column
+from tests.experiments.fakes import column, load
 
 pytest.importorskip("torch")
 
@@ -64,16 +63,6 @@ def find_cell(attack: str, method: str = "weak", text: str = TOML) -> Any:
 def flips_path(store: Store, cell: Any, trial: int = 0) -> Path:
     (name,) = cell.task.shared_files(cell, trial)
     return store.folder / str(name)
-
-
-@cache
-def load(name: str) -> Any:
-    return toml.load(name)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
 
 
 def test_targets_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
@@ -135,30 +124,6 @@ def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None
     assert all(record.scores["accuracy"] == 1 for record in store.read_finished(dice, range(3)))
 
 
-def test_a_graph_without_features_gets_one_for_each_node(store: Store) -> None:
-    text = TOML.replace("nodecopy.attacks.DICE", "nodecopy.attacks.Nettack").replace(
-        "budget = 1.0", "budget = 1"
-    )
-    text = (
-        text[: text.index("[methods")]
-        + """[methods.copying]
-title = "Copying"
-class = "nodecopy.defend.CopyingDefence"
-settings = { donors = "neighbourhoods", n_donors = 3 }
-"""
-    )
-    table = make_experiment(text).narrow(trials=1)
-    run(table, store)
-    cells = summarise(table, store).cells
-    assert {
-        cells["karate", column("accuracy", labels=2, attack=attack), "copying"].n
-        for attack in ("none", "dice")
-    } == {1}
-    wrong = make_experiment(text.replace('"neighbourhoods"', '"features"')).narrow(trials=1)
-    with pytest.raises(InputError, match="in this one no two nodes share any"):
-        run(wrong, store)
-
-
 def test_with_unknown_targets_all_test_nodes_are_predicted(store: Store) -> None:
     text = TOML.replace(
         "n_targets = 5",
@@ -204,26 +169,6 @@ def test_detection_by_hand() -> None:
     assert (nobody["recall"], "precision" in nobody) == (0, False)
 
 
-def test_results_from_before_a_score_are_read(store: Store) -> None:
-    """A trial that was kept without precision is neither computed again nor counted in its column."""
-    text = TOML.replace(
-        "n_targets = 5", 'n_targets = 5\nknown_targets = false\nscores = ["accuracy", "precision"]'
-    )
-    text = text[: text.index("[published")]
-    table = make_experiment(text).narrow(attacks=["dice"], methods=["weak"])
-    (cell,) = table.cells(0)
-    for trial, scores in enumerate([{"accuracy": 0.5}, {"accuracy": 0.7, "precision": 0.25}]):
-        store.write(cell, Record(trial, scores, 1.0, {}, {}))
-    assert store.find_missing(cell, range(3)) == [2]
-    cells = summarise(table, store).cells
-    numbers = {
-        score: cells["karate", column(score, labels=2, attack="dice"), "weak"]
-        for score in ("accuracy", "precision")
-    }
-    assert [one.n for one in numbers.values()] == [2, 1]
-    assert [one.mean for one in numbers.values()] == pytest.approx([60, 25])
-
-
 def test_an_attack_with_budgets_is_one_for_each() -> None:
     text = TOML.replace("budget = 1.0", 'budgets = [1, 0.5, "degree"]')
     text = text.replace('["-", "60.0±5.0"]', '["-", "60.0±5.0", "-", "-"]')
@@ -239,28 +184,6 @@ def test_an_attack_with_budgets_is_one_for_each() -> None:
     assert find_cell("dice-1", text=text).task.protocol(
         find_cell("dice-1", text=text)
     ) == alone.task.protocol(next(cell for cell in alone.cells(0) if cell.conditions["attack"] == "dice-1"))
-
-
-def test_published_numbers_of_table_5() -> None:
-    table = load("table5")
-    columns = [
-        column("accuracy", labels=20, attack=attack)
-        for attack in ("dice-50", "dice-75", "nettack", "fga-authors")
-    ]
-    printed = {
-        (dataset, method): [table.published[dataset, column, method].mean for column in columns]
-        for dataset in ("cora", "citeseer")
-        for method in ("gcn", "gcn-svd", "copying")
-    }
-    assert printed == {
-        ("cora", "gcn"): [53.4, 31.9, 13.6, 69.8],
-        ("cora", "gcn-svd"): [51.1, 35.9, 41.7, 57.2],
-        ("cora", "copying"): [57.5, 38.3, 40.5, 70.2],
-        ("citeseer", "gcn"): [45.5, 30.45, 11.8, 54.6],
-        ("citeseer", "gcn-svd"): [48.4, 36.3, 34.4, 39.4],
-        ("citeseer", "copying"): [50.1, 37.6, 31.6, 55.8],
-    }
-    assert len(table.published) == 24
 
 
 def test_every_copying_row_has_a_control_with_the_same_donors() -> None:

@@ -97,21 +97,6 @@ def test_one_fit_without_labels_serves_all_trials(store: Store) -> None:
     assert len(rng.spawn_key) == 1  # the dataset; a trial has two more
 
 
-def test_every_trial_counts_the_time_of_the_fit(store: Store) -> None:
-    (cell, _) = toml.parse(TOML, "once").cells(0)
-    solve(TOML, store)
-    settings = {**cell.settings["graph_model"]}
-    path = settings.pop("class")
-    settings.pop("use")
-
-    def fail() -> None:
-        raise AssertionError("the fit must be cached")
-
-    FIT_CACHE.get_or_fit(cell, None, "cpu", path, settings, fail).seconds = 1000.0
-    assert all(1000 < record.seconds < 1100 for record in solve(TOML, store))
-    assert len(CALLS) == 1
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -223,28 +208,6 @@ def test_trials_on_another_form_of_the_data_are_not_copied(store: Store) -> None
         store.write(first, replace(record, provenance={} if digest is None else {"data": digest}))
         (record,) = second.task.solve(second, [1], store, "cpu")
         assert ("copied_from" in record.provenance) == (name != "other")
-
-
-def test_trials_of_cells_that_are_not_in_the_experiment_are_not_copied(store: Store) -> None:
-    """A fresh run does not remove them, so that they may be older than the class."""
-    first, _ = toml.parse(COLUMNS, "once").narrow(labels=[3]).cells(0)
-    store.write(
-        first, replace(next(first.task.solve(first, [1], store, "cpu")), provenance={"commit": "old"})
-    )
-    text = COLUMNS.replace('title = "Slow"', 'title = "Slow"\nconditions = { visible_validation = [0] }')
-    (second,) = toml.parse(text, "once").narrow(labels=[3]).cells(0)
-    (record,) = second.task.solve(second, [1], store, "cpu")
-    assert not record.provenance
-
-
-def test_trials_that_validation_nodes_may_change_are_computed(store: Store) -> None:
-    text = TOML.replace("test = 100", "test = 100\nvisible_validation = [50, 20]")
-    text = text.replace("n_epochs = 3", "n_epochs = 3, patience = 1")
-    first, twin, *_ = toml.parse(text, "once").cells(0)
-    (record,) = first.task.solve(first, [1], store, "cpu")
-    store.write(first, replace(record, scores={"accuracy": 0.125}))
-    (computed,) = twin.task.solve(twin, [1], store, "cpu")
-    assert computed.scores["accuracy"] != 0.125
 
 
 pytest.importorskip("torch")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import tarfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from nodecopy.experiments import config as toml
 from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.spec import (
-    Column,
-    Published,
     _parameter_names,
     _public_path,
     check_settings,
@@ -27,14 +25,9 @@ from nodecopy.experiments.spec import (
 )
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
-from tests.experiments.fakes import TOML, column
+from tests.experiments.fakes import TOML, load
 
 PAGE = Path(__file__).parents[2] / "docs/experiments.md"
-
-
-@cache
-def load(name: str) -> Any:
-    return toml.load(name)
 
 
 def parse(text: str) -> Any:
@@ -273,30 +266,6 @@ PUBLIC_SPLITS: dict[str, list[float | None]] = {  # recall and NDCG on Gowalla, 
 }
 
 
-def test_published_numbers_of_table_2() -> None:
-    table = load("table2")
-    for dataset, numbers in TABLE_2_FIVE_LABELS.items():
-        printed = {
-            method: number.mean
-            for (where, place, method), number in table.published.items()
-            if where == dataset and place == column("accuracy", labels=5)
-        }
-        assert printed == numbers
-    for (dataset, labels, method), number in TABLE_2_SOME.items():
-        assert table.published[dataset, column("accuracy", labels=labels), method] == Published(*number)
-    assert len(table.published) == 3 * (5 + 5 + 4 + 4)
-
-
-def test_published_numbers_of_table_3() -> None:
-    table = load("table3")
-    methods = ("mlp", "gcn", "mmsbm-bgcn", "sbm-gcn", "bgcn-copy")
-    assert table.published == {
-        (dataset, column("accuracy", labels=5), method): Published(*numbers)
-        for dataset, row in TABLE_3.items()
-        for method, numbers in zip(methods, row, strict=True)
-    }
-
-
 @pytest.mark.parametrize("name", toml.names())
 def test_every_configuration_is_sound(name: str) -> None:
     table = load(name)
@@ -331,71 +300,10 @@ def test_protocols() -> None:
     assert third.task.without_test_edges
 
 
-def test_published_numbers_of_table_4() -> None:
-    table = load("table4")
-    assert (table.task.trials, table.task.labels) == (20, (5, 10, 20))
-    rows = {
-        "vgae": [(68.3, 3.6), (74.0, 2.0), (78.2, 2.0)],
-        "graphite": [(69.0, 3.1), (74.3, 2.0), (78.3, 1.7)],
-        "mmsbm": [(74.6, 2.8), (77.5, 2.6), (80.2, 1.5)],
-        "netgan": [(71.0, 2.4), (77.0, 2.7), (80.0, 1.62)],
-        "dglfrm-b": [(75.1, 2.3), (77.3, 1.8), (78.8, 1.6)],
-        "bgcn-copy": [(73.8, 2.7), (77.6, 2.6), (80.3, 1.6)],
-    }
-    assert table.published == {
-        ("cora", column("accuracy", labels=labels), method): Published(*number)
-        for method, row in rows.items()
-        for labels, number in zip((5, 10, 20), row, strict=True)
-    }
-    assert table.timing is not None
-    seconds = table.timing.published
-    assert {name: round(entry / seconds["bgcn-copy"], 1) for name, entry in seconds.items()} == {
-        "vgae": 1.1,
-        "graphite": 1.1,
-        "mmsbm": 17.1,
-        "netgan": 2885.8,
-        "dglfrm-b": 8.1,
-        "bgcn-copy": 1.0,
-    }
-
-
-def test_published_numbers_of_table_6() -> None:
-    table = load("table6")
-    assert table.task.datasets == ("ml-100k", "amazon-cds")
-    assert (table.task.validation, table.task.test, table.task.trials) == (0.1, 0.2, 10)
-    scores = [f"printed {score}" for score in ("recall@10", "recall@20", "ndcg@10", "ndcg@20")]
-    for (dataset, method), row in TABLE_6.items():
-        printed = [table.published[dataset, Column(score), method] for score in scores]
-        assert [(number.mean, number.std) for number in printed] == row
-    assert len(table.published) == 4 * len(TABLE_6)
-
-
-def test_published_numbers_of_the_public_splits() -> None:
-    table = load("public-splits")
-    for method, row in PUBLIC_SPLITS.items():
-        printed = [
-            number.mean if (number := table.published.get((dataset, Column(score), method))) else None
-            for dataset in ("gowalla", "yelp2018", "amazon-beauty")
-            for score in ("recall@20", "ndcg@20")
-        ]
-        assert printed == [None if entry is None else round(100 * entry, 2) for entry in row], method
-    assert {method for *_, method in table.published} == set(PUBLIC_SPLITS)
-    assert any("chosen on the test part" in note for note in table.notes)
-    n_searched = {method.name: len(method.search) for method in table.methods if method.search}
-    assert n_searched == {"item-knn": 6}
-    assert any("6 for ItemKNN, in the run" in note for note in table.notes)
-
-
 def test_recommenders_choose_among_as_many_settings_each() -> None:
     sizes = {method.name: len(method.search) for method in load("table6").methods}
     assert sizes.pop("popularity") == 0
     assert set(sizes.values()) == {6}
-
-
-def test_table_1_of_the_whole_cora_graph_has_the_same_published_numbers() -> None:
-    """The paper has entry row of each model; which of our graphs it fits is what the two tables tell."""
-    ours, whole = (load(name).published for name in ("table1", "table1-whole"))
-    assert {place: entry for place, entry in ours.items() if place[0] == "cora"} == whole
 
 
 def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:
@@ -418,24 +326,6 @@ def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:
     )
 
 
-def test_the_recommended_classifier_is_compared_with_its_own_parts() -> None:
-    methods = {method.name: method for method in load("few-labels").methods}
-    networks = {"voters": ["networks"]}
-    parts = {
-        "default": {},
-        "default-alone": {"pseudo_degree": 0},
-        "default-regressions": {"voters": ["sgc", "dgi"]},
-        "networks-copy": networks,
-        "networks-alone": {"pseudo_degree": 0, **networks},
-        "default-ensemble": {"pseudo_degree": 0, "n_rounds": 0, **networks},
-    }
-    assert {name: methods[name].settings for name in parts} == parts
-    controls = ("default-alone", "default-regressions", "networks-copy", "self-training")
-    assert methods["default"].gain_over == controls
-    assert methods["networks-copy"].gain_over == ("networks-alone", "self-training")
-    assert methods["networks-alone"].gain_over == ("default-ensemble", "self-training")
-
-
 def test_every_cell_finds_its_stored_trials() -> None:
     """A fingerprint that changes by accident would orphan the trials of ``results/store.tar.gz``.
 
@@ -452,3 +342,21 @@ def test_every_cell_finds_its_stored_trials() -> None:
             folder = store.path(cell, 0).parent
             if name.startswith("table") or folder.parent in cells_stored:
                 assert folder in stored, f"{name}: {cell}"
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(RESULTS.glob("*.csv"))])
+def test_published_numbers_are_those_of_the_committed_tables(name: str) -> None:
+    experiment = load(name)
+    committed = {}
+    with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            if row["published"]:
+                conditions = tuple(row[key] for key in experiment.task.conditions[0])
+                place = row["dataset"], conditions, row["score"], row["method"]
+                committed[place] = row["published"], row["published_std"]
+    published = {}
+    for (dataset, column, method), number in experiment.published.items():
+        conditions = tuple(str(value) for _, value in column.conditions)
+        std = "" if number.std is None else f"{number.std:.6g}"
+        published[dataset, conditions, column.score, method] = f"{number.mean:.6g}", std
+    assert published == committed

@@ -234,14 +234,6 @@ def test_the_mean_degree_is_as_given(name: str) -> None:
     assert np.mean([network.probabilities.sum() / 300 for network in networks]) == pytest.approx(12, rel=0.05)
 
 
-def test_blocks_are_the_labels() -> None:
-    network = KnownNetwork.by_name("dot-product", 90, 10, SeedSequence(0))
-    labels = network.draw(SeedSequence(0)).labels
-    assert labels is not None
-    assert np.array_equal(labels, network.blocks)
-    assert np.unique(labels).tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("name", NULL_NETWORKS)
 def test_networks_depend_on_their_seeds_alone_of_null_networks(name: str) -> None:
     first, again, other = (draw_null_network(name, 80, 8, SeedSequence(seed)) for seed in (0, 0, 1))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from functools import cache
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +18,9 @@ from nodecopy.experiments.runner import FIT_CACHE, run
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.generate import TABLE_1
 from nodecopy.metrics.structure import statistics
 from tests.experiments.conftest import ORIGIN
+from tests.experiments.fakes import load
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
@@ -81,20 +79,10 @@ class Empty(ObservedGraph):
         return self.graph_.replace(adjacency=np.zeros((self.graph_.n_nodes,) * 2))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 @pytest.fixture(autouse=True)
 def forget() -> None:
     FIT_CACHE.clear()
     Places.trained = 0
-
-
-@cache
-def load(name: str) -> Any:
-    return toml.load(name)
 
 
 def table(text: str = TOML) -> Any:
@@ -232,16 +220,6 @@ TABLE_1_SOME = {
     ("amazon-photo", "copying-10"): [31.1, 1050, 47.2, 0.502, 94.9],
     ("amazon-photo", "graphite-cc"): [31.8, 87.2, 81.3, 0.02, 99.3],
 }
-
-
-def test_published_numbers_of_table_1() -> None:
-    found = load("table1")
-    assert (found.task.trials, found.task.samples) == (10, 10)
-    assert found.task.scores == tuple(TABLE_1)
-    for (dataset, method), row in TABLE_1_SOME.items():
-        printed = [found.published[dataset, column, method].mean for column in found.task.columns]
-        assert printed == row
-    assert len(found.published) == 5 * (3 * 11 + 10)
 
 
 @needs_data

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from nodecopy.experiments.tasks.recommend import SCORES
 from nodecopy.interactions import Interactions
 from nodecopy.io import write_interactions
 from nodecopy.recommend import EASE, CopyEASE, Popularity
+from tests.experiments.fakes import load
 
 TOML = """
 title = "Books"
@@ -101,11 +101,6 @@ def find_cell(method: str, text: str = TOML) -> Any:
 
 def solve(cell: Any, store: Store) -> Any:
     return next(iter(make_experiment().task.solve(cell, [0], store, "cpu")))
-
-
-@cache
-def load(name: str) -> Any:
-    return toml.load(name)
 
 
 @pytest.fixture

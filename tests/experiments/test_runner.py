@@ -79,11 +79,6 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
 def other_form(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Return a function from whose call on the karate club has its nodes in the reverse order."""
     club = load_data("karate").subgraph(range(33, -1, -1))
@@ -113,19 +108,6 @@ def test_trials_on_two_forms_of_a_dataset_do_not_mix(
     run(table, store, fresh=True)
     records = chain(*read_records(table, store).values())
     assert len({record.provenance["data"] for record in records}) == 1
-
-
-def test_trials_without_a_digest_are_continued(store: Store, other_form: Callable[[], None]) -> None:
-    """Older trials do not know their data."""
-    table = make_experiment()
-    run(table.narrow(trials=2), store)
-    for cell in table.cells(0):
-        for record in store.read_finished(cell, range(2)):
-            del record.provenance["data"]
-            store.write(cell, record)
-    other_form()
-    run(table, store)
-    assert all(len(records) == 6 for records in read_records(table, store).values())
 
 
 def test_a_table_of_two_forms_of_a_dataset_warns(store: Store, other_form: Callable[[], None]) -> None:
@@ -175,14 +157,6 @@ def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) 
     assert len(log.read_text().splitlines()) == 8 + 17
     run(table, store, on_batch=reports.append)
     assert len(reports) == 8
-
-
-def test_changed_settings_are_computed_anew(store: Store) -> None:
-    run(make_experiment(), store)
-    reports: list[JobResult] = []
-    run(make_experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, on_batch=reports.append)
-    assert {one.job.cell.method for one in reports} == {"strong"}
-    assert sum(one.n_computed for one in reports) == 12
 
 
 def test_every_method_sees_the_same_splits_and_seeds(store: Store) -> None:
@@ -325,12 +299,6 @@ def test_batches_are_as_long_as_a_kill_may_cost(store: Store, monkeypatch: pytes
     assert [one.rest is None for one in reports] == [False] * (len(sizes) - 1) + [True]
 
 
-@pytest.mark.parametrize(("n_trials", "size"), [(0.2, 1), (1.9, 1), (2.0, 2), (3.9, 2), (4.1, 4), (37.0, 32)])
-def test_batch_sizes_are_powers_of_two(n_trials: float, size: int) -> None:
-    """Before, the size depended on the time to the last trial, and with it the last bits of scores."""
-    assert runner._round_size(n_trials) == size
-
-
 CELL, OTHER = make_experiment().cells(0)[:2]
 
 
@@ -352,19 +320,6 @@ def test_a_fit_is_made_once_for_the_same_data_and_settings() -> None:
     assert get(make_experiment().cells(1)[0], k=1, n=2) == 5
     assert get(trial=None, k=1, n=2) == 6
     assert len(fits) == len(cache) == 6
-
-
-def test_the_fit_that_was_not_used_for_longest_goes_first() -> None:
-    cache, fits = FitCache(2), []
-
-    def get(number: int) -> None:
-        cache.get_or_fit(CELL, number, "cpu", "a.B", {}, lambda: fits.append(number))
-
-    for number in (0, 1, 0, 2, 0, 1):
-        get(number)
-    assert fits == [0, 1, 2, 1]
-    cache.clear()
-    assert len(cache) == 0
 
 
 def test_threads_share_one_fit() -> None:

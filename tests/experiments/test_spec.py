@@ -5,16 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy import Graph, datasets
-from nodecopy._core.imports import import_by_name
+from nodecopy import Graph
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
@@ -36,22 +33,7 @@ from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.base import Task
 from nodecopy.experiments.tasks.generate import GenerationSeeds
-from tests.experiments.fakes import TOML, make_experiment
-
-
-@cache
-def load(name: str) -> Any:
-    return toml.load(name)
-
-
-def test_settings_of_a_dataset_override() -> None:
-    table = load("table2").narrow(labels=[5])
-    cells = {(cell.dataset, cell.method): cell for cell in table.cells(0)}
-    plain, other = cells["cora", "bgcn-copy"], cells["coauthor-cs", "bgcn-copy"]
-    assert set(other.settings) >= set(plain.settings)
-    assert other.settings != plain.settings
-    assert other.task.protocol(other)["largest_component"]
-    assert not plain.task.protocol(plain)["largest_component"]
+from tests.experiments.fakes import TOML, load, make_experiment
 
 
 def test_a_method_under_some_conditions_only() -> None:
@@ -140,15 +122,6 @@ def test_the_path_of_a_seed_is_dataset_labels_and_trial() -> None:
         assert (seed.entropy, seed.spawn_key) == (5, path)
     assert trial_seed(5, "karate", 7).spawn_key == (path[0], 0, 7)
     assert dataset_seed(5, "karate").spawn_key == path[:1]
-
-
-def test_a_split_is_the_first_child_of_its_trial() -> None:
-    cell = make_experiment().cells(5)[2]
-    seed = SeedSequence(5, spawn_key=(zlib.crc32(b"karate"), 3, 7, 0))
-    expected = datasets.label_split(datasets.load("karate").labels, 3, 4, 16, rng=seed)
-    assert all(map(np.array_equal, cell.task.split(cell, 7), expected))
-    first = make_experiment().cells(0)[0]
-    assert first.task.split(first, 0).train.tolist() == [1, 33]
 
 
 def test_splits_depend_on_seed_dataset_labels_and_trial_alone() -> None:
@@ -264,15 +237,6 @@ def test_a_task_of_ones_own(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> N
         experiment.narrow(labels=[5])
     with pytest.raises(InputError, match=r"search of \[methods.all\] must be left out"):
         toml.parse(COUNTS.replace('title = "All"', 'title = "All"\nsearch = [{}]'), "degrees")
-
-
-def test_every_task_is_registered_under_its_name() -> None:
-    for name in tasks.TASKS:
-        kind = import_by_name(name, tasks.TASKS, "task")
-        assert issubclass(kind, Task)
-        assert kind.__name__ == f"{name.title().replace('-', '')}Task"
-    with pytest.raises(InputError, match=r"task must be one of .* Did you mean attack"):
-        import_by_name("atack", tasks.TASKS, "task")
 
 
 def test_printed_numbers() -> None:

@@ -24,11 +24,6 @@ SCORES = {"accuracy": 0.1 + 0.2, "nll": 1 / 3, "brier": 0.5, "ece": 0.0}
 RECORD = Record(7, SCORES, 0.25, {"rounds": 2}, {"commit": "abc"})
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 def test_what_is_written_is_read(store: Store) -> None:
     assert store.read(CELL, 7) is None
     store.write(CELL, RECORD)
@@ -164,24 +159,6 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     assert store.find_missing(CELL, [1]) == [1]
     with pytest.raises(InputError, match=r"the store must be a folder"), store.claim(CELL, [1]):
         pass
-
-
-@pytest.mark.parametrize(
-    ("score", "value"),
-    [
-        ("accuracy", 1),
-        ("accuracy without 0.1 by total", 0.5),
-        ("printed novelty@20", 6.7),
-        ("scaled nll", -1e-9),
-        ("transitivity ratio", 1.7),
-        ("transitivity covered", 0),
-        ("assortativity", -0.3),
-        ("brier", 1.9),
-        ("of a task to come", -(10**9)),
-    ],
-)
-def test_values_that_scores_have(score: str, value: float) -> None:
-    assert check_score(score, value) == value
 
 
 @pytest.mark.parametrize(

@@ -97,14 +97,6 @@ def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
     assert not strong.significant
 
 
-def test_one_trial_has_no_deviation_and_no_verdict(fill: Fill) -> None:
-    table = make_experiment()
-    cell = summarise(table, fill(table, {("weak", 1): [60.0]})).cells[
-        "karate", column("accuracy", labels=1), "weak"
-    ]
-    assert (cell.n, cell.std, cell.verdict) == (1, None, None)
-
-
 def test_what_was_not_run_has_published_numbers_only(fill: Fill) -> None:
     table = make_experiment()
     results = summarise(table, fill(table, {("weak", 1): WEAK}))

@@ -104,11 +104,6 @@ def test_json_survives_and_cannot_end_its_element(value: object) -> None:
     assert text.isascii()
 
 
-def test_a_page_is_written_whole(tmp_path: Path) -> None:
-    page.write_page(tmp_path / "new" / "page.html", "Title", [])
-    assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
 def test_the_drawing_library_is_the_documented_build_with_its_licence() -> None:
     folder = files("nodecopy.report") / "web" / "vendor"
     assert hashlib.sha256((folder / "d3.min.js").read_bytes()).hexdigest() == D3
@@ -196,16 +191,6 @@ def test_statistics_hold_every_value() -> None:
     assert "n_nodes" not in rows
 
 
-def test_statistics_outside_of_the_samples_have_sentences() -> None:
-    path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
-    comparison = compare(path, [triangle, triangle])
-    one = page_sections.statistics_section({"one": comparison})
-    two = page_sections.statistics_section({"one": comparison, "two": compare(path, [path])})
-    sentence = "triangles is 0, less than in all 2 samples (1 to 1): draw more samples to be sure."
-    for section, expected in ((one, [sentence]), (two, [f"one: {sentence}"])):
-        assert {row["name"]: row["outside"] for row in section["rows"]}["triangles"] == expected
-
-
 def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
     graph = datasets.load("karate")
     comparison = compare(graph, [graph])
@@ -262,20 +247,6 @@ def test_evidence_about_the_attacked_node() -> None:
     assert attack_section(without, examples.graph().node_ids)["evidence"] is None
 
 
-def test_the_text_says_how_the_attacked_node_was_chosen() -> None:
-    def text(**changes: Any) -> str:
-        section = attack_section(replace(examples.attacked(), **changes), range(40), noun="digit")
-        return str(section["text"])
-
-    before, _, corrected = examples.attacked().stages
-    assert text(n_attacked=1).endswith(
-        "It is the first digit that was attacked, drawn from those that were classified correctly."
-    )
-    assert text(stages=(before, before, corrected)).endswith(
-        "None of 3 attacked digits changed its class; this one came closest."
-    )
-
-
 def test_ours_beside_the_published(tmp_path: Path) -> None:
     titles = {"table9": {"": "A table", "gcn": "GCN"}}
     section = result_tables_section(examples.write_results(tmp_path / "results"), titles=titles)
@@ -290,15 +261,6 @@ def test_ours_beside_the_published(tmp_path: Path) -> None:
         [[None, None, 74.6, 2.8], None],
     ]
     assert experiment["origin"]["commit"] == ["abc", "def"]
-
-
-def test_a_table_with_one_column_is_called_after_its_score(tmp_path: Path) -> None:
-    file = examples.write_results(tmp_path) / "table9.csv"
-    head, first, *_ = file.read_text(encoding="utf-8").splitlines()
-    file.write_text(f"{head}\n{first}\n", encoding="utf-8")
-    (experiment,) = result_tables_section(tmp_path)["experiments"]
-    assert experiment["title"] == "Table 9"
-    assert experiment["groups"][0]["columns"] == ["accuracy"]
 
 
 def test_other_files_are_left_out_and_alone_refused(tmp_path: Path) -> None:

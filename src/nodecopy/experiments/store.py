@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nodecopy._core.files import atomic_write
 from nodecopy.errors import InputError
@@ -30,6 +30,7 @@ if sys.platform != "win32":
     import fcntl
 
 LOG = logging.getLogger(__name__)
+Content = TypeVar("Content")
 CHECKSUM, CHECKSUM_DIGITS = "checksum", 16
 COPIED_FROM = "copied_from"
 """Key of the provenance of a trial that was copied from another cell: the conditions that differ there."""
@@ -177,7 +178,7 @@ def write_checked(path: Path, content: dict[str, Any]) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def read_checked(path: Path, parse: Callable[[dict[str, Any]], Any]) -> Any:
+def read_checked(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Content | None:
     """Return what ``parse`` makes of a file by :func:`write_checked`; ``None`` if it is missing or damaged.
 
     Files that were written before there was a checksum are valid without one.

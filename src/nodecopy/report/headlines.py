@@ -1,11 +1,10 @@
-"""One sentence about each section of the report page, made from its numbers."""
+"""One sentence about each section of the report page, and how the page stores numbers and names."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import log
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def _describe_comparison(comparison: Comparison, model: str) -> str:
 
 def _change(row: Row) -> float:
     """Return by which factor a statistic changes, as a logarithm; 1 to and from zero, and across it."""
-    return abs(log(row.mean / row.observed)) if row.mean * row.observed > 0 else 1.0
+    return abs(math.log(row.mean / row.observed)) if row.mean * row.observed > 0 else 1.0
 
 
 def _describe_statistic(row: Row) -> str:
@@ -186,9 +185,6 @@ def _range(values: Sequence[int]) -> str:
 
 def _join(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-# Numbers and names as the page stores them.
 
 
 def to_texts(values: ArrayLike) -> list[str]:

@@ -1,4 +1,7 @@
-"""The report page: sections, style and scripts in one self-contained HTML file."""
+"""The report page, one self-contained HTML file, and its sections of graphs, statistics and results tables.
+
+A section is a dictionary of plain values, which the page stores as JSON.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,6 @@ from nodecopy.report.headlines import (
     to_texts,
 )
 
-# The sections of the report page, as plain values that are written as JSON.
-
-
 Section = dict[str, Any]
 
 MAX_NODES, MAX_EDGES = 3000, 15_000
@@ -46,6 +46,61 @@ MAP_SIZE = 10_000
 """Positions of nodes are integers from 0 to this."""
 OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4
 """Flags of a sampled edge: it was observed; it is copied from the donor of its source; of its target."""
+NUMBERS = ("mean", "std", "published", "published_std")
+COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
+OPEN = "table2"
+"""The experiment whose table is open when the page is; the first one if it is not there."""
+DATASETS = {
+    **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
+    **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
+    **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
+    **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
+    **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
+    **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
+    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
+    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
+}
+"""Names of datasets and of models of networks as papers write them."""
+SCRIPTS = (
+    *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
+    *("graph_details.js", "statistics.js", "classification.js", "attack.js", "recommendations.js"),
+    *("results.js", "page.js"),
+)
+"""In the order in which they run. D3 is bundled as ``vendor/d3-subset.mjs`` says."""
+
+
+def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
+    """Write the page of some sections to an HTML file; ``origin`` is the note on where the data come from."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(render_page(title, sections, origin=origin), encoding="utf-8")
+
+
+def render_page(title: str, sections: Sequence[Section], *, origin: str = "") -> str:
+    """Return the HTML of a page."""
+    data = {"title": title, "origin": origin, "version": nodecopy.__version__, "sections": list(sections)}
+    return Template(_read_asset("page.html")).substitute(
+        title=html.escape(join_lines(title)),
+        style=_read_asset("style.css"),
+        data=encode_json(data),
+        licence=_read_asset("vendor/d3-LICENSE.txt").replace("--", "- -"),
+        scripts="\n".join(f"<script>{_read_asset(name)}</script>" for name in SCRIPTS),
+    )
+
+
+def encode_json(data: Any) -> str:
+    r"""Return ASCII JSON that cannot end the HTML element it stands in, whatever its strings hold.
+
+    >>> encode_json("</script><!-- é")
+    '"\\u003c/script\\u003e\\u003c!-- \\u00e9"'
+    """
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _read_asset(name: str) -> str:
+    return (files("nodecopy.report") / "web" / name).read_text(encoding="utf-8")
 
 
 class CopiedSample(NamedTuple):
@@ -260,68 +315,6 @@ def _statistic_data(name: str, comparisons: Mapping[str, Comparison]) -> dict[st
             if sentence
         ],
     }
-
-
-SCRIPTS = (
-    *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
-    *("graph_details.js", "statistics.js", "classification.js", "attack.js", "recommendations.js"),
-    *("results.js", "page.js"),
-)
-"""In the order in which they run. D3 is bundled as ``vendor/d3-subset.mjs`` says."""
-
-
-def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
-    """Write the page of some sections to an HTML file; ``origin`` is the note on where the data come from."""
-    with atomic_write(path) as temporary:
-        temporary.write_text(render_page(title, sections, origin=origin), encoding="utf-8")
-
-
-def render_page(title: str, sections: Sequence[Section], *, origin: str = "") -> str:
-    """Return the HTML of a page."""
-    data = {"title": title, "origin": origin, "version": nodecopy.__version__, "sections": list(sections)}
-    return Template(_read_asset("page.html")).substitute(
-        title=html.escape(join_lines(title)),
-        style=_read_asset("style.css"),
-        data=encode_json(data),
-        licence=_read_asset("vendor/d3-LICENSE.txt").replace("--", "- -"),
-        scripts="\n".join(f"<script>{_read_asset(name)}</script>" for name in SCRIPTS),
-    )
-
-
-def encode_json(data: Any) -> str:
-    r"""Return ASCII JSON that cannot end the HTML element it stands in, whatever its strings hold.
-
-    >>> encode_json("</script><!-- é")
-    '"\\u003c/script\\u003e\\u003c!-- \\u00e9"'
-    """
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _read_asset(name: str) -> str:
-    return (files("nodecopy.report") / "web" / name).read_text(encoding="utf-8")
-
-
-# The section of results tables, read from the CSV files that ``nodecopy reproduce`` wrote.
-
-
-NUMBERS = ("mean", "std", "published", "published_std")
-COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
-OPEN = "table2"
-"""The experiment whose table is open when the page is; the first one if it is not there."""
-DATASETS = {
-    **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
-    **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
-    **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
-    **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
-    **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
-    **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
-    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
-    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
-}
-"""Names of datasets and of models of networks as papers write them."""
 
 
 def result_tables_section(

@@ -1,4 +1,4 @@
-"""Figures of graphs side by side."""
+"""Figures of graphs, samples, predictions, attacked nodes and the coverage of intervals."""
 
 from __future__ import annotations
 
@@ -31,6 +31,22 @@ from nodecopy.metrics.classification import selective_accuracy
 OBSERVED_EDGE, NEW_EDGE = "#3b4252", "#d08770"
 MAX_KAMADA_KAWAI_NODES = 300
 """Larger graphs get a spring layout: the time of the Kamada-Kawai layout grows with the cube of the nodes."""
+OBSERVED, HIGHLIGHTED, OTHER = "#a3be8c", "#d08770", "#3b4252"
+LOGARITHMIC_RATIO = 30
+"""Largest value over smallest from which an axis is logarithmic."""
+POWERS_OF_TEN_RATIO = 100
+"""Largest value over smallest from which a logarithmic axis has ticks at powers of ten only."""
+COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
+MIN_PERCENT = 5
+"""Where certainty curves start: the accuracy of fewer nodes varies too much to be read."""
+EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
+TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
+MAX_NEIGHBOURS = 16
+"""Neighbours drawn in a panel, so that their images or class names do not overlap."""
+MARKERS, COVERAGE_COLOURS = "osD^vPX*<>", ("#d08770", "#5e81ac", "#b48ead", "#a3be8c", "#4c566a")
+INTENDED_RATIO, INTENDED_COVERAGE = (0.9, 1.25), (90.0, 98.0)
+SHOWN_RATIOS = (0.2, 5.0)
+"""Ratios outside are drawn at the border."""
 
 
 def draw_graphs(
@@ -131,16 +147,6 @@ def _compute_positions(graph: Graph, seed: int) -> Any:
     return np.array([positions[node] for node in graph.node_ids.tolist()]).reshape(-1, 2)
 
 
-# Figures of graph models: the statistics of their samples beside those of the observed graph.
-
-
-OBSERVED, HIGHLIGHTED, OTHER = "#a3be8c", "#d08770", "#3b4252"
-LOGARITHMIC_RATIO = 30
-"""Largest value over smallest from which an axis is logarithmic."""
-POWERS_OF_TEN_RATIO = 100
-"""Largest value over smallest from which a logarithmic axis has ticks at powers of ten only."""
-
-
 class StatisticSamples(NamedTuple):
     """One statistic of one graph: its observed value, and its values in the samples of every model."""
 
@@ -172,10 +178,10 @@ def draw_sample_statistics(
     >>> len(figure.axes)
     1
     """
-    for statistics in check_mapping(graphs, "graphs", "a dictionary of statistics by graph").values():
-        check_mapping(statistics, "graphs", "a dictionary of statistics by graph")
-        for panel in statistics.values():
-            check_type(panel, StatisticSamples, "graphs", "a dictionary of StatisticSamples")
+    form = "a dictionary of dictionaries of StatisticSamples, by graph and by name"
+    for statistics in check_mapping(graphs, "graphs", form).values():
+        for panel in check_mapping(statistics, "graphs", form).values():
+            check_type(panel, StatisticSamples, "graphs", form)
     highlight = check_sequence(highlight, "highlight", "a list of names of models")
     names = list(next(iter(graphs.values()), {}))
     if not names or any(list(statistics) != names for statistics in graphs.values()):
@@ -216,14 +222,6 @@ def _draw_panel(axes: Any, panel: StatisticSamples, models: list[str], highlight
     axes.tick_params(axis="x", labelsize="x-small")
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-# Figures of predictions and their uncertainty.
-
-
-COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
-MIN_PERCENT = 5
-"""Where certainty curves start: the accuracy of fewer nodes varies too much to be read."""
 
 
 def draw_accuracy_by_certainty(
@@ -290,15 +288,6 @@ def certainty_curve(
     """
     share = np.arange(MIN_PERCENT, 101) / 100
     return share, selective_accuracy(correct, uncertainty, 1 - share)
-
-
-# Figures of an attacked node and its correction.
-
-
-EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
-TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
-MAX_NEIGHBOURS = 16
-"""Neighbours drawn in a panel, so that their images or class names do not overlap."""
 
 
 def draw_attacked_node(
@@ -428,13 +417,6 @@ def _draw_probabilities(
     axes.spines[["top", "right"]].set_visible(False)
 
 
-# A figure of the coverage of intervals and of their width beside the correct one.
-
-
-MARKERS, COVERAGE_COLOURS = "osD^vPX*<>", ("#d08770", "#5e81ac", "#b48ead", "#a3be8c", "#4c566a")
-INTENDED_RATIO, INTENDED_COVERAGE = (0.9, 1.25), (90.0, 98.0)
-
-
 class IntervalQuality(NamedTuple):
     """Coverage in percent, and the ratio of the standard error to the true standard deviation.
 
@@ -451,10 +433,6 @@ class IntervalQuality(NamedTuple):
 
 Panel = Mapping[str, Mapping[str, IntervalQuality]]
 """By method and statistic."""
-
-
-SHOWN_RATIOS = (0.2, 5.0)
-"""Ratios outside are drawn at the border."""
 
 
 def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:

@@ -120,7 +120,7 @@ def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetw
 
 def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
     """Read pairs of a number of nodes and a mean degree."""
-    pairs = value if isinstance(value, list) and value else [None]
+    pairs: list[Any] = value if isinstance(value, list) and value else [None]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
     return tuple((read_count(nodes, where), read_count(degree, where)) for nodes, degree in pairs)
@@ -265,7 +265,7 @@ class CoverageTask(Task):
     def load_truth(self, cell: Cell, store: Store) -> Truths:
         """Return the truth, which is simulated once for all methods; a damaged file counts as missing."""
         path, names = store.folder / self.truth_file(cell), self.select_scores(cell.conditions["nodes"])
-        truths: Truths | None = read_checked(path, lambda content: parse_truths(content, names))
+        truths = read_checked(path, lambda content: parse_truths(content, names))
         if truths is None:
             truths = self.simulate_truth(cell)
             write_checked(path, dict(truths))
