@@ -132,7 +132,7 @@ def test_sparse_features_are_multiplied_like_dense_ones() -> None:
     weight, coefficients = network.first.weight, torch.rand(12, 16).double()
     products = network.transform(x), network.drop_and_multiply(x)
     torch.testing.assert_close(*products)
-    assert _sparse_features[x].entries is not None
+    assert _sparse_features[x][1] is not None
     torch.testing.assert_close(
         *(torch.autograd.grad((product * coefficients).sum(), weight)[0] for product in products)
     )
@@ -140,7 +140,7 @@ def test_sparse_features_are_multiplied_like_dense_ones() -> None:
     torch.testing.assert_close(network.transform(x), network.drop_and_multiply(x))
     x[:] = 1.0  # no longer sparse
     torch.testing.assert_close(network.transform(x), network.drop_and_multiply(x))
-    assert _sparse_features[x].entries is None
+    assert _sparse_features[x][1] is None
 
 
 def test_gradients_know_which_sparse_features_were_dropped() -> None:

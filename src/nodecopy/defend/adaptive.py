@@ -1,4 +1,4 @@
-"""An adaptive attack on the evidence defence: greedy search with exact evaluation of the defence."""
+"""Attacks that know the defence: greedy flips, evaluated by the evidence defence or by a robust network."""
 
 from __future__ import annotations
 
@@ -51,24 +51,10 @@ class EvidenceEdits(Edits):
 
 
 class TargetEvidence:
-    """The evidence about one node, whatever neighbours it has.
+    """The evidence of a correction about one node, whatever neighbours it has among ``others``.
 
-    The likelihood of its edges is a product over them, so the effect of each flip is known once the factors
-    of all possible neighbours are.
-
-    Parameters
-    ----------
-    correction
-        The defence, trained without the edges of the node.
-    node
-        The node.
-    others
-        The nodes that may be its neighbours.
-
-    Attributes
-    ----------
-    factors
-        ``[n_others, n_classes, n_hypotheses]``: the likelihood of an edge to each of them.
+    The likelihood of its edges is a product over them: ``factors`` holds that of an edge to each of the
+    others, ``[n_others, n_classes, n_hypotheses]``. Training did without the edges of the node.
     """
 
     def __init__(self, correction: EvidenceCorrection, node: int, others: IntArray) -> None:
@@ -82,12 +68,7 @@ class TargetEvidence:
     def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
         """Return log-probabilities after each of some changes, as corrected and as if edges always counted.
 
-        Parameters
-        ----------
-        log_likelihood
-            ``[n_classes, n_hypotheses]``: that of the edges.
-        changes
-            ``[n, n_classes, n_hypotheses]``: the factor by which each change multiplies the likelihood.
+        Each of ``changes``, ``[n, n_classes, n_hypotheses]``, multiplies the likelihood of the edges.
         """
         joint = self.weights + log_likelihood
         highest = joint.max()
@@ -106,9 +87,9 @@ class TargetEvidence:
 class AdaptiveEvidenceAttack(TargetedAttack):
     """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
 
-    The attacker trains the defence on the graph without the edges of the targets, as the defence with
-    ``retrain`` does. In each step every flip of an edge of the target is evaluated exactly, and the one that
-    raises the loss of the corrected prediction most is made. The default budget is the target's degree.
+    The attacker trains the defence without the edges of the targets (``retrain``). In each step every flip of
+    an edge of the target is evaluated exactly, and the one that raises the loss of the corrected prediction
+    most is made. The default budget is the target's degree.
 
     Parameters
     ----------
@@ -170,23 +151,8 @@ class AdaptiveEvidenceAttack(TargetedAttack):
             is_flipped[chosen] = True
 
 
-# An adaptive attack on networks with robust aggregation: gradients through them, verified by evaluation.
-
-
 class NetworkEdits(Edits):
-    """Edits of a graph with the network that is attacked.
-
-    Parameters
-    ----------
-    graph
-        The graph.
-    codes
-        Class number of every node.
-    network
-        The trained network, in evaluation mode.
-    x
-        The scaled features of all nodes.
-    """
+    """Edits of a graph with the trained network that is attacked, and the scaled features ``x``."""
 
     def __init__(self, graph: Graph, codes: NDArray[np.int64], network: ModuleNetwork, x: Tensor) -> None:
         super().__init__(graph)
@@ -200,22 +166,9 @@ class NetworkEdits(Edits):
 class RewiredRobustNetwork(RewiredModule):
     """A robust network on a graph of which one row is changed; only the logits of that node are computed.
 
-    What it computes of features without edges, and the similarities of all pairs that may be flipped, are
-    computed once.
-
-    Parameters
-    ----------
-    edits
-        The graph as the attack has left it so far, and the network.
-    row
-        The node that may be rewired.
-    n_candidates
-        How many flips of the steepest gradients, of the network and of the smoothed one, are evaluated.
-
-    Attributes
-    ----------
-    smoothed
-        The same for the smoothed network, whose gains are gradients; None in that one.
+    The similarities of all pairs that may be flipped are computed once. The ``n_candidates`` flips with the
+    steepest gradients, of the network and of the smoothed one, are evaluated. ``smoothed`` is the same for
+    the smoothed network, whose gains are gradients; None in that one.
     """
 
     def __init__(self, edits: NetworkEdits, row: int, n_candidates: int) -> None:

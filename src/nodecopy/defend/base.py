@@ -33,16 +33,13 @@ from nodecopy.io import convert_graph
 
 
 class DefenceSeeds(IntEnum):
-    """Which child of a trial's seed serves which purpose of a defence.
+    """Which child of a trial's seed serves which purpose; no classifier uses these.
 
-    A defence trains its classifier with its own seed, so these numbers differ from those of
-    :class:`~nodecopy.classify.base.ClassifierSeeds`. Stored results depend on them, so they never change.
+    Stored results depend on them, so they never change.
     """
 
     DONOR_EMBEDDING = 10**7
-    """The embedding by which a defence finds donors."""
     DONOR_DRAWS = 10**7 + 1
-    """The donors that a defence draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +48,23 @@ class AttackedState:
 
     Parameters
     ----------
-    graph
-        The attacked graph, as the classifier sees it.
-    probabilities
-        The classifier's predictions for all nodes.
-    classifier
-        The classifier; :meth:`predict` returns its predictions on other graphs.
-    networks
-        Its networks; ``None`` for a classifier from outside the package.
+    graph, probabilities
+        The attacked graph as the classifier sees it, and the classifier's predictions for all nodes.
+    classifier, networks
+        The classifier, and its networks; ``None`` for a classifier from outside the package.
     seed
         Seed of whatever the correction draws.
     complete_graph
-        The graph with all edges; it differs from ``graph`` if the classifier was trained without the edges of
-        the targets.
+        The graph with all edges, if the classifier was trained without those of the targets.
     trial
         The problem on which the classifier was trained; ``None`` if it is unknown.
 
     Examples
     --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.defend import WithoutEdges
+    >>> from nodecopy import datasets, defend
     >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> state = WithoutEdges().fit(digits, range(100), rng=0).state_
-    >>> state.graph.n_nodes, state.probabilities.shape
-    (300, (300, 10))
+    >>> defend.WithoutEdges().fit(digits, range(100), rng=0).state_.probabilities.shape
+    (300, 10)
     """
 
     graph: Graph
@@ -135,8 +125,8 @@ class Defence(Classifier):
     predictions without the defence.
 
     A subclass writes :meth:`prepare_correction`, and where it needs them :meth:`check_parameters`,
-    :meth:`build_classifier` and :meth:`preprocess`. Its constructor stores ``classifier``, ``retrain`` and
-    ``device`` if it has these parameters.
+    :meth:`build_classifier` and :meth:`preprocess`. Its constructor stores its parameters, of which
+    ``classifier``, ``retrain`` and ``device`` are known here.
 
     Attributes
     ----------
@@ -155,10 +145,9 @@ class Defence(Classifier):
     >>> from nodecopy import datasets
     >>> from nodecopy.defend import CopyingDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> defence = CopyingDefence().fit(digits, split.train, targets=[7, 3], rng=0)
-    >>> defence.predict()[[7, 3]].tolist(), defence.undefended()[[7, 3]].tolist()
-    ([7, 3], [7, 3])
+    >>> defence = CopyingDefence().fit(digits, range(100), targets=[203, 207], rng=0)
+    >>> defence.predict()[[203, 207]].shape, defence.undefended_proba().shape
+    ((2,), (300, 10))
 
     A defence of your own, which corrects a node by the mean prediction of its neighbours:
 
@@ -167,8 +156,8 @@ class Defence(Classifier):
     ...     def prepare_correction(self, state):
     ...         total = state.graph.adjacency @ state.probabilities + state.probabilities
     ...         return Correction(total / total.sum(axis=1, keepdims=True))
-    >>> NeighbourMean().fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
-    [7, 3]
+    >>> NeighbourMean().fit(digits, range(100), rng=0).score() > 0.8
+    True
     """
 
     classifier: Classifier | None = None
@@ -230,18 +219,17 @@ class Defence(Classifier):
         """
         with log_decisions_once():
             trial = Trial(graph, train, validation, rng)
-            self.targets_ = None if targets is None else check_nodes(trial.graph, targets, "targets")
-            self._check_retrainable(self.targets_)
+            self.targets_ = self._check_targets(trial.graph, targets)
             (prediction,) = self.train_classifiers([trial])
             self.set_prediction(trial, prediction)
             self.undefended_ = prediction
             self.classifier_ = self._fitted_classifier(trial, prediction)
-            if self.retrain and not self.detects:
-                prediction, *prepared = next(self.train_corrections([trial], [self.targets_]))
+            if self._prunes:
+                trained = self.train_corrections([trial], [self.targets_])
+                prediction, self.state_, self.correction_ = next(trained)
             else:
-                state = self.build_state(self.classifier_, trial.graph, prediction, trial)
-                prepared = [state, self.prepare_correction(state)]
-            self.state_, self.correction_ = prepared
+                self.state_ = self.build_state(self.classifier_, trial.graph, prediction, trial)
+                self.correction_ = self.prepare_correction(self.state_)
             self.prediction_ = correct_prediction(prediction, self.correction_, self.targets_)
         return self
 
@@ -271,16 +259,15 @@ class Defence(Classifier):
         if isinstance(classifier, torch.nn.Module):
             classifier = ModuleClassifier(classifier).fit(graph)
         if isinstance(classifier, Classifier):
-            trained = classifier.check_fitted()
-            trained = classifier.undefended_ if isinstance(classifier, Defence) else trained
-            prediction = _evaluate_fitted(classifier, graph)
-            prediction = replace(prediction, networks=trained.networks, details=trained.details)
-            classes = classifier.classes_
+            observed = classifier.check_fitted()
+            observed = classifier.undefended_ if isinstance(classifier, Defence) else observed
+            kept = {"networks": observed.networks, "details": observed.details}
+            prediction, classes = replace(_evaluate_fitted(classifier, graph), **kept), classifier.classes_
         else:
             prediction = evaluate(classifier, None, graph)
             classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
         vars(self).pop("trial_", None)
-        self.targets_ = None if targets is None else check_nodes(graph, targets, "targets")
+        self.targets_ = self._check_targets(graph, targets)
         self.classifier_, self.undefended_, self.temperature_ = classifier, prediction, 1.0
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
         self.state_ = self.build_state(classifier, graph, prediction, seed=seed_sequence(rng))
@@ -310,12 +297,11 @@ class Defence(Classifier):
         parts: list[Any] = [None] * len(trials)
         if targets is not None:
             parts = check_sequence(targets, "targets", "a list of nodes for each trial")
-            if len(parts) != len(trials):
-                message = f"must hold one list per trial, {len(trials)} in all; got {len(parts)}."
-                raise InputError("targets", message)
-            pairs = zip(trials, parts, strict=True)
-            parts = [check_nodes(trial.graph, part, "targets") for trial, part in pairs]
-        predictions = []
+        if len(parts) != len(trials):
+            message = f"must hold one list per trial, {len(trials)} in all; got {len(parts)}."
+            raise InputError("targets", message)
+        pairs = zip(trials, parts, strict=True)
+        parts, predictions = [self._check_targets(trial.graph, part) for trial, part in pairs], []
         corrections = self.train_corrections(trials, parts)
         for (prediction, _, correction), part in zip(corrections, parts, strict=True):
             corrected = correct_prediction(prediction, correction, part)
@@ -341,12 +327,10 @@ class Defence(Classifier):
 
         With ``retrain``, training does without the edges of the targets.
         """
-        trained = list(trials)
-        if self.retrain and not self.detects:
-            for number, (trial, part) in enumerate(zip(trials, targets, strict=True)):
-                self._check_retrainable(part)
-                assert part is not None
-                trained[number] = trial.with_graph(remove_edges_of(trial.graph, part))
+        trained: Sequence[Trial] = trials
+        if self._prunes:
+            pairs: Any = zip(trials, targets, strict=True)
+            trained = [trial.with_graph(remove_edges_of(trial.graph, part)) for trial, part in pairs]
         predictions = self.train_classifiers(trained)
         for trial, used, prediction in zip(trials, trained, predictions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
@@ -369,11 +353,10 @@ class Defence(Classifier):
             return self.undefended_, state, self.correction_
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self.check_parameters(graph)
-        if self.retrain and not self.detects:
-            trial, targets = self.check_trial(self._trial_on(graph)), self._targets_on(graph)
-            self._check_retrainable(targets)
+        if self._prunes:
+            trial = self.check_trial(self._trial_on(graph))
             with mute_decisions():  # they are those of fit
-                return next(self.train_corrections([trial], [targets]))
+                return next(self.train_corrections([trial], [self.targets_]))
         prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
         state = self._build_state_on(graph, prediction)
         return prediction, state, self.prepare_correction(state)
@@ -383,7 +366,7 @@ class Defence(Classifier):
         self.check_fitted()
         if graph is None:
             state = self._check_state()
-            if self.detects or not self.retrain:
+            if not self._prunes:
                 return state
             graph, prediction = self.trial_.graph, self.undefended_
         else:
@@ -451,13 +434,11 @@ class Defence(Classifier):
     ) -> AttackedState:
         """Return the input of a correction; without a ``trial``, its seed is ``seed`` or zero."""
         seen = complete = _preprocess(self, classifier, graph)
-        if trial is not None:
-            seed = trial.rng
-            if trial.graph is not graph:
-                complete = _preprocess(self, classifier, trial.graph)
-        seed = SeedSequence(0) if seed is None else seed
-        probabilities, networks = prediction.probabilities, prediction.networks
-        return AttackedState(seen, probabilities, classifier, networks, seed, complete, trial)
+        if trial is not None and trial.graph is not graph:
+            complete = _preprocess(self, classifier, trial.graph)
+        seed = trial.rng if trial is not None else SeedSequence(0) if seed is None else seed
+        result = prediction.probabilities, classifier, prediction.networks
+        return AttackedState(seen, *result, seed, complete, trial)
 
     def retrain_without(self, state: AttackedState, nodes: IntArray) -> AttackedState:
         """Return the state after training without the edges of some nodes, which a defence has detected."""
@@ -472,22 +453,29 @@ class Defence(Classifier):
         if trial is not None:
             return trial
         if hasattr(self, "trial_"):
-            raise InputError(
-                "graph", "must have the nodes of the one given to fit, in its order, to retrain."
-            )
+            raise InputError("graph", "must have the nodes of the one given to fit, in its order.")
         raise InputError(
             "retrain",
             "must be False for a defence that was not fitted here: a file holds neither the training "
             "nodes nor their labels. Call fit, or set retrain to False.",
         )
 
-    def _check_retrainable(self, targets: NDArray[np.int64] | None) -> None:
-        if self.retrain and not self.detects and targets is None:
+    @property
+    def _prunes(self) -> bool:
+        """Whether the classifier is trained without the edges of the targets."""
+        return self.retrain and not self.detects
+
+    def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> NDArray[np.int64] | None:
+        """Return the positions of the targets."""
+        if targets is not None:
+            return check_nodes(graph, targets, "targets")
+        if self._prunes:
             raise InputError(
                 "targets",
-                f"must be given to {type(self).__name__}(retrain=True), which trains without their edges. Use "
-                "WholeGraphDefence if they are unknown.",
+                f"must be given to {type(self).__name__}(retrain=True), which trains without their edges. "
+                "Use WholeGraphDefence if they are unknown.",
             )
+        return None
 
     def _check_state(self) -> AttackedState:
         if not hasattr(self, "state_"):
@@ -516,10 +504,7 @@ class Defence(Classifier):
         return self.targets_ if np.array_equal(graph.node_ids, self.node_ids_) else None
 
     def _trial_on(self, graph: Graph) -> Trial | None:
-        """Return the trial of ``fit`` with the edges and features of another graph of the same nodes.
-
-        The labels are those of ``fit``. ``None`` without a trial, or for a graph of other nodes.
-        """
+        """Return the trial of ``fit``, with its labels, on another graph of the same nodes, or None."""
         trial: Trial | None = getattr(self, "trial_", None)
         if trial is None or not np.array_equal(graph.node_ids, trial.graph.node_ids):
             return None

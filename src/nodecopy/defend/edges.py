@@ -66,17 +66,8 @@ class EdgeModel:
     """The log-odds that a pair of nodes is an edge of a graph rather than a random pair.
 
     A logistic regression is fitted to edges of the graph, most of which are genuine, and to as many random
-    pairs, which stand for false edges.
-
-    Parameters
-    ----------
-    graph
-        The graph whose edges the regression is fitted to.
-    describe
-        Returns the inputs of pairs, ``[n_pairs, n_inputs]``, from their first and second nodes and a mask of
-        those that are edges of the graph.
-    penalty, max_steps
-        As in :func:`.fit_penalised_logistic`.
+    pairs, which stand for false edges. ``describe(first, second, is_edge)`` returns its inputs for pairs of
+    nodes, ``[n_pairs, n_inputs]``, given a mask of those that are edges of the graph.
     """
 
     def __init__(
@@ -120,16 +111,7 @@ def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDA
 
     Trust is the probability of an edge by the cosines of the features of its ends and of the neighbourhoods
     expected from them, learned from the graph without the edges of ``nodes``. The trusted graph has lost the
-    edges of ``nodes`` whose probability is at most one half.
-
-    Parameters
-    ----------
-    graph
-        The attacked graph with all edges.
-    features
-        The embedding of the nodes' features.
-    nodes
-        Positions of the nodes that may have been attacked.
+    edges of ``nodes`` whose probability is at most one half. ``features`` is the embedding of the features.
     """
     others = remove_edges_of(graph, nodes)
     expected = expected_neighbourhoods(others, features, embed_neighbourhoods(others, features))

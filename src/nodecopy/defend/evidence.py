@@ -70,10 +70,8 @@ def combine_evidence(
     ----------
     log_prior
         ``[n, n_classes]``: log-probabilities of the classes without the edges.
-    owner
-        The row in ``log_prior`` of the node of each edge, ascending.
-    log_odds
-        The log-odds that each edge is genuine, by its credibility.
+    owner, log_odds
+        The row in ``log_prior`` of the node of each edge, ascending, and the log-odds that it is genuine.
     neighbours
         ``[n_edges, n_classes]``: class probabilities of the neighbour of each edge.
     class_edges
@@ -113,8 +111,8 @@ def _combine_block(
 def weigh_hypotheses(n_classes: int) -> Array:
     """Return the prior log-probabilities of the hypotheses about a node of each class.
 
-    They are ``[n_classes, n_hypotheses]``: no attack; an attack that connects the node to other classes, for
-    each share of genuine edges; and attacks that connect it to each class, which is not its own.
+    ``[n_classes, n_hypotheses]``: no attack; an attack that connects the node to other classes, for each
+    share of genuine edges; and attacks that connect it to each class, which is not its own.
     """
     grid = np.log(GRID / GRID.sum() * ATTACKED_SHARE / 2)
     weights = np.tile([np.log1p(-ATTACKED_SHARE), *grid, *np.tile(grid, n_classes)], (n_classes, 1))
@@ -265,18 +263,8 @@ class NodeReport:
 class EvidenceCorrection(Correction):
     """Corrections by all evidence on one graph, each kind of which is computed once and on use.
 
-    Parameters
-    ----------
-    state
-        The attacked graph and the classifier's predictions.
-    n_donors
-        Number of similar nodes; 0 does without.
-    uncertain_share
-        Share of the nodes whose edges count.
-    device
-        Where MLPs are trained.
-    owner
-        Name of the defence in errors.
+    Of each node, ``n_donors`` similar nodes are asked, and the edges of an ``uncertain_share`` of the nodes
+    count. MLPs are trained on the ``device``, and errors name the ``owner``.
     """
 
     state: AttackedState
@@ -378,9 +366,8 @@ class EvidenceCorrection(Correction):
         return limited
 
     def weigh(self, nodes: IntArray) -> tuple[Array, Array, Array, Array]:
-        """Return the log-probabilities of some nodes without their edges, and what their edges add.
-
-        The others are the log-likelihood of the edges, and the log-odds and the credibility of each.
+        """Return the log-probabilities of some nodes without their edges, the log-likelihood of their edges,
+        and the log-odds and the credibility of each edge.
         """
         log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
         first, is_edge = nodes[owner], None
@@ -480,13 +467,11 @@ class EvidenceDefence(Defence):
 
     Examples
     --------
-    >>> from nodecopy import datasets
+    >>> from nodecopy import datasets, defend
     >>> from nodecopy.classify import GCN
-    >>> from nodecopy.defend import EvidenceDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> EvidenceDefence(GCN()).fit(digits, split.train, targets=[7, 3], rng=0).predict()[[7, 3]].tolist()
-    [7, 3]
+    >>> defend.EvidenceDefence(GCN()).fit(digits, range(100), rng=0).score() > 0.8
+    True
     """
 
     classifier: Classifier | None = None
@@ -548,7 +533,7 @@ class EvidenceDefence(Defence):
         """Return the correction of a graph, and the positions of some of its nodes."""
         _, state, correction = self.prepare_graph(graph)
         positions = check_nodes(state.graph, nodes)
-        if self.retrain and not self.detects and not np.isin(positions, self.targets_).all():
+        if self._prunes and not np.isin(positions, self.targets_).all():
             raise InputError(
                 "nodes",
                 "must be targets given to fit: with retrain, only their edges are left out of training.",

@@ -1,4 +1,7 @@
-"""Networks with robust aggregation: GNNGuard and Soft Median."""
+"""Controls with robust aggregation: GCNs that weigh edges (GNNGuard) or messages (Soft Median).
+
+An edge of weight zero counts for nothing, so that attacks have gradients with respect to weights.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,9 @@ TEMPERATURE = 0.2
 """Of Soft Median; the lower, the fewer neighbours count."""
 N_HIDDEN, DROPOUT = 16, 0.5
 MAX_DENSITY = 0.35
-"""Largest share of non-zero features for which a sparse product is used. On a CPU, it is faster in training
-up to a half, and in evaluation up to about this share."""
+"""Largest share of non-zero features for which a sparse product is faster on a CPU."""
 N_COMPARED = 2**20
-"""Features that are compared at once: their copies for all edges would not fit the cache of a processor."""
+"""Features that are compared at once, few enough for the cache of a processor."""
 
 
 SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]
@@ -61,42 +63,30 @@ class WeightedEdges(NamedTuple):
         return values.new_zeros(self.n_nodes, *values.shape[1:]).index_add(0, self.target, values)
 
 
-class ComparedFeatures(NamedTuple):
-    """Features and edges, how often either was changed in place, and the similarity of the ends of edges."""
-
-    x: Tensor
-    edge_index: Tensor
-    versions: tuple[int, int]
-    similarity: Tensor
+_sparse_features: MutableMapping[Tensor, tuple[int, SparseStack | None]] = WeakTensorKeyDictionary()
+"""For features in use: how often they were changed in place, and their entries if most are zero."""
 
 
-class SparseFeatures(NamedTuple):
-    """How often features were changed in place, and their entries if most are zero."""
-
-    version: int
-    entries: SparseStack | None
-
-    @classmethod
-    def from_dense(cls, x: Tensor) -> Self:
-        """Collect the entries of a feature matrix, unless too few are zero for a sparse product."""
-        if x.count_nonzero() > MAX_DENSITY * x.numel():
-            return cls(x._version, None)
-        entries = sparse.csr_array(x.detach().cpu().numpy())
-        return cls(x._version, SparseStack([entries], x.device, x.dtype))
-
-
-_sparse_features: MutableMapping[Tensor, SparseFeatures] = WeakTensorKeyDictionary()
-"""The entries of features that networks have multiplied, as long as somebody keeps these features."""
+def find_sparse_entries(x: Tensor) -> SparseStack | None:
+    """Return the entries of a feature matrix, or None if too few are zero for a sparse product."""
+    version, entries = _sparse_features.get(x, (-1, None))
+    if version != x._version:
+        entries = None
+        if x.count_nonzero() <= MAX_DENSITY * x.numel():
+            matrix = sparse.csr_array(x.detach().cpu().numpy())
+            entries = SparseStack([matrix], x.device, x.dtype)
+        _sparse_features[x] = x._version, entries
+    return entries
 
 
 class RobustNetwork(torch.nn.Module):
     """Two layers of a GCN; subclasses replace how edges are weighed, or how messages are combined.
 
-    An edge of weight zero counts for nothing, so that attacks have gradients with respect to weights. These
-    are exact in evaluation mode; in training, the parts that networks detach have none.
+    Gradients with respect to weights are exact in evaluation mode; in training, parts are detached.
     """
 
-    _compared: ComparedFeatures | None = None
+    _compared: tuple[Tensor, Tensor, tuple[int, int], Tensor] | None = None
+    """Features, edges, how often either was changed in place, and the similarity of the ends of edges."""
     n_hops: ClassVar[int] = 1
     """The logits of a node depend on the hidden layer of nodes within so many hops."""
 
@@ -126,21 +116,14 @@ class RobustNetwork(torch.nn.Module):
         return self.propagate(self.compare_features(x, edge_index, edges), self.transform(x), edges)
 
     def transform(self, x: Tensor) -> Tensor:
-        """Return the features times the weights of the first layer, after dropout in training.
-
-        Zeros are skipped if there are many, as among word counts.
-        """
-        if x.requires_grad:
-            return self.drop_and_multiply(x)
-        last = _sparse_features.get(x)
-        if last is None or last.version != x._version:
-            last = _sparse_features[x] = SparseFeatures.from_dense(x)
-        if last.entries is None:
+        """Return the features times the weights of the first layer, after dropout in training."""
+        entries = None if x.requires_grad else find_sparse_entries(x)
+        if entries is None:
             return self.drop_and_multiply(x)
         factors = None
         if self.training:
-            factors = torch.dropout(torch.ones_like(last.entries.values), DROPOUT, train=True)
-        return last.entries.product(self.first.weight.T[None], factors)[0]
+            factors = torch.dropout(torch.ones_like(entries.values), DROPOUT, train=True)
+        return entries.product(self.first.weight.T[None], factors)[0]
 
     def drop_and_multiply(self, x: Tensor) -> Tensor:
         """Return the same as :meth:`transform`, by a dense product."""
@@ -152,27 +135,17 @@ class RobustNetwork(torch.nn.Module):
         if x.requires_grad:
             return self.compare(x, edges)
         versions, last = (x._version, edge_index._version), self._compared
-        if last is None or last.x is not x or last.edge_index is not edge_index or last.versions != versions:
-            last = ComparedFeatures(x, edge_index, versions, self.compare(x, edges))
-            self._compared = last
-        return last.similarity
+        if last is None or last[0] is not x or last[1] is not edge_index or last[2] != versions:
+            last = self._compared = x, edge_index, versions, self.compare(x, edges)
+        return last[3]
 
     def propagate(
         self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, sent: SentMessages = ALL_MESSAGES
     ) -> Tensor:
-        """Return the logits from what the first layer computes without edges.
+        """Return the logits from the similarity of the ends of edges and the transformed features.
 
-        Parameters
-        ----------
-        similarity
-            Of the features of the ends of each edge.
-        transformed
-            The features of each node times the weights of the first layer.
-        edges
-            The edges.
-        sent
-            The edges along which messages are sent in either layer. The logits of a node need those to it in
-            the second layer, and those to nodes within ``n_hops`` hops in the first.
+        Messages are ``sent`` along some edges in either layer. The logits of a node need those to it in the
+        second layer, and those to nodes within ``n_hops`` hops in the first.
         """
         first, second = sent
         messages = self.combine(self.weigh(similarity, edges)[first], transformed, edges.select(first))
@@ -239,19 +212,10 @@ class SoftMedianNetwork(RobustNetwork):
 
 
 def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tensor) -> Tensor:
-    """Return the weighted median of each column over the edges of every target, ``[n_targets, n_columns]``.
+    """Return the weighted median of each column of ``values`` over the edges of every target.
 
-    A target without edges gets an arbitrary value. Values must not be NaN, and are ordered in single
-    precision.
-
-    Parameters
-    ----------
-    values
-        ``[n_edges, n_columns]``.
-    weight, target
-        Of each edge.
-    total
-        The sum of the weights at each target.
+    ``total`` is the sum of the weights at each target. A target without edges gets an arbitrary value. Values
+    must not be NaN, and are ordered in single precision.
     """
     order = _order_by_target(values.detach().T, target)
     cumulative = weight[order].double().cumsum(dim=1)
@@ -264,10 +228,7 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
 
 
 def _order_by_target(rows: Tensor, target: Tensor) -> Tensor:
-    """Return the order of each row by target, then by value, in one sort.
-
-    It sorts integers whose high bits are the target and whose low bits are the value.
-    """
+    """Return the order of each row by target, then by value, in one sort of integers made of both."""
     bits = rows.float().contiguous().view(torch.int32).long()
     bits = torch.where(bits < 0, -(bits & 0x7FFF_FFFF), bits)  # floats hold their sign and their magnitude
     return ((target.long() << 32) + bits).argsort(dim=1, stable=True)
@@ -277,13 +238,7 @@ NETWORKS: dict[str, type[RobustNetwork]] = {"guarded": GuardedNetwork, "soft-med
 
 
 class RobustNetworkFactory(Configurable):
-    """A factory of networks by name, since files hold names and no classes of networks.
-
-    Parameters
-    ----------
-    network
-        A key of ``NETWORKS``.
-    """
+    """A factory of networks by their key in ``NETWORKS``, since files hold names and no classes."""
 
     def __init__(self, network: str) -> None:
         self.network = network
@@ -314,10 +269,7 @@ class RobustNetworkDefence(Defence):
 
     def build_classifier(self) -> Classifier:
         """Return the network, not yet trained."""
-        settings = {
-            name: getattr(self, name) for name in ("n_epochs", "learning_rate", "weight_decay", "device")
-        }
-        return CustomNetwork(RobustNetworkFactory(type(self).network), **settings)
+        return CustomNetwork(RobustNetworkFactory(self.network), **self.get_params(deep=False))
 
 
 class GNNGuard(RobustNetworkDefence):
@@ -331,12 +283,10 @@ class GNNGuard(RobustNetworkDefence):
 
     Examples
     --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.defend import GNNGuard
+    >>> from nodecopy import datasets, defend
     >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> GNNGuard(n_epochs=50).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
-    [7, 3]
+    >>> defend.GNNGuard(n_epochs=50).fit(digits, range(100), rng=0).score() > 0.8
+    True
     """
 
     network = "guarded"
@@ -352,12 +302,10 @@ class SoftMedianGCN(RobustNetworkDefence):
 
     Examples
     --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.defend import SoftMedianGCN
+    >>> from nodecopy import datasets, defend
     >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> SoftMedianGCN(n_epochs=50).fit(digits, split.train, rng=0).predict()[[7, 3]].tolist()
-    [7, 3]
+    >>> defend.SoftMedianGCN(n_epochs=50).fit(digits, range(100), rng=0).score() > 0.8
+    True
     """
 
     network = "soft-median"
