@@ -111,14 +111,6 @@ def test_the_online_schedule_samples_every_epoch() -> None:
     assert networks.n_weight_samples == 0
 
 
-def test_a_graph_model_that_draws_in_fit_is_seeded() -> None:
-    fit(BayesianGCN(Recording(), **FEW), rng=4)
-    fit(BayesianGCN(Recording(), **FEW), rng=4)
-    fit(BayesianGCN(Recording(), **FEW), rng=5)
-    first, again, other = calls_of("seed")
-    assert first == again != other
-
-
 def test_any_graph_model_stands_in() -> None:
     model = NodeCopying(NearestNeighbours(5))
     p = fit(BayesianGCN(model, **FEW)).predict_proba()
@@ -148,12 +140,6 @@ def test_validation_decides_the_number_of_rounds(monkeypatch: pytest.MonkeyPatch
     assert fitted.prediction_.networks is predictions[best].networks
 
 
-def test_averaging_over_samples_leaves_disagreement() -> None:
-    assert fit(BayesianGCN(**FEW)).uncertainty().epistemic.mean() > 1e-3
-    single = GCN(n_epochs=15).fit(GRAPH, SPLIT.train, rng=0)
-    assert single.uncertainty().epistemic.max() < 1e-5
-
-
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_many_networks_are_the_same_some_at_a_time(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     trials = [Trial(GRAPH, SPLIT.train, SPLIT.validation, seed) for seed in range(3)]
@@ -180,15 +166,12 @@ def test_directed_and_weighted_graphs() -> None:
     ("settings", "message"),
     [
         ({"n_graphs": 0}, "n_graphs of BayesianGCN must be an integer of at least 1; got 0"),
-        ({"n_weight_samples": 0}, "n_weight_samples of BayesianGCN"),
         ({"schedule": "later"}, "schedule of BayesianGCN must be one of 'retrain', 'online'; got 'later'"),
         ({"n_rounds": 0}, "n_rounds of BayesianGCN must be an integer between 1 and 999; got 0"),
-        ({"n_rounds": 1000}, "n_rounds of BayesianGCN must be an integer between 1 and 999; got 1000"),
         ({"n_rounds": "many"}, "n_rounds of BayesianGCN must be an integer or 'validation'; got 'many'"),
         ({"n_rounds": 2, "schedule": "online"}, "n_rounds of BayesianGCN must be 1 in the online schedule"),
         ({"graph_model": 3}, "graph_model of BayesianGCN must be a graph model such as NodeCopying.*got 3"),
         ({"schedule": "online", "base": SBMGCN()}, "schedule of BayesianGCN must be 'retrain' with SBMGCN"),
-        ({"base": "gcn"}, r"base of BayesianGCN must be GCN\(\), APPNP\(\), .* got 'gcn'"),
         ({"base": MLP()}, r"base of BayesianGCN must be GCN\(\), APPNP\(\), .* got MLP\(\)"),
         (
             {"schedule": "online", "base": GCN(n_epochs=990)},

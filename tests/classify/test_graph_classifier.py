@@ -14,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nodecopy import Graph
-from nodecopy.classify import GCN, MLP, SBMGCN, BayesianGCN, GraphClassifier
-from nodecopy.errors import DataWarning, InputError
+from nodecopy.classify import GCN, MLP, SBMGCN, GraphClassifier
+from nodecopy.errors import InputError
 from nodecopy.features import graph_from_features
 
 QUICK = GCN(n_epochs=30, learning_rate=0.05, features="standardise")
@@ -49,16 +49,6 @@ def test_unlabelled_rows_and_new_rows_are_classified() -> None:
     assert np.array_equal(model.predict(X[150:]), model.classes_[model.predict_proba(X[150:]).argmax(axis=1)])
     assert (model.n_features_in_, model.graph_.n_nodes) == (5, 150)
     assert model.uncertainty(X[150:]).total.shape == (50,)
-
-
-def test_columns_are_standardised_by_default() -> None:
-    X, _, few = blobs()
-    scaled = preprocessing.StandardScaler().fit_transform(X)
-    default = GraphClassifier(QUICK, random_state=0).fit(X, few)
-    by_hand = GraphClassifier(RAW, scale="none", random_state=0).fit(scaled, few)
-    np.testing.assert_allclose(default.predict_proba(X), by_hand.predict_proba(scaled), atol=1e-3)
-    with pytest.warns(DataWarning, match="learned almost nothing"):
-        GraphClassifier(RAW, scale="none", random_state=0).fit(X, few)
 
 
 @pytest.mark.parametrize("scale", ["standardise", "auto", "none"])
@@ -116,13 +106,6 @@ def test_unlabelled_rows_in_every_type(relabel: Any) -> None:
     assert model.score(X, relabel(few)) == expected.score(X, few) > 0.9
 
 
-def test_booleans_are_classes() -> None:
-    X, y, _ = blobs()
-    model = GraphClassifier(QUICK, random_state=0).fit(X, y == 1)
-    assert model.classes_.tolist() == [False, True]
-    assert model.transduction_.dtype == bool
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -173,15 +156,6 @@ def test_frames_and_sparse_matrices() -> None:
             np.testing.assert_allclose(fitted.predict_proba(rows), dense.predict_proba(X), atol=1e-6)
 
 
-def test_frames_of_polars() -> None:
-    polars = pytest.importorskip("polars")
-    X, _, few = blobs()
-    frame = polars.DataFrame(X, schema=list("abcde"))
-    model = GraphClassifier(QUICK, random_state=0).fit(frame, polars.Series(few))
-    expected = GraphClassifier(QUICK, random_state=0).fit(X, few).predict_proba(X)
-    assert np.array_equal(model.predict_proba(frame), expected)
-
-
 def test_a_graph_of_the_rows() -> None:
     """Edges say what features do not: a graph of two classes whose rows are noise."""
     draw = np.random.default_rng(0)
@@ -197,14 +171,6 @@ def test_a_graph_of_the_rows() -> None:
         GraphClassifier().fit(noise, few, graph=adjacency[1:, 1:])
     with pytest.raises(InputError, match=r"in the order of the rows; got dict. Use as_graph"):
         GraphClassifier().fit(noise, few, graph={0: [1]})
-
-
-def test_few_rows_have_fewer_neighbours(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "nodecopy"):
-        model = GraphClassifier(MLP(n_epochs=50), random_state=0)
-        model.fit([[0.0], [0.1], [5.0], [5.1]], [0, -1, 1, -1])
-    assert "n_neighbours: 3 instead of 10, since there are 4 rows" in caplog.text
-    assert model.predict([[0.05], [5.05]]).tolist() == [0, 1]
 
 
 def test_wrong_parameters() -> None:
@@ -227,29 +193,6 @@ def test_sparse_labels_are_refused_unread() -> None:
     y.data = None
     with pytest.raises(InputError, match="y must be an array with a label per row"):
         GraphClassifier().fit(np.eye(4), y)
-
-
-def test_the_seed_decides() -> None:
-    X, _, few = blobs()
-    first, second, other = (
-        GraphClassifier(QUICK, random_state=seed).fit(X, few).predict_proba(X) for seed in (0, 0, 1)
-    )
-    assert np.array_equal(first, second)
-    assert not np.array_equal(first, other)
-    by_state = [
-        GraphClassifier(QUICK, random_state=np.random.RandomState(3)).fit(X, few).predict_proba(X)
-        for _ in range(2)
-    ]
-    assert np.array_equal(by_state[0], by_state[1])
-
-
-def test_the_given_classifier_is_not_fitted() -> None:
-    X, _, few = blobs()
-    given = BayesianGCN(n_graphs=2, n_weight_samples=1, base=QUICK)
-    model = GraphClassifier(given, random_state=0).fit(X, few)
-    assert not hasattr(given, "prediction_")
-    assert model.score(X, few) > 0.9
-    assert model.uncertainty(X).epistemic.max() > 0
 
 
 def test_tools_of_scikit_learn() -> None:

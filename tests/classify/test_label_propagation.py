@@ -73,26 +73,6 @@ def test_nodes_that_no_label_reaches_are_counted() -> None:
     assert fitted.prediction_.details["unreached"] == 2
 
 
-def test_advice_fits_a_method_without_features() -> None:
-    graph = Graph(np.eye(20, k=1), labels=np.arange(20) // 10)
-    with pytest.warns(DataWarning) as caught:
-        LabelPropagation(0.0).fit(graph, [0, 19])
-    texts = [str(warning.message) for warning in caught]
-    assert not any("standardise" in text or "n_epochs" in text for text in texts)
-    assert any("almost nothing" in text and "most edges connect" in text for text in texts)
-
-
-def test_alpha_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    graph = planted_graph()
-    with caplog.at_level("INFO", "nodecopy"):
-        LabelPropagation().fit(graph, [0, 1, 2])
-        LabelPropagation().fit(graph, [0, 1, 2], validation=range(30, 60))
-        LabelPropagation(0.5).fit(graph, [0, 1, 2])
-    first, second = (record.message for record in caplog.records)
-    assert "alpha is 0.95, the default without validation nodes. Set alpha to" in first
-    assert "the most accurate of 5 values on the validation nodes (30)" in second
-
-
 def test_alpha_is_chosen_by_validation() -> None:
     graph = planted_graph()
     assert LabelPropagation().fit(graph, [0, 1, 2]).prediction_.details == {"alpha": 0.95, "unreached": 0}

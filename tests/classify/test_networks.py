@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.random import SeedSequence
-from scipy import sparse
 
 import nodecopy
 from nodecopy import Graph, GraphModel
@@ -29,13 +28,13 @@ from nodecopy.classify import (
     SelfTraining,
     Trial,
 )
-from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.classify.base import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn import engine
 from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.networks import Networks, TrainingConfig
 from nodecopy.nn.stack import normalise_adjacency
-from tests.contracts.classifiers import N_NODES, ClassifierContract, other_edges, planted_graph
+from tests.contracts.classifiers import N_NODES, ClassifierContract, planted_graph
 from tests.measurements import measured_graph
 
 GRAPH = planted_graph()
@@ -65,13 +64,6 @@ def test_parameters_are_the_fields_of_a_configuration() -> None:
     of_config = {field.name for field in fields(TrainingConfig)} - {"propagation"}
     names = {name for kind in (MLP, GCN, APPNP) for name in kind.parameter_names()}
     assert names == of_config | {"preset", "device"}
-
-
-@pytest.mark.parametrize("kind", [MLP, GCN, APPNP])
-def test_parameters_replace_those_of_the_preset(kind: type[NetworkClassifier]) -> None:
-    changed = kind(preset="gnn-benchmark", n_hidden=3, patience=0, dropout=0.0).build_config()
-    assert (changed.n_hidden, changed.patience, changed.dropout) == (3, 0, 0.0)
-    assert (changed.n_epochs, changed.features) == (2000, "binary")
 
 
 @pytest.mark.parametrize("kind", [MLP, GCN, APPNP])
@@ -119,15 +111,6 @@ def test_wrong_trials(trials: list[Graph], message: str) -> None:
         GCN().fit_trials([Trial(graph, np.arange(3), np.arange(3, 9), 0) for graph in trials])
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_sparse_and_dense_features_give_the_same_prediction() -> None:
-    graph = planted_graph()
-    packed_features = sparse.csr_array(np.asarray(graph.features))
-    dense = GCN(n_epochs=5).fit(graph, [0, 1, 2], rng=0)
-    packed = GCN(n_epochs=5).fit(graph.replace(features=packed_features), [0, 1, 2], rng=0)
-    assert np.array_equal(dense.predict_proba(), packed.predict_proba())
-
-
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_measurements_are_not_scaled_like_words(seed: int) -> None:
@@ -159,31 +142,6 @@ def test_the_default_of_word_counts_is_that_of_kipf_and_welling_but_for_scaling_
         np.testing.assert_array_equal(default, changed)
 
 
-@pytest.mark.parametrize(
-    "classifier",
-    [
-        MLP(),
-        APPNP(n_epochs=50),
-        APPNP(preset="gnn-benchmark", bias=True, n_epochs=60),
-        BayesianGCN(n_graphs=2, n_weight_samples=3, base=APPNP(n_epochs=30)),
-        SelfTraining(APPNP(n_epochs=30), 2, pseudo_labels="soft", loss_weights="confidence"),
-    ],
-    ids=str,
-)
-def test_compiled_predictions_are_those_of_torch(
-    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph, nodes = planted_graph(), np.random.default_rng(0).permutation(60)
-    predictions = []
-    for is_compiled in (True, False):
-        monkeypatch.setattr(TrainingConfig, "is_compiled", lambda config, device, use=is_compiled: use)
-        predictions.append(classifier.fit(graph, nodes[:20], validation=nodes[20:40], rng=0).predict_proba())
-    compiled, plain = predictions
-    np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-4)
-    np.testing.assert_array_equal(compiled.argmax(axis=1), plain.argmax(axis=1))
-    assert not np.array_equal(compiled, plain)  # they differ by rounding, so both were computed
-
-
 @pytest.mark.parametrize("classifier", [GCN(n_epochs=20), BayesianGCN(n_graphs=2, n_weight_samples=2)])
 def test_other_graphs_are_scaled_as_the_observed_one(classifier: Classifier, tmp_path: Path) -> None:
     """Nodes that are more than two hops away from a changed one keep their predictions."""
@@ -208,31 +166,6 @@ def test_without_propagation_it_is_a_perceptron() -> None:
     for parameters in ({"n_steps": 0}, {"teleport": 1.0}):
         fitted = APPNP(n_epochs=10).set_params(**parameters).fit(graph, [0, 1, 2], rng=0)
         np.testing.assert_allclose(fitted.predict_proba(), perceptron.predict_proba(), atol=1e-5)
-
-
-def test_edges_are_ignored() -> None:
-    graph = planted_graph()
-    first, second = (MLP(n_epochs=5).fit(g, [0, 1, 2], rng=0) for g in (graph, other_edges(graph)))
-    assert np.array_equal(first.predict_proba(), second.predict_proba())
-
-
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_a_perceptron_without_bias_cannot_classify_a_node_without_features() -> None:
-    graph = planted_graph()
-    assert not np.asarray(graph.features)[7].any()
-    perceptron = MLP(n_epochs=5).fit(graph, [0, 1, 2], rng=0).predict_proba()
-    np.testing.assert_allclose(perceptron[7], 1 / 3, atol=1e-6)
-    convolution = GCN(n_epochs=5).fit(graph, [0, 1, 2], rng=0).predict_proba()
-    assert convolution[7].max() > 0.334  # it sees its neighbours' features
-
-
-def test_without_edges_equal_features_have_equal_predictions() -> None:
-    graph = planted_graph().replace(adjacency=np.zeros((60, 60)))
-    features = np.array(graph.features)
-    features[10] = features[11]
-    p = DFNet(**FEW).fit(graph.replace(features=features), [0, 1, 2], rng=0).predict_proba()
-    np.testing.assert_allclose(p[10], p[11], atol=1e-5)
-    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
 
 
 def test_training_on_two_hops_is_training_on_the_whole_graph(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,14 +300,6 @@ def test_every_seed_has_one_purpose(
     for purpose, key in used:
         subtrees.setdefault(key[0], set()).add(purpose)
     assert all(len(purposes) == 1 for purposes in subtrees.values())
-
-
-def test_numbers_of_purposes_with_rounds_do_not_overlap() -> None:
-    seeds = ClassifierSeeds
-    assert list(seeds) == sorted(seeds)
-    assert seeds.NETWORKS + MAX_ROUNDS <= seeds.GRAPHS
-    assert seeds.GRAPHS + MAX_ROUNDS <= seeds.ONLINE_NETWORKS
-    assert seeds.ONLINE_NETWORKS < seeds.GRAPH_MODEL < 10**7
 
 
 def test_the_numbers_of_stored_results_stay() -> None:

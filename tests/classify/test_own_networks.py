@@ -103,18 +103,6 @@ def test_a_bare_factory_is_a_custom_network_with_its_defaults(wrap: Any) -> None
     assert bare.network_device() == "cpu"
 
 
-def test_a_convolution_learns_what_the_engine_learns() -> None:
-    """A GCN of PyG with the settings of Kipf and Welling has about the accuracy of GCN()."""
-
-    def build(n_features: int, n_classes: int) -> Any:
-        return pyg.GCN(n_features, 16, 2, n_classes, dropout=0.5)
-
-    digits = nodecopy.datasets.load("digits").subgraph(range(500))
-    ours = GCN(features="standardise").fit(digits, range(100), rng=0).score()
-    theirs = CustomNetwork(build, features="standardise").fit(digits, range(100), rng=0).score()
-    assert abs(ours - theirs) < 0.05
-
-
 def test_results_do_not_depend_on_global_generators_nor_change_them() -> None:
     classifier = CustomNetwork(build_gat, **FAST)
     states = []
@@ -134,30 +122,6 @@ def test_threads_do_not_draw_from_each_others_generators() -> None:
     with ThreadPoolExecutor(4) as pool:
         fitted = list(pool.map(lambda one: one.fit(GRAPH, SPLIT.train, rng=0).predict_proba(), classifiers))
     assert all(np.array_equal(probabilities, fitted[0]) for probabilities in fitted)
-
-
-def test_dropout_samples_and_sampled_graphs_leave_disagreement() -> None:
-    base = CustomNetwork(build_gat, **FAST)
-    ensemble = BayesianGCN(n_graphs=2, n_weight_samples=3, base=base).fit(GRAPH, SPLIT.train, rng=0)
-    assert ensemble.uncertainty().epistemic.mean() > 1e-3
-    assert base.fit(GRAPH, SPLIT.train, rng=0).uncertainty().epistemic.max() < 1e-5
-
-
-def test_pseudo_labels_and_their_weights_reach_the_loss() -> None:
-    trial = Trial(GRAPH, SPLIT.train, rng=0)
-    nodes, codes = SPLIT.test[:5], np.zeros(5, np.int64)
-    weights = np.array([1.0] * len(trial.train) + [0.0] * 5, np.float32)
-    changed = (
-        trial,
-        trial.with_pseudo_labels(nodes, codes, weights=weights, rng=0),
-        trial.with_pseudo_labels(nodes, codes, rng=0),
-        trial.with_pseudo_labels(nodes, codes, soft=np.full((5, 3), 1 / 3, np.float32), rng=0),
-    )
-    base = CustomNetwork(build_sage, **FAST)
-    plain, ignored, hard, soft = (base.fit_trials([one])[0].probabilities for one in changed)
-    np.testing.assert_allclose(plain, ignored, atol=1e-5)
-    assert hard[nodes, 0].mean() > plain[nodes, 0].mean() + 0.02
-    assert soft[nodes].max(axis=1).mean() < plain[nodes].max(axis=1).mean()
 
 
 def test_weights_are_given_to_networks_that_take_them() -> None:
@@ -242,7 +206,6 @@ class Exploding(Refusing):
     ("factory", "message"),
     [
         ("gat", r"must be a function of the numbers of features and classes .* got 'gat'"),
-        (None, "got None"),
         (SHARED, "got a GraphSAGE, which is one module"),
         (GCN, r"got the class GCN: use GCN\(\)"),
         (lambda n, k: None, "factory of CustomNetwork must return a torch.nn.Module .* got None"),
@@ -257,8 +220,6 @@ class Exploding(Refusing):
             "GraphSAGE must return 3 columns.* got 8. Use the second argument",
         ),
         (lambda n, k: pyg.GraphSAGE(5, 8, 2, k), r"GraphSAGE must accept x \(torch.float32, \[60, 12\]\)"),
-        (lambda n, k: pyg.SimpleConv(aggr="sum"), "SimpleConv must return 3 columns"),
-        (lambda n, k: nn.Sequential(), "Sequential must accept"),
         (Refusing, "Refusing must accept .* TypeError: no such edges"),
         (
             Exploding,
@@ -269,23 +230,6 @@ class Exploding(Refusing):
 def test_errors_name_the_factory(factory: Any, message: str) -> None:
     classifier = BayesianGCN(n_graphs=2, base=CustomNetwork(factory))
     with pytest.raises(InputError, match=message):
-        classifier.fit(GRAPH, SPLIT.train, rng=0)
-
-
-@pytest.mark.parametrize(
-    "factory", [lambda: SHARED, lambda n, k: 3], ids=["without parameters", "without a module"]
-)
-@pytest.mark.parametrize(
-    ("build", "owner"),
-    [
-        (SelfTraining, "SelfTraining"),
-        (lambda factory: BayesianGCN(base=factory), "BayesianGCN"),
-        (lambda factory: SelfTraining(BayesianGCN(base=factory)), "BayesianGCN"),
-    ],
-)
-def test_errors_name_the_base_that_took_a_bare_factory(build: Any, owner: str, factory: Any) -> None:
-    classifier = build(factory)
-    with pytest.raises(InputError, match=f"^base of {owner} must (build a network|return a torch.nn.Module)"):
         classifier.fit(GRAPH, SPLIT.train, rng=0)
 
 
@@ -316,8 +260,6 @@ class Constant(nn.Module):
     ("parameters", "message"),
     [
         ({"n_epochs": 0}, "n_epochs of CustomNetwork must be an integer of at least 1; got 0"),
-        ({"patience": -1}, "patience of CustomNetwork must"),
-        ({"learning_rate": -1.0}, "learning_rate of CustomNetwork must"),
         ({"features": "square"}, "features of CustomNetwork must be one of"),
         ({"device": "tpu"}, "device must be 'cpu' or 'cuda'"),
         ({"patience": 10}, "validation must be given, since training stops by the loss"),
@@ -327,22 +269,6 @@ class Constant(nn.Module):
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         CustomNetwork(**{"factory": build_sage, **parameters}).fit(GRAPH, SPLIT.train, rng=0)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_learns_the_same() -> None:
-    """Without dropout the results differ by rounding; the generators of the device are restored."""
-    on_cpu, on_gpu = (CustomNetwork(build_sage, n_epochs=30, device=device) for device in ("cpu", "cuda"))
-    fitted = [base.fit(GRAPH, SPLIT.train, rng=0).predict_proba() for base in (on_cpu, on_gpu)]
-    np.testing.assert_allclose(fitted[0], fitted[1], atol=0.01)
-    state = torch.cuda.get_rng_state()
-    base = CustomNetwork(build_gat, **FAST, device="cuda")
-    ensemble = BayesianGCN(n_graphs=2, n_weight_samples=2, base=base).fit(GRAPH, SPLIT.train, rng=0)
-    assert torch.equal(state, torch.cuda.get_rng_state())
-    np.testing.assert_allclose(ensemble.predict_proba(GRAPH), ensemble.predict_proba(), atol=1e-4)
-    assert ensemble.score() > 0.6
-    stopping = CustomNetwork(build_gin, n_epochs=20, patience=5, learning_rate=0.05, device="cuda")
-    assert stopping.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0).score() > 0.5
 
 
 def train_module(module: Any, graph: Graph, train: Any = range(N_NODES), n_epochs: int = 60) -> Any:
@@ -370,12 +296,6 @@ class TestModuleClassifier(ClassifierContract):
     def classifier(cls) -> Classifier:
         return ModuleClassifier(trained_gcn(planted_graph()))
 
-    def test_scores_need_training_nodes_or_a_graph(self, classifier: Classifier, observed: Graph) -> None:
-        fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed)
-        with pytest.raises(InputError, match="train must be given to fit, or graph to score"):
-            fitted.score()
-        assert fitted.score(graph=observed) > 0.6
-
     def test_a_class_without_training_nodes_stays(
         self, classifier: Classifier, observed: Graph, nodes: Any
     ) -> None:
@@ -383,10 +303,6 @@ class TestModuleClassifier(ClassifierContract):
         fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed, train)
         assert fitted.classes_.tolist() == ["ash", "oak", "yew"]
         assert "yew" in fitted.predict()
-
-    def test_saving_names_the_way_out(self, fitted: Classifier, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="save it by torch"):
-            fitted.save(tmp_path / "model.npz")
 
     def test_a_graph_without_labels(self, classifier: Classifier, observed: Graph) -> None:
         module = classifier.get_params()["module"]
@@ -412,16 +328,6 @@ def test_the_training_mask_of_data_is_used() -> None:
     assert fitted.score() == ModuleClassifier(module).fit(graph, range(30)).score()
     data.y = None
     assert not hasattr(ModuleClassifier(module).fit(data), "trial_")
-
-
-def test_a_graph_without_a_class_of_the_module() -> None:
-    """The columns keep the classes of training; before, they would have been renumbered."""
-    graph = planted_graph(strings=False)
-    module = trained_gcn(graph)
-    part = graph.subgraph(np.flatnonzero(graph.labels != 1))
-    fitted = ModuleClassifier(module).fit(part)
-    assert fitted.classes_.tolist() == [0, 1, 2]
-    assert (fitted.predict() == part.labels).mean() > 0.6
 
 
 @pytest.mark.parametrize("mode", ["swap-features", "copy-row"])

@@ -43,11 +43,6 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
         SBMGCN(**parameters).fit(planted_graph(), [0, 1, 2], validation=[3, 4])
 
 
-def test_early_stopping_needs_validation_nodes() -> None:
-    with pytest.raises(InputError, match="validation must be given, since training stops by the loss"):
-        SBMGCN().fit(planted_graph(), [0, 1, 2], rng=0)
-
-
 @pytest.mark.parametrize(("share", "kind"), [(0.1, "rows"), (0.35, "unit"), (1.0, "standardise")])
 def test_sparse_word_counts_are_scaled_to_sums_of_one(share: float, kind: str) -> None:
     """``share`` of the counts are not zero; with all of them, they are not word counts."""
@@ -55,18 +50,6 @@ def test_sparse_word_counts_are_scaled_to_sums_of_one(share: float, kind: str) -
     trial = Trial(planted_graph().replace(features=features), [0, 1, 2], [3, 4])
     assert SBMGCN().build_batch([trial]).feature_scaling.kind == kind
     assert GCN().build_batch([trial]).feature_scaling.kind == {"rows": "unit"}.get(kind, kind)
-
-
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_without_edges_the_posterior_depends_on_features_alone() -> None:
-    graph = planted_graph().replace(adjacency=np.zeros((60, 60)))
-    features = np.array(graph.features)
-    features[10] = features[11]
-    base = GCN(preset="g3nn", n_epochs=3)
-    fitted = SBMGCN(base=base).fit(graph.replace(features=features), [0, 1, 2], validation=[3, 4], rng=0)
-    p = fitted.predict_proba()
-    np.testing.assert_allclose(p[10], p[11], atol=1e-6)
-    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("objective", ["paper", "authors"])

@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from nodecopy import Graph, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
-from nodecopy._core.parallel import report_progress
 from nodecopy.classify import (
     APPNP,
     DGI,
@@ -191,22 +190,6 @@ def test_the_default_base_is_averaged_with_many_labels_and_no_validation_nodes(
     assert given.details["base_weight"] == 0
 
 
-def test_decisions_of_the_base_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "nodecopy"):
-        fitted = SelfTraining(GCN(n_epochs=30), 2).fit(GRAPH, SPLIT.train, rng=0)
-    assert sum(record.message.startswith("features:") for record in caplog.records) == 1
-    scarcity = (3 / len(SPLIT.train)) ** 0.5
-    settings = fitted.prediction_.details["share"], fitted.prediction_.details["balance"]
-    assert settings == pytest.approx((0.8 - 0.4 * scarcity, scarcity))
-
-
-def test_rounds_report_their_progress() -> None:
-    lines: list[tuple[str, int, int]] = []
-    with report_progress(lambda *line: lines.append(line)):
-        SelfTraining(SHORT, 1).fit(GRAPH, SPLIT.train, rng=0)
-    assert lines == [("training 1 of 2", 0, 2), ("training 2 of 2", 1, 2), ("training 2 of 2", 2, 2)]
-
-
 def test_the_default_base_has_the_settings_that_are_given() -> None:
     given = SelfTraining(n_rounds=0, n_graphs=2, features="none", weights="binary")
     vote = given.fit(GRAPH, SPLIT.train, rng=0).prediction_.networks
@@ -334,13 +317,6 @@ def test_a_pseudo_degree_of_zero_copies_nothing_not_even_for_nodes_without_neigh
     assert model.keep == 1.0
 
 
-def test_the_choice_of_networks_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", logger="nodecopy"):
-        build(RING.replace(features=words(0.95)))
-    assert "networks: APPNP, since features are word counts" in caplog.text
-    assert "Set network to change this" in caplog.text
-
-
 def test_networks_sgc_and_dgi_vote_with_equal_weights() -> None:
     base = build(RING, voters=None)
     assert isinstance(base, SoftVoting)
@@ -379,31 +355,11 @@ def test_probabilities_are_the_weighted_mean(weights: Any) -> None:
     np.testing.assert_allclose(fitted.predict_proba(graph), expected, atol=1e-5)
 
 
-def test_disagreement_is_epistemic_uncertainty() -> None:
-    graph = planted_graph()
-    alone = SGC().fit(graph, [0, 1, 2]).uncertainty().epistemic
-    voted = SoftVoting([SGC(), SGC(n_steps=0)]).fit(graph, [0, 1, 2]).uncertainty().epistemic
-    assert alone.max() < 1e-6 < voted.max()
-
-
 def test_a_voter_that_predicts_on_one_graph_only_makes_the_vote_do_so() -> None:
     graph = planted_graph()
     fitted = SoftVoting([SGC(), LabelPropagation()]).fit(graph, [0, 1, 2])
     with pytest.raises(InputError, match="only if all of its classifiers do; got SGC, LabelPropagation"):
         fitted.predict(graph)
-
-
-def test_scalings_of_word_counts_say_whose_they_are(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "nodecopy"):
-        SoftVoting([GCN(n_epochs=2), SGC()]).fit(planted_graph(), [0, 1, 2], rng=0)
-    scaled, own = (message for message in caplog.messages if message.startswith("features:"))
-    assert "scaled to a length of one, as usual" in scaled
-    assert "used as they are for SGC, as usual" in own
-
-
-def test_its_device_is_that_of_its_networks() -> None:
-    assert SoftVoting([SGC(), GCN(device="cuda")]).network_device() == "cuda"
-    assert SoftVoting([SGC(), GCN()]).network_device() == "cpu"
 
 
 @pytest.mark.parametrize(

@@ -101,17 +101,6 @@ class ClassifierContract:
             with pytest.raises(InputError, match="graph must have labels to compare"):
                 fitted.score(graph=observed.replace(labels=None))
 
-    def test_masks_and_ids_choose_the_same_nodes(
-        self, classifier: Classifier, observed: Graph, nodes: Any
-    ) -> None:
-        train, validation = np.sort(nodes.train), np.sort(nodes.validation)
-        by_position = copy.deepcopy(classifier).fit(observed, train, validation=validation, rng=0)
-        masks = [np.isin(np.arange(N_NODES), chosen) for chosen in (train, validation)]
-        ids = [observed.node_ids[chosen] for chosen in (train, validation)]
-        for chosen, watched in (masks, ids):
-            other = copy.deepcopy(classifier).fit(observed, chosen, validation=watched, rng=0)
-            assert np.array_equal(other.predict_proba(), by_position.predict_proba())
-
     def test_predictions_without_validation_nodes(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
     ) -> None:

@@ -77,14 +77,6 @@ def test_a_transpose_sorted_on_the_device_is_the_same(shapes: list[tuple[int, in
     assert torch.equal(ours[2].values(), expected[2].values())
 
 
-def test_products_in_double_precision() -> None:
-    (matrix,) = matrices((7, 5))
-    dense = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    expected = matrix.toarray().astype(np.float64) @ dense[0].numpy()
-    found = SparseStack([matrix], CPU, torch.float64) @ dense
-    np.testing.assert_allclose(found[0].numpy(), expected, rtol=0, atol=1e-14)
-
-
 def test_the_same_matrix_for_all_is_a_stack_of_copies() -> None:
     (matrix,) = matrices((7, 5))
     dense = torch.randn(3, 5, 2)
@@ -106,16 +98,6 @@ def test_normalised_by_hand() -> None:
     np.testing.assert_allclose(normalise_adjacency(path).toarray(), expected, rtol=1e-6)
     alone = normalise_adjacency(sparse.csr_array(np.zeros((2, 2), np.float32)))
     np.testing.assert_array_equal(alone.toarray(), np.eye(2))
-
-
-def test_column_moments() -> None:
-    draw = np.random.default_rng(0)
-    parts = [sparse.csr_array(draw.random((6, 4)) * (draw.random((6, 4)) < 0.5)) for _ in range(2)]
-    for matrices in (parts, [parts[0]] * 2):
-        mean, variance = SparseStack(matrices, CPU, torch.float64).column_moments
-        for b, matrix in enumerate(matrices):
-            np.testing.assert_allclose(mean[b, 0], matrix.toarray().mean(axis=0), rtol=1e-6)
-            np.testing.assert_allclose(variance[b, 0], matrix.toarray().var(axis=0), rtol=1e-5)
 
 
 def adjacency(n: int, density: float, seed: int = 0) -> sparse.csr_array:

@@ -111,10 +111,7 @@ class Trial:
             raise InputError("a graph must have labels to be classified; this one has none.")
         n_labels = len(class_codes(graph.labels)[0])
         if n_labels < 2:
-            raise InputError(
-                f"a graph must have labels of at least two classes; got {n_labels}. Label "
-                "nodes of another class, too."
-            )
+            raise InputError(f"a graph must have labels of at least two classes; got {n_labels}.")
         labelled = np.flatnonzero(graph.labels != UNLABELLED)
         chosen = labelled if train is None else check_nodes(graph, train, "train")
         watched = None if validation is None else check_nodes(graph, validation, "validation")
@@ -126,10 +123,7 @@ class Trial:
             raise InputError("validation", f"must hold other nodes than train; got node {both[0]} in both.")
         if len(np.unique(graph.labels[chosen])) < 2:
             name = np.asarray(graph.named_labels())[chosen[0]]
-            raise InputError(
-                "train",
-                f"must hold nodes of at least two classes; got only class {name}. Add nodes of another.",
-            )
+            raise InputError("train", f"must hold nodes of at least two classes; got only class {name}.")
         classes, codes = training_classes(graph, chosen)
         if watched is not None:
             is_known = codes[watched] != UNLABELLED
@@ -208,11 +202,8 @@ def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return the positions of labelled nodes, each of which may be given once."""
     chosen = graph.positions(nodes, name)
     if len(chosen) == graph.n_nodes > 2 and chosen.max() <= 1:
-        raise InputError(
-            name,
-            f"must be positions, a boolean mask or node ids; got a mask of integers. "
-            f"Pass np.asarray({name}, bool).",
-        )
+        allowed, way_out = "positions, a boolean mask or node ids", f"Pass np.asarray({name}, bool)."
+        raise InputError(name, f"must be {allowed}; got a mask of integers. {way_out}")
     check_unique(chosen, name)
     assert graph.labels is not None
     unlabelled = chosen[graph.labels[chosen] == UNLABELLED]
@@ -253,7 +244,7 @@ class TrainedModel(Protocol):
         """Number of classes."""
 
     def predict(self, graph: Graph, device: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return probabilities and mean entropies, as in :class:`Prediction`, on a graph with as many features."""
+        """Return probabilities and mean entropies, as in :class:`Prediction`, on a graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,11 +314,8 @@ class Prediction:
         """
         array = _check_numbers(list(samples) if isinstance(samples, Iterator) else samples, "samples")
         if array.ndim != 3 or not len(array):
-            raise InputError(
-                "samples",
-                f"must have the shape [n_samples, n_nodes, n_classes], with at least one sample; got "
-                f"shape {array.shape}.",
-            )
+            shape = "[n_samples, n_nodes, n_classes], with at least one sample"
+            raise InputError("samples", f"must have the shape {shape}; got shape {array.shape}.")
         array = _check_probabilities(array, "samples")
         return cls(array.mean(axis=0), entropy(array).mean(axis=0))
 
@@ -408,9 +396,8 @@ def _check_probabilities(array: NDArray[Any], name: str) -> NDArray[np.float32]:
     is_wrong = (array < -SUM_TOLERANCE).any(axis=-1) | (abs(array.sum(axis=-1) - 1) > SUM_TOLERANCE)
     if is_wrong.any():
         row = np.array2string(array[is_wrong][0], precision=3, threshold=6, edgeitems=2)
-        raise InputError(
-            name, f"must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
-        )
+        allowed = "probabilities, at least 0 and with a sum of 1 in each row"
+        raise InputError(name, f"must be {allowed}; got a row {row}.")
     return array
 
 
@@ -423,10 +410,8 @@ def warn_if_not_learned(
 ) -> None:
     """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
 
-    ``parameters`` are those of the classifier that may help. A GCN on Cora, Citeseer or Pubmed with a single
-    label per class is far from both: after its 200 epochs the largest probability of the median node is 55 %
-    to 111 % above uniform, after five epochs 1 % to 3 %. On measurements of different units that are scaled by
-    rows it is about 10 %.
+    ``parameters`` are those of the classifier that may help. With one label per class on Cora, the largest
+    probability of the median node is at least 55 % above uniform.
     """
     largest, n_classes = prediction.probabilities.max(axis=1), len(classes)
     predicted = np.unique(prediction.probabilities.argmax(axis=1))
@@ -499,22 +484,15 @@ class Classifier(Saveable):
     >>> fitted.predict_proba().shape, fitted.classes_.tolist(), fitted.score() > 0.9
     ((34, 2), ['Mr. Hi', 'Officer'], True)
 
-    A vote of neighbours as a classifier of your own:
+    A classifier of your own, which predicts the class frequencies of the training nodes for all nodes:
 
     >>> from nodecopy.classify import Classifier
-    >>> class NeighbourVote(Classifier):
-    ...     def __init__(self, n_steps=30):
-    ...         self.n_steps = n_steps
+    >>> class Frequencies(Classifier):
     ...     def predict_trial(self, trial):
-    ...         adjacency, train = trial.graph.adjacency, trial.train
-    ...         p = np.full((trial.graph.n_nodes, trial.n_classes), 1 / trial.n_classes)
-    ...         for _ in range(self.n_steps):
-    ...             p[train] = np.eye(trial.n_classes)[trial.codes[train]]
-    ...             p = adjacency @ p + 1e-9
-    ...             p /= p.sum(axis=1, keepdims=True)
-    ...         return p
-    >>> NeighbourVote().fit(club, [0, 33]).score() > 0.9
-    True
+    ...         counts = np.bincount(trial.codes[trial.train])
+    ...         return np.tile(counts / counts.sum(), (trial.graph.n_nodes, 1))
+    >>> Frequencies().fit_trials([Trial(club, [0, 1, 2, 33])])[0].probabilities[5].tolist()
+    [0.75, 0.25]
     """
 
     needs_features: ClassVar[bool] = True
@@ -615,8 +593,9 @@ class Classifier(Saveable):
     def check_fitted(self) -> Prediction:
         """Return the prediction for the observed graph, or raise ``NotFittedError``."""
         if not hasattr(self, "prediction_"):
-            name = type(self).__name__
-            raise NotFittedError(f"this {name} is not fitted yet: call fit(graph, train) first.")
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet: call fit(graph, train) first."
+            )
         return self.prediction_
 
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
@@ -710,17 +689,14 @@ class Classifier(Saveable):
         p = self.check_fitted().probabilities
         if not hasattr(self, "trial_"):
             raise InputError(
-                "calibrate",
-                "must be called before a classifier is saved, since a file holds no labels; this "
-                "one was loaded or fitted elsewhere.",
+                "calibrate", "must be called before a classifier is saved: a file holds no labels."
             )
         trial = self.trial_
         chosen = trial.validation if nodes is None else check_nodes(trial.graph, nodes, "nodes")
         if chosen is None or not len(chosen):
+            way_out = "Pass them, or fit(..., validation=nodes)."
             raise InputError(
-                "nodes",
-                "must hold labelled nodes that are not training nodes; got none. Pass them, or "
-                "fit(..., validation=nodes).",
+                "nodes", f"must hold labelled nodes that are not training nodes; got none. {way_out}"
             )
         if len(both := np.intersect1d(chosen, trial.train)):
             raise InputError("nodes", f"must hold other nodes than train; got node {both[0]}.")
@@ -760,11 +736,8 @@ class Classifier(Saveable):
         graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
-            raise InputError(
-                "graph",
-                "must be given to score a classifier that was loaded or fitted elsewhere, since a file "
-                "holds no labels. Call score(graph=graph) with a labelled graph, or compare predict().",
-            )
+            reason = "since a file holds no labels"
+            raise InputError("graph", f"must be given to score a classifier that was loaded, {reason}.")
         labelled = self.trial_.graph if graph is None else graph
         if labelled.labels is None:
             raise InputError("graph", "must have labels to compare predictions with; this one has none.")
@@ -777,11 +750,8 @@ class Classifier(Saveable):
         else:
             chosen = check_nodes(labelled, nodes, "nodes")
         if not len(chosen):
-            raise InputError(
-                "nodes",
-                "must hold at least one labelled node; got none. By default they are those not "
-                "used in fit: give the nodes to score.",
-            )
+            way_out = "By default they are those not used in fit: give the nodes to score."
+            raise InputError("nodes", f"must hold at least one labelled node; got none. {way_out}")
         return float((predicted[chosen] == np.asarray(labelled.named_labels())[chosen]).mean())
 
     def __sklearn_tags__(self) -> Any:
@@ -826,7 +796,7 @@ class Classifier(Saveable):
         return {name: value for name, value in super().get_state().items() if name != "trial_"}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        """Restore what :meth:`get_state` returned, and check that its parts fit each other."""
         super().set_state(state)
         if not state:  # a part of another classifier, which fits copies of it
             return

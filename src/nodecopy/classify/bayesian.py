@@ -125,14 +125,11 @@ class BayesianGCN(BatchClassifier):
         if self.graph_model is not None:
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
         if self.schedule == "online" and not isinstance(self._build_base(), (GCN, APPNP)):
-            raise InputError(
-                "schedule of BayesianGCN",
-                "must be 'retrain' with SBMGCN or a network of your own; got 'online'.",
-            )
+            others = "SBMGCN or a network of your own"
+            raise InputError("schedule of BayesianGCN", f"must be 'retrain' with {others}; got 'online'.")
         if self.schedule == "online" and self.n_rounds != 1:
-            raise InputError(
-                "n_rounds of BayesianGCN", f"must be 1 in the online schedule; got {show(self.n_rounds)}."
-            )
+            got = show(self.n_rounds)
+            raise InputError("n_rounds of BayesianGCN", f"must be 1 in the online schedule; got {got}.")
         if self.n_rounds != "validation":
             if isinstance(self.n_rounds, str):
                 allowed = "an integer or 'validation'"
@@ -151,11 +148,8 @@ class BayesianGCN(BatchClassifier):
             return GCN(device=self.device)
         base = wrap_factory(self.base, self.device, "BayesianGCN")
         if not isinstance(base, (GCN, APPNP, SBMGCN, CustomNetwork)):
-            raise InputError(
-                "base of BayesianGCN",
-                f"must be GCN(), APPNP(), SBMGCN(), CustomNetwork(...) or a function "
-                f"that builds a network; got {show(base)}.",
-            )
+            allowed = "GCN(), APPNP(), SBMGCN(), CustomNetwork(...) or a function that builds a network"
+            raise InputError("base of BayesianGCN", f"must be {allowed}; got {show(base)}.")
         return base
 
     def sample_graphs(

@@ -120,7 +120,7 @@ class TrainingBatch:
             models = slice(number * per_trial, (number + 1) * per_trial)
             scalings = self.feature_scaling, self.weight_scalings[number]
             kept = self.engine.keep(networks, models, n_weight_samples, scalings)
-            predictions.append(Prediction(*average, networks=kept))
+            predictions.append(replace(Prediction(*average), networks=kept))
         return predictions
 
     def predict_observed(self) -> list[Prediction]:

@@ -112,8 +112,7 @@ class CustomNetwork(BatchClassifier):
         if any(trial.graph.directed for trial in trials):
             log_decision(
                 "directed edges: edge_index is that of to_pyg, so that layers of PyG read the in-neighbours "
-                "of a node, where GCN and APPNP of nodecopy read its out-neighbours. Give the graph with its "
-                "edges reversed to read those."
+                "of a node, where GCN and APPNP of nodecopy read its out-neighbours."
             )
         return batch
 
@@ -136,11 +135,8 @@ def check_factory(factory: Any, name: str) -> None:
     got = f"a {type(factory).__name__}, which is one module" if callable(factory) else repr(factory)
     if is_classifier:
         got = f"the class {factory.__name__}: use {factory.__name__}()"
-    raise InputError(
-        name,
-        f"must be a function of the numbers of features and classes that returns a new network, such "
-        f"as {EXAMPLE}; got {got}.",
-    )
+    allowed = "a function of the numbers of features and classes that returns a new network, such as"
+    raise InputError(name, f"must be {allowed} {EXAMPLE}; got {got}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -242,20 +238,13 @@ class ModuleClassifier(Classifier):
     def score(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> float:
         self.check_fitted()
         if graph is None and not hasattr(self, "trial_"):
-            raise InputError(
-                "train",
-                "must be given to fit, or graph to score: it is not known which nodes the module was "
-                "trained on.",
-            )
+            raise InputError("train", "must be given to fit, or graph to score.")
         return super().score(nodes, graph=graph)
 
     def save(self, path: PathLike) -> None:
         """Raise an error: a file of nodecopy does not hold the code of a module."""
         self.check_fitted()
-        raise InputError(
-            "module of ModuleClassifier cannot be saved by nodecopy: save it by torch.save, and its "
-            "predictions by to_pandas()."
-        )
+        raise InputError("module of ModuleClassifier cannot be saved by nodecopy: save it by torch.save.")
 
     def build_network(self) -> ModuleNetwork:
         """Return the checked module as a function of graphs."""
@@ -267,8 +256,6 @@ class ModuleClassifier(Classifier):
             return label_columns(graph, n_columns, type(self.module).__name__)[0]
         names = check_vector(self.classes, "classes of ModuleClassifier")
         if len(names) != n_columns or len(np.unique(names)) != n_columns:
-            raise InputError(
-                "classes of ModuleClassifier",
-                f"must be {n_columns} different names, one per output column; got {names.tolist()}.",
-            )
+            allowed = f"{n_columns} different names, one per output column"
+            raise InputError("classes of ModuleClassifier", f"must be {allowed}; got {names.tolist()}.")
         return names

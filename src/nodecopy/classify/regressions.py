@@ -179,7 +179,8 @@ class SGC(RegressionClassifier):
 
     def sample_weights(self, trial: Trial) -> NDArray[np.floating]:
         weights = np.ones(len(trial.train)) if trial.weights is None else trial.weights
-        return weights * (trial.n_classes / weights.sum())
+        scaled: NDArray[np.floating] = weights * (trial.n_classes / weights.sum())
+        return scaled
 
 
 @dataclass(eq=False, repr=False)
@@ -284,21 +285,11 @@ class Embedding:
 
 @dataclass(frozen=True, eq=False)
 class PropagatedFeatures(Embedding):
-    """Features that are weighted by TF-IDF, reduced in rank, and propagated along edges.
+    """Features that are weighted by TF-IDF (``rarity``), reduced in rank, and propagated along edges.
 
-    Parameters
-    ----------
-    feature_scaling, weight_scaling
-        Of features and edge weights.
-    rarity
-        The TF-IDF weight of each feature.
-    directions
-        The directions of features that are kept, ``[n_features, rank]``; ``None`` keeps all.
-    restart, n_steps
-        As in :class:`SGC`.
-    length
-        The length of propagated rows, such that their mean squared distance from their mean is one in the
-        graph that this was fitted to.
+    ``directions`` of features are kept, ``[n_features, rank]``; ``None`` keeps all. ``restart`` and
+    ``n_steps`` are those of :class:`SGC`. Rows get a ``length`` such that their mean squared distance from
+    their mean is one in the graph that this was fitted to.
     """
 
     rarity: NDArray[np.float64]
@@ -372,17 +363,7 @@ _RECENT_FEATURES = GraphCache[tuple[PropagatedFeatures, NDArray[np.float64]]]()
 
 @dataclass(frozen=True, eq=False)
 class InfomaxEmbedding(Embedding):
-    """One graph convolution that Deep Graph Infomax trained without labels.
-
-    Parameters
-    ----------
-    feature_scaling, weight_scaling
-        Of features and edge weights.
-    weights, bias, slope
-        Of the layer, ``[n_features, n_hidden]`` and ``[n_hidden]``, and the slope of its PReLU, ``[1]``.
-    n_epochs
-        Epochs of its training.
-    """
+    """One graph convolution that Deep Graph Infomax trained without labels, with the slope of its PReLU."""
 
     weights: NDArray[np.float32]
     bias: NDArray[np.float32]
@@ -440,15 +421,7 @@ _RECENT_EMBEDDINGS = GraphCache[tuple[InfomaxEmbedding, NDArray[np.float32]]]()
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingRegression:
-    """A trained logistic regression on embeddings, which predicts on graphs.
-
-    Parameters
-    ----------
-    embedding
-        How nodes are embedded.
-    coefficients, intercepts
-        Of the regression, ``[rank, n_classes]`` and ``[n_classes]``.
-    """
+    """A trained logistic regression on embeddings, ``[rank, n_classes]``, which predicts on graphs."""
 
     embedding: Embedding
     coefficients: NDArray[np.float64]
@@ -483,25 +456,11 @@ def softmax_regressions(
     sample_weights: NDArray[np.floating] | None,
     device: torch.device,
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Return the coefficients and intercepts of a regression for each strength.
+    """Return the coefficients and intercepts of a regression for each strength C of the inverse penalty.
 
-    Each regression starts from the solution of the one before.
-
-    The loss is that of scikit-learn: C times the sum of cross-entropies plus half the sum of squared
-    coefficients. Intercepts are not penalised.
-
-    Parameters
-    ----------
-    rows
-        ``[n_samples, n_features]``.
-    targets
-        Class probabilities of the samples, ``[n_samples, n_classes]``.
-    strengths
-        The values of C, the inverse strengths of the penalty.
-    sample_weights
-        Weights of the samples in the sum; one if they are ``None``.
-    device
-        Where the loss is computed.
+    ``targets`` are class probabilities of the rows. The loss is that of scikit-learn: C times the weighted
+    sum of cross-entropies plus half the sum of squared coefficients. Intercepts are not penalised. Each
+    regression starts from the solution of the one before.
     """
     with one_blas_thread():
         # The coefficients are combinations of rows: with few rows, there are few numbers to find.

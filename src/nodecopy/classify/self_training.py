@@ -1,7 +1,7 @@
 """Self-training: confident predictions become training labels of the next round.
 
-:class:`SelfTraining` trains a base again and again. Its default base, :func:`build_default_base`, is a vote of
-networks on copied graphs, SGC and DGI; :class:`SoftVoting` mixes voters, by :func:`average`.
+:class:`SelfTraining` trains a base again and again. Its default base, :func:`build_default_base`, is a vote
+of networks on copied graphs, SGC and DGI; :class:`SoftVoting` mixes voters, by :func:`average`.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
 """Nearest nodes that a donor is drawn from, and the largest graph in which they are sought: the search takes
 time in the square of the size of a class."""
 PSEUDO_DEGREE, N_FEW_LABELS = 4.0, 5
-"""Pseudo-degree of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class
-above which it falls faster: with many, copying adds nothing and can cost accuracy."""
+"""Pseudo-degree of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per
+class above which it falls faster: with many, copying adds nothing and can cost accuracy."""
 BASE_WEIGHT = 0.5
-"""Weight of the default base where there are many labels and no validation nodes: pseudo-labels, too, can cost
-accuracy then."""
+"""Weight of the default base where there are many labels and no validation nodes: pseudo-labels, too, can
+cost accuracy then."""
 N_INFOMAX, N_INFOMAX_EPOCHS = 256, 150
 """Dimension of the embeddings of DGI, and epochs of their training: more take long and gain little."""
 MAX_NODES_FOR_INFOMAX = 50_000
@@ -127,8 +127,8 @@ class SelfTraining(Classifier):
         for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
     pseudo_degree
         Copying in the default base: a node of degree d keeps its own neighbours with probability
-        d / (d + pseudo_degree), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five labels per
-        class, with the r of ``share``.
+        d / (d + pseudo_degree), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five
+        labels per class, with the r of ``share``.
     voters
         Classifiers of the default base whose probabilities are averaged: some of ``"networks"``, ``"sgc"``
         and ``"dgi"``. By default all of them, without ``"dgi"`` in graphs of more than 50,000 nodes. Leave
@@ -143,8 +143,8 @@ class SelfTraining(Classifier):
     -----
     The default base is a vote of three classifiers that see the graph in different ways
     (:class:`SoftVoting`): a :class:`BayesianGCN` of networks that are trained on copied graphs, :class:`SGC`,
-    and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are
-    copied by ``KeepByDegree`` with ``pseudo_degree``, whose other donors have the same predicted class. With APPNP
+    and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are copied
+    by ``KeepByDegree`` with ``pseudo_degree``, whose other donors have the same predicted class. With APPNP
     (of 16 hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to
     50,000 nodes.
 
@@ -245,8 +245,8 @@ class SelfTraining(Classifier):
         if self.voters is not None:
             check_voters(self.voters)
             if "networks" not in self.voters:
-                names = ("network", "pseudo_degree", "n_graphs")
-                self._refuse(names, "unless networks vote", "Add 'networks' to the voters.")
+                own = ("network", "pseudo_degree", "n_graphs")
+                self._refuse(own, "unless networks vote", "Add 'networks' to the voters.")
         if self.base is None:
             return None
         base = wrap_factory(self.base, self.device, "SelfTraining")
@@ -388,7 +388,7 @@ def _count_pseudo_labels(trial: Trial, labelled: Trial, prediction: Prediction) 
 def build_default_base(trial: Trial, settings: SelfTraining) -> Classifier:
     """Return the base for a classification problem: one voter, or several with equal weights."""
     scalings = {"features": settings.features, "weights": settings.weights}
-    given = {name: value for name, value in scalings.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in scalings.items() if value is not None}
     base: list[Classifier] = []
     for voter in _choose_voters(trial.graph) if settings.voters is None else settings.voters:
         if voter == "networks":
@@ -507,7 +507,8 @@ class SoftVoting(Classifier):
         if not given or not all(isinstance(classifier, Classifier) for classifier in given):
             raise InputError(
                 "classifiers of SoftVoting",
-                f"must be a list of at least one classifier, such as [GCN(), SGC()]; got {show(self.classifiers)}.",
+                "must be a list of at least one classifier, such as [GCN(), SGC()]; got "
+                f"{show(self.classifiers)}.",
             )
         if self.weights is None:
             return given, np.full(len(given), 1 / len(given))

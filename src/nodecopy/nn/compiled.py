@@ -18,8 +18,6 @@ from nodecopy.nn.networks import NEGATIVE_SLOPE, Networks, TrainingConfig
 from nodecopy.nn.stack import HIDDEN, INPUT
 
 FloatArray = NDArray[np.float32]
-
-
 SLOPES = {"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}
 """Slopes of activations below zero."""
 
@@ -47,10 +45,7 @@ def compile_networks(
 
 
 class FourArrayCSR(NamedTuple):
-    """A sparse matrix whose rows say where their entries start and stop, so that a selection copies nothing.
-
-    CSR has one array for both; :class:`nodecopy._core.arrays.Rows` holds graphs in it, sorted and read-only.
-    """
+    """A sparse matrix whose rows have starts and stops, so that a selection copies nothing."""
 
     starts: Any
     stops: Any
@@ -98,34 +93,16 @@ class PageRank:
 
 
 class CompiledNetwork:
-    """One two-layer network.
+    """One two-layer network, for all nodes or for some ``chosen`` ones.
 
-    Parameters
-    ----------
-    config
-        How it is computed and trained.
-    weights
-        Both layers and, if there are any, biases; training changes them in place.
-    key
-        Of its dropout masks.
-    features
-        Rows of all nodes.
-    graph
-        The matrix to propagate by, unless the network is a perceptron.
-    chosen
-        The nodes whose logits are computed; all by default. Nothing but the nodes that they depend on is
-        computed, unless PageRank reaches all.
+    ``weights`` are both layers and, if there are any, biases; training changes them in place. ``key`` is that
+    of the dropout masks. With ``chosen``, nothing but the nodes that they depend on is computed, unless
+    PageRank reaches all. ``graph`` and ``last`` are rows of the first and the second convolution.
 
-    Attributes
-    ----------
-    graph, last
-        Rows of the first and the second convolution; ``None`` in other networks.
-    masked
-        The features after dropout of the latest call.
-    outer, hidden, gates, pooled
-        Activations of the latest call: features times weights, hidden units and their derivatives, and means
-        of hidden units over neighbours, which are one array where nothing is averaged. The backward pass
-        writes gradients into the same memory.
+    ``masked`` are the features after dropout of the latest call, and ``outer``, ``hidden``, ``gates`` and
+    ``pooled`` its activations: features times weights, hidden units and their derivatives, and means of
+    hidden units over neighbours, which are one array where nothing is averaged. The backward pass writes
+    gradients into the same memory.
     """
 
     def __init__(
@@ -164,9 +141,7 @@ class CompiledNetwork:
             )
         self._no_bias = np.zeros(n_hidden, np.float32)
 
-    def _cut_out(
-        self, features: FourArrayCSR, graph: FourArrayCSR
-    ) -> tuple[FourArrayCSR, FourArrayCSR, FourArrayCSR]:
+    def _cut_out(self, features: FourArrayCSR, graph: FourArrayCSR) -> tuple[FourArrayCSR, ...]:
         """Return the features in use and the rows of both convolutions; set the nodes with hidden units."""
         n_nodes = len(graph.starts)
         if self.chosen is None:
@@ -176,11 +151,8 @@ class CompiledNetwork:
         self.nodes = _find_columns(last, n_nodes)
         graph = graph.select(self.nodes)
         outer = _find_columns(graph, n_nodes)
-        return (
-            features.select(outer),
-            _renumber(graph, outer, n_nodes),
-            _renumber(last, self.nodes, n_nodes),
-        )
+        parts = _renumber(graph, outer, n_nodes), _renumber(last, self.nodes, n_nodes)
+        return features.select(outer), *parts
 
     def build_pagerank(self, *, transposed: bool = False) -> PageRank:
         """Return the propagation of logits, or that of their gradients."""
@@ -228,17 +200,7 @@ class CompiledNetwork:
 
 
 class CompiledTrainer:
-    """Adam on the cross-entropy of one network.
-
-    Parameters
-    ----------
-    network
-        The network; its logits are those of labelled nodes.
-    targets
-        The probabilities of the classes of each labelled node.
-    weights
-        Of the labelled nodes in the loss.
-    """
+    """Adam on the cross-entropy of one network with class probabilities and weights of labelled nodes."""
 
     def __init__(self, network: CompiledNetwork, targets: FloatArray, weights: FloatArray) -> None:
         self.targets, self.weights = targets, weights

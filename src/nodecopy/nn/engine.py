@@ -1,8 +1,9 @@
 """The engine that trains many networks on graphs with the same features, and averages their predictions.
 
-It decides how many networks are computed at once, on which threads, and on which part of a graph. A classifier
-says what to train: :meth:`Engine.train` takes graphs, labelled nodes and seeds and returns trained networks,
-and :meth:`Engine.predict` returns class probabilities. :class:`Ensemble` predicts again on other graphs.
+It decides how many networks are computed at once, on which threads, and on which part of a graph. A
+classifier says what to train: :meth:`Engine.train` takes graphs, labelled nodes and seeds and returns trained
+networks, and :meth:`Engine.predict` returns class probabilities. :class:`Ensemble` predicts again on other
+graphs.
 """
 
 from __future__ import annotations
@@ -57,21 +58,10 @@ Scalings: TypeAlias = tuple[FeatureScaling, WeightScaling]
 
 
 class Engine:
-    """Networks of one configuration on graphs that share their features.
+    """Networks of one configuration on graphs that share their (scaled) features.
 
-    Parameters
-    ----------
-    config
-        How networks are built and trained.
-    features
-        Scaled features of all nodes.
-    n_classes
-        Number of classes.
-    observed
-        Adjacencies of the graphs on which networks predict. Several may be one object, whose propagation
-        matrix is then computed once.
-    device
-        Where networks are computed.
+    ``observed`` are the adjacencies of the graphs on which networks predict. Several may be one object, whose
+    propagation matrix is then computed once.
     """
 
     def __init__(
@@ -99,19 +89,11 @@ class Engine:
     ) -> Networks:
         """Return networks trained on graphs, ``len(adjacencies) / len(observed)`` for each observed graph.
 
-        Parameters
-        ----------
-        adjacencies, targets, seeds
-            The graph, the training nodes and the seed of each network.
-        validation
-            The validation nodes of each network, for a configuration with patience: training stops by their
-            loss on the observed graph.
-        callback
-            Called before and after each epoch.
-        build_objective
-            Returns the objective that networks minimise instead of the loss on training nodes.
-
-        Large networks are trained a few at a time, and on a CPU parts of the stack on threads of their own.
+        Each network has a graph, training nodes, a seed and, in a configuration with patience, validation
+        nodes: training stops by their loss on the observed graph. ``callback`` is called before and after
+        each epoch, and ``build_objective`` returns what networks minimise instead of the loss on training
+        nodes. Large networks are trained a few at a time, and on a CPU parts of the stack on threads of their
+        own.
         """
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
         is_plain = callback is None and build_objective is None
@@ -276,25 +258,16 @@ def _sum_samples(
 
 def row_entropy(probabilities: Tensor) -> Tensor:
     """Return the entropy of each row, in nats."""
-    return -torch.special.xlogy(probabilities, probabilities).sum(dim=-1)
+    entropies: Tensor = -torch.special.xlogy(probabilities, probabilities).sum(dim=-1)
+    return entropies
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Trained networks that predict on graphs.
 
-    Parameters
-    ----------
-    config
-        How the networks were built and trained.
-    weights
-        Trained arrays, networks first, in the order of :attr:`Networks.weights`.
-    keys
-        The key of each network's dropout masks.
-    n_weight_samples
-        Dropout samples of each network; 0 switches dropout off.
-    feature_scaling, weight_scaling
-        How features and edge weights were scaled for training, and are for predictions.
+    ``weights`` are arrays, networks first, in the order of :attr:`Networks.weights`, ``keys`` those of the
+    dropout masks of each network. Without weight samples, dropout is switched off.
     """
 
     config: TrainingConfig

@@ -22,8 +22,6 @@ from nodecopy.errors import InputError
 from nodecopy.nn.networks import MAX_DROPOUT, Networks, Stack, TrainingConfig
 from nodecopy.nn.stack import SparseStack, build_csr_tensor
 
-# Attention over the edges of B graphs: no more numbers than edges, and a backward pass of sparse products.
-
 
 def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None) -> Tensor:
     """Return weighted means over neighbours: row i is the sum over j of a_ij times row j of ``dense``.
@@ -91,26 +89,10 @@ VARIANCE_EPSILON = 1e-3
 
 @dataclass(frozen=True)
 class FilterConfig(TrainingConfig):
-    """How networks of filters are built and trained; biases, hidden units and
-    activations of :class:`TrainingConfig` do not apply.
+    """How networks of filters are built and trained; see :class:`~nodecopy.classify.DFNet`.
 
-    Parameters
-    ----------
-    widths
-        Hidden units of each layer, and of each head.
-    n_heads
-        Heads of attention; 0: no attention.
-    attention_dropout
-        Share of attention weights that are dropped.
-    feedback, feedforward
-        Orders of the filter: of its denominator and its numerator.
-    radius
-        Bound on the feedback, below one.
-    shifted
-        Whether the filter is applied to L - I, with eigenvalues between -1 and 1, or to L, for which it
-        is fitted.
-    weight_decay
-        On all kernels. A penalty of c times the squares, as Keras has it, is a decay of 2 c.
+    Biases, hidden units and activations of :class:`TrainingConfig` do not apply. A penalty of c times the
+    squares of kernels, as Keras has it, is a weight decay of 2 c.
     """
 
     PROPAGATIONS: ClassVar[list[str]] = ["filter"]

@@ -20,9 +20,6 @@ from numba.extending import intrinsic
 from nodecopy._core.kernels import njit
 from nodecopy.nn.stack import GOLDEN, MIX_1, MIX_2
 
-# Sums of rows of a matrix in vector registers, as LLVM instructions.
-
-
 LANES = 16
 """Numbers that are added together."""
 VECTOR, INDEX = ir.VectorType(ir.FloatType(), LANES), ir.IntType(64)
@@ -31,23 +28,13 @@ ALIGNMENT = 4
 
 
 @intrinsic
-def gather_rows(
-    typing_context: Any,
-    out: Any,
-    row: Any,
-    column: Any,
-    indices: Any,
-    values: Any,
-    start: Any,
-    stop: Any,
-    dense: Any,
-) -> Any:
+def gather_rows(typing_context, out, row, column, indices, values, start, stop, dense):
     """Write the sum of ``values[e] * dense[indices[e]]`` over all e from start to stop to a row of ``out``.
 
     All matrices have single precision; of their rows only the :data:`LANES` entries from a column on count.
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         rows = _Rows(context, builder, signature, args)
         total = cgutils.alloca_once_value(builder, ir.Constant(VECTOR, None))
         with rows.entries(3, 4, args[5], args[6]) as (index, value):
@@ -61,23 +48,13 @@ def gather_rows(
 
 
 @intrinsic
-def scatter_row(
-    typing_context: Any,
-    out: Any,
-    indices: Any,
-    values: Any,
-    start: Any,
-    stop: Any,
-    dense: Any,
-    row: Any,
-    column: Any,
-) -> Any:
+def scatter_row(typing_context, out, indices, values, start, stop, dense, row, column):
     """Add ``values[e] * dense[row]`` to ``out[indices[e]]`` for all e from start to stop.
 
     All matrices have single precision; of their rows only the :data:`LANES` entries from a column on count.
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context, builder, signature, args):
         rows = _Rows(context, builder, signature, args)
         row = builder.load(rows.pointer(5, args[6], args[7]), align=ALIGNMENT)
         with rows.entries(1, 2, args[3], args[4]) as (index, value):

@@ -25,14 +25,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.arrays import Rows
-from nodecopy._core.checks import (
-    check_finite,
-    check_integer,
-    check_numbers,
-    check_sequence,
-    check_vector,
-    show,
-)
+from nodecopy._core.checks import check_finite, check_integer, check_numbers, check_vector, show
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.parallel import track
 from nodecopy.errors import InputError
@@ -64,15 +57,10 @@ _built: WeakSet[torch.nn.Module] = WeakSet()
 class ModuleNetwork:
     """A module that predicts the classes of nodes, as a function of graphs.
 
-    Parameters
-    ----------
-    module
-        A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` that returns one
-        row per node and one column per class: logits, log-probabilities or probabilities. ``x`` is dense and
-        has the data type of the module's parameters, and every edge of an undirected graph is in
-        ``edge_index`` twice, as :func:`nodecopy.to_pyg` returns them.
-    owner
-        The parameter that took the module, for errors.
+    Its ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` returns one row per node and one
+    column per class: logits, log-probabilities or probabilities. ``x`` is dense and has the data type of the
+    module's parameters, and every edge of an undirected graph is in ``edge_index`` twice, as
+    :func:`nodecopy.to_pyg` returns them. ``owner`` is the parameter that took the module, for errors.
     """
 
     def __init__(self, module: Any, owner: str) -> None:
@@ -113,9 +101,9 @@ class ModuleNetwork:
             weights = torch.tensor(rows.weights).to(self.device, self.dtype)
         return self.edge_index(rows.row_numbers, rows.indices), weights
 
-    def warn_of_weights(self, rows: Rows) -> None:
-        """Warn if edges have weights that the module does not take."""
-        if rows.weights is not None and not self.takes_weights:
+    def warn_of_weights(self, *graphs: Rows) -> None:
+        """Warn if edges of a graph have weights that the module does not take."""
+        if not self.takes_weights and any(rows.weights is not None for rows in graphs):
             warn_about_data(f"the weights of the graph are not used: {self.name} takes no edge_weight.")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
@@ -131,12 +119,9 @@ class ModuleNetwork:
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
-            got = f"x ({x.dtype}, {list(x.shape)}) and edge_index ({edge_index.dtype})"
-            raise InputError(
-                self.name,
-                f"must accept {got}, as {FORWARD}; it raised {type(error).__name__}: {error}. "
-                "Wrap it in a module whose forward converts them.",
-            ) from error
+            got = f"x ({x.dtype}, {list(x.shape)}) and edge_index ({edge_index.dtype}), as {FORWARD}"
+            reason = f"it raised {type(error).__name__}: {error}. Wrap it in a module that converts them."
+            raise InputError(self.name, f"must accept {got}; {reason}") from error
 
     def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
@@ -183,8 +168,8 @@ class ModuleNetwork:
             got = f"shape {list(output.shape)}" if is_tensor else f"a {type(output).__name__}"
             raise InputError(
                 self.name,
-                f"must return one tensor with {n_nodes} rows, one per node, and at least two "
-                f"columns, one per class; got {got}. Wrap it in a module whose forward returns the logits.",
+                f"must return one tensor with {n_nodes} rows, one per node, and at least two columns, one "
+                f"per class; got {got}. Wrap it in a module that returns the logits.",
             )
         # The loss of a confident prediction is zero in single precision, and so is its gradient.
         output = output.float() if output.device.type == "mps" else output.double()
@@ -193,9 +178,8 @@ class ModuleNetwork:
         logarithms: Tensor = output.log_softmax(dim=1)  # leaves log-probabilities as they are
         if logarithms.isnan().any():
             node = int(logarithms.isnan().any(dim=1).nonzero()[0])
-            raise InputError(
-                self.name, f"must return finite logits; got {output[node].tolist()} at node {node}."
-            )
+            found = output[node].tolist()
+            raise InputError(self.name, f"must return finite logits; got {found} at node {node}.")
         return logarithms
 
 
@@ -281,19 +265,14 @@ def build_network(
     try:
         module: Any = factory(n_features, n_classes)
     except Exception as error:
-        raise InputError(
-            owner,
-            f"must build a network from the numbers of features and classes; called with "
-            f"{n_features} and {n_classes}, it raised {type(error).__name__}: {error}",
-        ) from error
+        reason = f"called with {n_features} and {n_classes}, it raised {type(error).__name__}: {error}"
+        required = "must build a network from the numbers of features and classes"
+        raise InputError(owner, f"{required}; {reason}") from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(owner, f"must return a torch.nn.Module with {FORWARD}; got {show(module)}.")
     if module in _built:
-        raise InputError(
-            owner,
-            f"must return a new module in each call; got the same {type(module).__name__} again. "
-            "Build it inside the function.",
-        )
+        name = type(module).__name__
+        raise InputError(owner, f"must return a new module in each call; got the same {name} again.")
     _built.add(module)
     return ModuleNetwork(module.to(device), owner)
 
@@ -304,7 +283,6 @@ def train_module(
     edges: Edges,
     targets: Targets,
     config: TrainingConfig,
-    *,
     n_classes: int,
     validation: tuple[Edges, Targets] | None = None,
 ) -> None:
@@ -319,10 +297,9 @@ def train_module(
         output = network.forward(x, *edges)
         width = network.check_output(output, len(x)).shape[1]
     if width != n_classes:
+        way_out = "Use the second argument of the factory."
         raise InputError(
-            network.name,
-            f"must return {n_classes} columns, one per class of the training nodes; got {width}. Use "
-            "the second argument of the factory as the number of columns.",
+            network.name, f"must return {n_classes} columns, one per class; got {width}. {way_out}"
         )
     weights = [weight for weight in module.parameters() if weight.requires_grad]
     if not weights:
@@ -368,9 +345,7 @@ def train_module(
             if epoch - best_epoch > config.patience:
                 break
     if x._version != version:
-        raise InputError(
-            f"forward of {network.name}", "must not change x in place; got another x afterwards."
-        )
+        raise InputError(f"forward of {network.name}", "must not change x in place; got another x.")
     module.zero_grad(set_to_none=True)
     if validation is not None:
         module.load_state_dict(best)
@@ -406,7 +381,6 @@ class ModuleEngine:
         self.n_classes, self.observed, self.device = n_classes, observed, device
         self._rows = {id(part): Rows.from_matrix(part, "adjacency") for part in observed}
         self._inputs: dict[torch.dtype, Tensor] = {}
-        self._is_warned = False
 
     def train(
         self,
@@ -424,20 +398,14 @@ class ModuleEngine:
             threads = choose_threads(math.prod(self.features.shape), self.device)
             with seed_global_generators(first, self.device), threads:
                 network = build_network(self.factory, *sizes, self.device, self.owner)
-                self._warn_of_weights(network)
-                watched = None
+                if not number:
+                    network.warn_of_weights(*self._rows.values())
+                x, edges = self._input(network), self._edges(network, adjacencies[number])
+                labelled, watched = Targets([targets[number]], self.device), None
                 if validation is not None:
                     observed = self._edges(network, self.observed[number // per_graph])
                     watched = observed, Targets([validation[number]], self.device)
-                train_module(
-                    network,
-                    self._input(network),
-                    self._edges(network, adjacencies[number]),
-                    Targets([targets[number]], self.device),
-                    self.config,
-                    n_classes=self.n_classes,
-                    validation=watched,
-                )
+                train_module(network, x, edges, labelled, self.config, self.n_classes, watched)
             trained.append(TrainedModule(network, second))
         return trained
 
@@ -451,11 +419,7 @@ class ModuleEngine:
         return results
 
     def keep(
-        self,
-        networks: Sequence[TrainedModule],
-        models: slice,
-        n_weight_samples: int,
-        scalings: Scalings,
+        self, networks: Sequence[TrainedModule], models: slice, n_weight_samples: int, scalings: Scalings
     ) -> ModuleEnsemble:
         """Return a copy of some modules that predicts on other graphs."""
         sizes, part = (self.features.shape[1], self.n_classes), networks[models]
@@ -473,31 +437,13 @@ class ModuleEngine:
         rows = self._rows.get(id(adjacency))
         return network.edges(Rows.from_matrix(adjacency, "adjacency") if rows is None else rows)
 
-    def _warn_of_weights(self, network: ModuleNetwork) -> None:
-        for rows in self._rows.values():
-            if rows.weights is not None and not self._is_warned:
-                self._is_warned = True
-                network.warn_of_weights(rows)
-
 
 @dataclass(frozen=True, eq=False)
 class ModuleEnsemble:
     """Trained modules that predict on graphs; the counterpart of :class:`~nodecopy.nn.engine.Ensemble`.
 
-    Parameters
-    ----------
-    factory
-        The function that builds the modules.
-    sizes
-        The numbers of features and classes that it takes.
-    weights
-        The state of each module: parameters and buffers by name.
-    seeds
-        The seed of each module's dropout masks.
-    n_weight_samples
-        Dropout samples of each module; 0 switches dropout off.
-    feature_scaling, weight_scaling
-        How features and edge weights were scaled for training, and are for predictions.
+    ``factory`` builds the modules from ``sizes``, the numbers of features and classes. ``weights`` hold the
+    parameters and buffers of each module by name, and ``seeds`` are those of its dropout masks.
     """
 
     factory: Factory
@@ -512,15 +458,16 @@ class ModuleEnsemble:
         """Raise an error unless every module has a seed and numbers; torch compares the shapes."""
         check_scalings(self.feature_scaling, self.weight_scaling)
         check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
-        states = check_sequence(self.weights, "weights", "the states of modules")
-        seeds = check_vector(self.seeds, "seeds", length=len(states), per="module")
-        sizes = check_sequence(self.sizes, "sizes", "the numbers of features and classes")
-        if not states or seeds.dtype.kind not in "iu" or len(sizes) != 2:
-            raise InputError("networks", "must have states, seeds and the numbers of features and classes.")
-        check_integer(sizes[0], "sizes", low=0, high=max(sum(w.size for w in s.values()) for s in states))
-        for name, array in (item for state in states for item in state.items()):
-            if not check_numbers(array, name).dtype.isnative:
-                raise InputError(name, f"must be in the byte order of this machine; got {array.dtype}.")
+        seeds = check_vector(self.seeds, "seeds", length=len(self.weights), per="module")
+        n_features, n_classes = self.sizes
+        largest = max(sum(part.size for part in state.values()) for state in self.weights)
+        for size in (n_features, n_classes):
+            check_integer(size, "sizes", low=0, high=largest)
+        arrays = [check_numbers(part, name) for state in self.weights for name, part in state.items()]
+        if seeds.dtype.kind not in "iu" or not all(array.dtype.isnative for array in arrays):
+            raise InputError(
+                "networks", "must have integers as seeds and numbers of this machine as weights."
+            )
 
     @property
     def n_classes(self) -> int:

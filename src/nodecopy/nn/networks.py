@@ -121,16 +121,8 @@ def propagation_matrix(adjacency: sparse.csr_array, config: TrainingConfig) -> M
 class Networks:
     """The weights of B networks on B graphs, and their logits.
 
-    Parameters
-    ----------
-    config
-        Shared by all models.
-    features
-        A stack of B feature matrices (nodes x features).
-    weights
-        Every trained tensor, models first: first layer, second layer, biases.
-    keys
-        The key of each model's dropout masks.
+    ``features`` is a stack of B feature matrices (nodes x features), ``weights`` are all trained tensors,
+    models first (first layer, second layer, biases), and ``keys`` those of the dropout masks of each model.
     """
 
     config: TrainingConfig

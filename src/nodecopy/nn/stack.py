@@ -1,10 +1,6 @@
 """B sparse matrices of one shape as one block-diagonal CSR matrix, multiplied in one product.
 
 Matrices of a truncated SVD (Entezari et al., 2020) are multiplied through their factors, never N x N.
-
-The sampled graphs of one model share rows of A, so their products could also be written as one
-product with A and gathers. On Cora's size the block-diagonal product is not what costs time (the
-features are), so the plain form stays.
 """
 
 from __future__ import annotations
@@ -34,24 +30,13 @@ def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[
         return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)
 
 
-# Dropout masks that are pure functions of (model, step, place).
-
-
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
 """The places of dropout masks in a network."""
 GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
 
 
 class Masks:
-    """The dropout masks of B models.
-
-    Parameters
-    ----------
-    keys
-        One key per model, see :func:`draw_keys`.
-    rate
-        Share of entries that are dropped, below one, in steps of 1/256.
-    """
+    """The dropout masks of B models with keys; a share ``rate`` of entries, in steps of 1/256, is dropped."""
 
     def __init__(self, keys: Tensor, rate: float) -> None:
         self.keys, self.threshold = keys, round(256 * rate)
@@ -95,22 +80,11 @@ def _mix(x: Tensor) -> Tensor:
 class SparseStack:
     """B sparse matrices of one shape; their transposes are computed in the first backward pass.
 
-    Parameters
-    ----------
-    matrices
-        The B matrices; smaller ones are padded with empty rows and columns. One object B times is laid
-        out on the device itself.
-    device
-        Where the product is computed.
-    dtype
-        In which precision.
+    Smaller matrices are padded with empty rows and columns. One object B times is repeated on the device.
     """
 
     def __init__(
-        self,
-        matrices: Sequence[sparse.csr_array],
-        device: torch.device,
-        dtype: torch.dtype = torch.float32,
+        self, matrices: Sequence[sparse.csr_array], device: torch.device, dtype: torch.dtype = torch.float32
     ) -> None:
         first, n_models = matrices[0], len(matrices)
         n_rows, n_columns = np.array([matrix.shape for matrix in matrices]).max(axis=0).tolist()
@@ -118,10 +92,7 @@ class SparseStack:
         self.flat_shape = (n_models * n_rows, n_models * n_columns)
         self.entries = np.array([matrix.nnz for matrix in matrices])
         if max(int(self.entries.sum()), *self.flat_shape) >= 2**31:
-            n_entries = int(self.entries.sum())
-            raise InputError(
-                f"a stack must have fewer than 2**31 entries; got {n_entries}: use fewer models."
-            )
+            raise InputError(f"a stack must have fewer than 2**31 entries; got {self.entries.sum()}.")
         same = all(matrix is first for matrix in matrices)
         self._copies, self._pattern = (
             (n_models, first) if same else (1, _block_diagonal(matrices, self.shape))

@@ -263,16 +263,10 @@ class CompiledSteps:
 class AdamStepper:
     """Weights that are changed by steps of Adam.
 
-    Parameters
-    ----------
-    weights
-        Tensors, or groups of them with settings of their own, as ``torch.optim`` takes them.
-    learning_rate, betas
-        Of Adam.
-    models_first
-        Whether the first axis of every weight numbers independent models. On a CPU, the steps of a model then
-        have the same bits alone and beside others: entries of a model are padded to a multiple of
-        :data:`LANES`.
+    ``weights`` are tensors, or groups of them with settings of their own, as ``torch.optim`` takes them. With
+    ``models_first`` the first axis of every weight numbers independent models. On a CPU, the steps of a model
+    then have the same bits alone and beside others: entries of a model are padded to a multiple of
+    :data:`LANES`.
     """
 
     def __init__(
