@@ -381,6 +381,7 @@ class ModuleEngine:
         self.n_classes, self.observed, self.device = n_classes, observed, device
         self._rows = {id(part): Rows.from_matrix(part, "adjacency") for part in observed}
         self._inputs: dict[torch.dtype, Tensor] = {}
+        self._is_warned = False
 
     def train(
         self,
@@ -398,8 +399,9 @@ class ModuleEngine:
             threads = choose_threads(math.prod(self.features.shape), self.device)
             with seed_global_generators(first, self.device), threads:
                 network = build_network(self.factory, *sizes, self.device, self.owner)
-                if not number:
+                if not self._is_warned:
                     network.warn_of_weights(*self._rows.values())
+                    self._is_warned = True
                 x, edges = self._input(network), self._edges(network, adjacencies[number])
                 labelled, watched = Targets([targets[number]], self.device), None
                 if validation is not None:
