@@ -29,7 +29,6 @@ from nodecopy.generators.autoencoders import (
     PresenceLoss,
     SampledPairLoss,
     draw_normal,
-    factor_intermediate_graph,
 )
 from nodecopy.generators.dglfrm import (
     PRIOR_TEMPERATURE,
@@ -97,26 +96,9 @@ def test_value_and_gradient_are_the_dense_ones(logits_at_once: int | None, sprea
         torch.testing.assert_close(z.grad.double(), expected.grad, rtol=1e-4, atol=1e-6 * spread)
 
 
-def test_the_gradient_is_the_slope_of_the_value() -> None:
-    pairs = PairLoss(random_adjacency(), CPU, 50)
-    z = torch.randn(23, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    pairs.positives.values = pairs.positives.values.double()
-    assert torch.autograd.gradcheck(pairs, z.requires_grad_())
-
-
 def sampled(seed: int, adjacency: sparse.csr_array | None = None) -> SampledPairLoss:
     adjacency = random_adjacency() if adjacency is None else adjacency
     return SampledPairLoss(adjacency, CPU, np.random.default_rng(seed))
-
-
-def test_permutations_and_their_inverses() -> None:
-    adjacency = random_adjacency()
-    permutations, inverses = sampled(0).draw_permutations()
-    assert permutations.numel() >= adjacency.nnz > permutations.numel() - 23
-    for number, order in enumerate(permutations):
-        assert sorted(order.tolist()) == list(range(23))
-        assert torch.equal(order[inverses[number] - 23 * number], torch.arange(23))
-    assert not torch.equal(permutations[0], permutations[1])
 
 
 def test_the_sampled_loss_is_that_of_its_pairs() -> None:
@@ -133,15 +115,6 @@ def test_the_sampled_loss_is_that_of_its_pairs() -> None:
     losses = sampled(1)(z, with_value=False), expected
     actual, reference = (torch.autograd.grad(value, z)[0] for value in losses)
     torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-6)
-
-
-def test_the_sampled_gradient_of_a_complete_graph() -> None:
-    """Random pairs are edges or self-pairs; with equal embeddings all logits are 2."""
-    adjacency = sparse.csr_array(1 - np.eye(5, dtype=np.float32))
-    z = torch.ones(5, 2, requires_grad=True)
-    (gradient,) = torch.autograd.grad(sampled(0, adjacency)(z), z)
-    expected = 2 / 5 * (torch.sigmoid(torch.tensor(2.0)) - torch.sigmoid(torch.tensor(-2.0)))
-    torch.testing.assert_close(gradient, expected.expand(5, 2))
 
 
 @pytest.mark.parametrize("logits_at_once", [1, 20, 37, None])
@@ -223,14 +196,6 @@ def test_the_expected_number_of_edges_is_the_observed_one(seed: int, kind: tuple
     model = Untrained(*kind).fit(random_vectors(seed))
     total = model.edge_probabilities(*UPPER).sum()
     assert total == pytest.approx(model.graph_.n_edges, rel=1e-6)
-
-
-def test_corrected_probabilities_are_scaled_calibrated_ones() -> None:
-    calibrated, corrected = (Untrained(kind).fit(random_vectors()) for kind in ("calibrated", "corrected"))
-    p = calibrated.edge_probabilities(*UPPER)
-    assert p.sum() > 1.2 * calibrated.graph_.n_edges
-    scaled = p * calibrated.graph_.n_edges / p.sum()
-    np.testing.assert_allclose(corrected.edge_probabilities(*UPPER), scaled, rtol=1e-6)
 
 
 def test_divergence_of_normals_is_the_integral() -> None:
@@ -331,22 +296,6 @@ def test_blocks_are_recovered(kind: type[GraphAutoencoder], pairs: str) -> None:
     np.testing.assert_allclose(probability, 1 / (1 + np.exp(-logits)), atol=1e-6)
 
 
-def test_missing_identity_sparse_and_dense_features_agree() -> None:
-    graph = two_blocks()
-    forms = [None, np.eye(40), sparse.eye_array(40, format="csr"), np.zeros((40, 0))]
-    embeddings = [GAE(n_epochs=5).fit(graph.replace(features=form), rng=0).embeddings() for form in forms]
-    for other in embeddings[1:]:
-        np.testing.assert_allclose(other, embeddings[0], atol=1e-6)
-
-
-def test_weights_and_directions_are_not_used() -> None:
-    graph = two_blocks()
-    upper = sparse.triu(graph.adjacency) * 7.0
-    expected = VGAE(n_epochs=5).fit(graph, rng=0).embeddings()
-    for other in (Graph(upper), Graph(upper, directed=True)):
-        assert np.array_equal(VGAE(n_epochs=5).fit(other, rng=0).embeddings(), expected)
-
-
 def dense_decoder(z: Any, X: Any, weights: Any, feedback: float) -> Any:
     """Compute the formula of the paper with N x N matrices."""
     W0, W1, W2 = weights
@@ -367,14 +316,6 @@ def test_the_factored_decoder_is_the_dense_formula(feedback: float) -> None:
     weights = [weight.detach()[0].double().numpy() for weight in decoder.weights]
     decoded = decoder(torch.from_numpy(z.astype(np.float32))).detach().numpy()
     np.testing.assert_allclose(decoded, dense_decoder(z, X, weights, feedback), rtol=1e-5, atol=1e-6)
-
-
-def test_opposite_and_zero_embeddings_have_positive_degrees() -> None:
-    z = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
-    factor = factor_intermediate_graph(z)
-    # Degrees 2 + 0 + 1, 0 + 2 + 1, 1 + 1 + 1 of [[2, 0, 1], [0, 2, 1], [1, 1, 1]]
-    expected = torch.tensor([[2.0, 0, 1], [0, 2, 1], [1, 1, 1]]) / 3
-    torch.testing.assert_close(factor @ factor.T, expected)
 
 
 def test_without_feedback_it_is_the_vgae() -> None:
@@ -446,15 +387,6 @@ def test_sticks_have_kumaraswamy_distributions() -> None:
     np.testing.assert_allclose(
         log_pi.mean(axis=0), expected, atol=4 * log_pi.std(axis=0).max() / np.sqrt(4000)
     )
-
-
-@pytest.mark.parametrize("alpha", [0.5, 10.0, 50.0, 1e4])
-def test_sticks_start_at_the_prior(alpha: float) -> None:
-    decoder = CommunityDecoder(4, (3, 2), alpha, None, np.random.default_rng(0), torch.device("cpu"))
-    a, b = decoder.stick_parameters()
-    np.testing.assert_allclose(a.detach(), alpha, rtol=1e-5)
-    np.testing.assert_allclose(b.detach(), 1, rtol=1e-5)
-    np.testing.assert_allclose(kumaraswamy_divergence(a, b, alpha).detach(), 0, atol=1e-5)
 
 
 def test_features_are_reconstructed_only_if_requested() -> None:

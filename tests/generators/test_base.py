@@ -31,7 +31,6 @@ from nodecopy.generators.base import (
     remove_duplicates,
     replace_edges,
     sample_non_edges,
-    sort_unique,
 )
 from tests.contracts.graph_models import community_graph
 from tests.strategies import graphs
@@ -61,12 +60,6 @@ def test_duplicates_and_loops_are_removed(directed: bool, expected: list[tuple[i
     first, second = np.array([2, 0, 1, 1, 2, 2, 0]), np.array([1, 2, 1, 2, 0, 1, 2])
     pairs = remove_duplicates(first, second, 3, directed)
     assert list(zip(*(nodes.tolist() for nodes in pairs), strict=True)) == expected
-
-
-def test_sorted_distinct_numbers() -> None:
-    numbers = np.random.default_rng(0).integers(0, 50, 200)
-    assert sort_unique(numbers).tolist() == np.unique(numbers).tolist()
-    assert sort_unique(np.zeros(0, np.int64)).tolist() == []
 
 
 def edge_set(graph: Graph) -> set[tuple[int, int]]:
@@ -127,34 +120,23 @@ def test_pairs_are_numbered_row_by_row() -> None:
         (RandomDotProduct(35), "n_dimensions of RandomDotProduct must be an integer between 1 and"),
         (MMSBM(certainty=1.5), r"certainty of MMSBM .* got 1\.5"),
         (MMSBM(assignment="soft"), "assignment of MMSBM must be one of 'mixed', 'hard'; got 'soft'"),
-        (MMSBM(delta=1.0), r"delta of MMSBM .* got 1\.0"),
-        (MMSBM(n_steps=-1), "n_steps of MMSBM .* got -1"),
         (MMSBM(tau=0), "tau of MMSBM .* got 0"),
         (MMSBM(np.ones((3, 2))), r"one row for each of 34 nodes; got shape \(3, 2\)"),
         (MMSBM(np.zeros((34, 2))), "nor all zero"),
         (MMSBM(np.full((34, 2), np.nan)), "memberships of MMSBM must hold finite numbers"),
         (MMSBM(rho=1e4), "of MMSBM must not be so large that inference overflows"),
-        (MMSBM(tau=1e-300, kappa=2.0), "of MMSBM must not be so large that inference overflows"),
-        (VGAE(n_latent=1.5), r"n_latent of VGAE .* got 1\.5"),
-        (VGAE(n_epochs="many"), "n_epochs of VGAE .* got 'many'"),
-        (VGAE(learning_rate=-1), "learning_rate of VGAE .* got -1"),
+        (VGAE(n_latent=1.5), r"n_latent of VGAE .* got 1\.5"),  # type: ignore[arg-type]
         (VGAE(sampler="boiled"), "sampler of VGAE must be one of 'raw', 'calibrated', 'corrected'"),
-        (VGAE(pairs="some"), "pairs of VGAE must be one of 'all', 'sampled'; got 'some'"),
-        (VGAE(balanced=1), "balanced of VGAE must be True or False"),
+        (VGAE(balanced=1), "balanced of VGAE must be True or False"),  # type: ignore[arg-type]
         (VGAE(device="abacus"), "device .* got 'abacus'"),
         (Graphite(feedback=1.5), r"feedback of Graphite .* between 0 and 1; got 1\.5"),
-        (Graphite(n_decoder_hidden=0), "n_decoder_hidden of Graphite .* got 0"),
         (DGLFRMB(alpha=0), "alpha of DGLFRMB .* got 0"),
-        (DGLFRMB(decoder_widths=(32,)), "decoder_widths of DGLFRMB must be a tuple of two integers"),
+        (DGLFRMB(decoder_widths=(32,)), "decoder_widths of DGLFRMB must be a tuple of two integers"),  # type: ignore[arg-type]
         (DGLFRMB(decoder_widths=(32, 0)), "decoder_widths of DGLFRMB .* got 0"),
-        (DGLFRMB(dropout=1.0), r"dropout of DGLFRMB .* got 1\.0"),
         (CELL(rank=0), "rank of CELL .* got 0"),
-        (CELL(overlap=1.5), r"overlap of CELL .* got 1\.5"),
-        (CELL(weight_decay=None), "weight_decay of CELL .* got None"),
         (CELL(learning_rate=1e30), "learning_rate of CELL must not be so large that training overflows"),
-        (NetGAN(n_transitions=1e6), r"n_transitions of NetGAN .* got 1000000\.0"),
+        (NetGAN(n_transitions=1e6), r"n_transitions of NetGAN .* got 1000000\.0"),  # type: ignore[arg-type]
         (NetGAN(walk_length=1), "walk_length of NetGAN .* at least 2; got 1"),
-        (NetGAN(n_critic_steps=None), "n_critic_steps of NetGAN .* got None"),
         (NetGAN(learning_rate=1e30, n_steps=4, n_transitions=2000), "learning_rate of NetGAN must not be"),
     ],
 )

@@ -66,22 +66,6 @@ def test_parameters_are_those_of_scikit_learn(
     assert expected_edges(torch.from_numpy(decoded), (slope, intercept)) == pytest.approx(total)
 
 
-def test_the_penalty_keeps_the_slope_finite_if_scores_separate_edges() -> None:
-    decoded = np.repeat(np.array([[3, 0], [0, 3]], np.float32), 5, axis=0)
-    first, second = np.triu_indices(10, 1)
-    within = first // 5 == second // 5
-    edges = np.stack([first, second])[:, within]
-    slope, intercept = calibrate_scores(torch.from_numpy(decoded), edges, balanced=False)
-    scores = expit((decoded @ decoded.T)[first, second].astype(float))
-    expected = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(scores[:, None], within)
-    assert (slope, intercept) == pytest.approx((expected.coef_[0, 0], expected.intercept_[0]), rel=1e-5)
-
-
-def test_all_pairs_of_a_complete_graph_are_certain() -> None:
-    edges = np.stack(np.triu_indices(10, 1))
-    assert calibrate_scores(torch.from_numpy(random_vectors(n_nodes=10)), edges, balanced=True) == (0, np.inf)
-
-
 UPPER = np.triu_indices(30, 1)
 
 
@@ -129,12 +113,6 @@ def test_small_blocks_give_edges_at_the_same_rate(kind: str, monkeypatch: pytest
     p = distribution.probabilities(*UPPER)
     deviation = np.sqrt(300 * (p * (1 - p)).sum())
     assert abs(sum(edges.shape[1] for edges in samples) - 300 * p.sum()) < 3.9 * deviation
-
-
-@pytest.mark.parametrize(("intercept", "n_edges"), [(-np.inf, 0), (np.inf, 435)])
-def test_certain_probabilities(intercept: float, n_edges: int) -> None:
-    distribution = EdgeDistribution(random_vectors(), (0.0, intercept))
-    assert distribution.draw(np.random.default_rng(0)).shape == (2, n_edges)
 
 
 Edge = tuple[int, int]
@@ -206,11 +184,3 @@ def test_frequencies_are_those_of_sequential_draws(block: int) -> None:
         assert abs(counts[edges] - n * probability) <= 5 * np.sqrt(n * probability * (1 - probability)) + 1, (
             edges
         )
-
-
-def test_five_edges_connect_all_of_six_nodes() -> None:
-    """The neighbours that six nodes draw may be six edges, one too many."""
-    for seed in range(200):
-        first, second = assemble_edges([np.ones((6, 6))], 5, np.random.default_rng(seed))
-        assert len(first) == 5
-        assert len({*first.tolist(), *second.tolist()}) == 6

@@ -13,7 +13,7 @@ from nodecopy.errors import DataWarning
 from nodecopy.experiments.data import KnownNetwork
 from nodecopy.experiments.tasks.coverage import pagerank_of_first
 from nodecopy.generators import ErdosRenyi
-from nodecopy.inference import Estimate, NodeSubsampling, bootstrap
+from nodecopy.inference import Estimate, bootstrap
 from nodecopy.inference.diagnosis import (
     degree_variance_factor,
     diagnose,
@@ -81,22 +81,6 @@ def test_rare_triangles_are_a_warning(degree: int, is_warned: bool) -> None:
     assert all(f"an edge is in {per_edge:.2g} triangles" in text for text in found.values())
 
 
-@pytest.mark.parametrize("kind", ["no edges", "no triangles", "of nodes"])
-def test_triangles_that_cannot_be_counted_have_no_warning_of_their_own(kind: str) -> None:
-    """Nothing is known of a graph without any, and a function of a user may return something else."""
-
-    def triangles(graph: Graph) -> dict[int, float]:
-        return dict(enumerate(graph.degrees.astype(float).tolist()))
-
-    adjacency = np.zeros((20, 20))
-    if kind != "no edges":
-        adjacency[:10, 10:] = np.random.default_rng(0).random((10, 10)) < 0.4
-    statistic: Any = triangles if kind == "of nodes" else "triangles"
-    with mute_data_warnings():
-        result = bootstrap(Graph(adjacency + adjacency.T), statistic, n=20, rng=0)
-    assert not [problem for problem in result.problems if "on average" in problem.text]
-
-
 def test_directed_graphs_have_no_warnings_of_undirected_ones() -> None:
     """Their model copies an undirected graph of sources and targets, whose degrees are others."""
     graph = KnownNetwork.by_name("directed", 200, 5, SeedSequence(1)).draw(SeedSequence(2))
@@ -121,52 +105,12 @@ def test_donors_of_equal_degree_are_a_warning() -> None:
         bootstrap(graph, "density", model=SameLabel(np.minimum(graph.degrees, 30)), n=20, rng=0)
 
 
-def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
-    error = np.array([1.0, 1.0, 0.0, 0.0])
-    bias = np.array([2.9, -3.1, 0.0, 0.0])
-    row = Estimate("pagerank", bias * 0, error, bias, bias * 0, bias * 0)
-    moved, constant = diagnose(ErdosRenyi().fit(CLUB), [row], {"pagerank": np.zeros((20, 4))})
-    assert "standard errors for 1 of 4 nodes or edges" in moved.text
-    assert "pagerank is the same in all samples for 2 of 4 nodes or edges" in constant.text
-    assert moved.statistic == constant.statistic == "pagerank"
-
-
-@pytest.mark.parametrize(
-    ("observed", "message"),
-    [(np.nan, "density of the graph is undefined"), (0.1, "density is undefined in 3 samples")],
-)
-def test_undefined_values_are_a_warning(observed: float, message: str) -> None:
-    row = Estimate("density", observed, np.nan, np.nan, np.nan, np.nan)
-    values = np.where(np.arange(20) < 3, np.nan, 0.1)
-    (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"density": values})
-    assert problem.text.startswith(message)
-
-
-def test_rounding_is_neither_variance_nor_bias() -> None:
-    row = Estimate("density", 0.1, 1e-17, -2e-16, 0.1, 0.1)
-    (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"density": np.full(20, 0.1)})
-    assert "is the same in all samples" in problem.text
-
-
-def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
-    model = NodeCopying(SameLabel(np.arange(34))).fit(CLUB)  # every node is its only donor
-    row = Estimate("density", 0.1, 0.0, 0.0, 0.1, 0.1)
-    values = {"density": np.full(20, 0.1)}
-    assert "density is the same in all samples" in diagnose(model, [row], values)[-1].text
-    assert "do not represent it" in diagnose(model, [row._replace(bias=0.1)], values)[-1].text
-
-
 def test_modularity_of_estimated_communities_is_a_warning() -> None:
     graph = draw_graph(two_blocks(200), np.random.default_rng(0))
     with pytest.warns(DataWarning, match="modularity uses communities that are estimated"):
         (problem,) = bootstrap(graph, ["density", "modularity"], n=40, rng=0).problems
     assert problem.statistic == "modularity"
     assert not bootstrap(graph.replace(labels=np.arange(200) % 2), "modularity", n=40, rng=0).problems
-
-
-def test_a_block_model_has_no_warning_for_density() -> None:
-    graph = KnownNetwork.by_name("sbm", 200, 15, SeedSequence(1)).draw(SeedSequence(2))
-    assert not bootstrap(graph, ["density", "transitivity"], n=60, rng=0).problems
 
 
 def test_the_factor_of_the_variance_of_degrees() -> None:
@@ -211,10 +155,26 @@ def test_a_population_of_nodes_that_are_alike_is_a_warning(name: str, is_warned:
     assert node_variance_factor(Graph(np.zeros((4, 4)))) == 1
 
 
-def test_the_warning_of_nodes_that_are_alike_is_that_of_the_node_bootstrap() -> None:
-    """Standard errors of subsampling are too small, not too large."""
-    graph = draw_graph(np.full((100, 100), 0.1), np.random.default_rng(0))
-    assert node_variance_factor(graph) > 1.25
-    with mute_data_warnings():
-        result = bootstrap(graph, "n_edges", resample="nodes", model=NodeSubsampling(), n=50, rng=0)
-    assert not any("differ by little more" in problem.text for problem in result.problems)
+NODES = (
+    np.zeros(4),
+    np.array([1.0, 1.0, 0.0, 0.0]),
+    np.array([2.9, -3.1, 0.0, 0.0]),
+    np.zeros(4),
+    np.zeros(4),
+)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "values", "messages"),
+    [
+        ((np.nan, np.nan, np.nan, np.nan, np.nan), np.full(20, 0.1), ["x of the graph is undefined"]),
+        ((0.1, *[np.nan] * 4), np.where(np.arange(20) < 3, np.nan, 0.1), ["x is undefined in 3 samples"]),
+        ((0.1, 1e-17, -2e-16, 0.1, 0.1), np.full(20, 0.1), ["x is the same in all samples"]),  # by rounding
+        ((0.1, 0.0, 0.1, 0.1, 0.1), np.full(20, 0.1), ["the samples do not represent it"]),
+        (NODES, np.zeros((20, 4)), ["standard errors for 1 of 4 nodes", "in all samples for 2 of 4 nodes"]),
+    ],
+)
+def test_values_that_are_a_warning(estimate: Any, values: Any, messages: list[str]) -> None:
+    problems = diagnose(ErdosRenyi().fit(CLUB), [Estimate("x", *estimate)], {"x": values})
+    assert [problem.statistic for problem in problems] == ["x"] * len(messages)
+    assert all(message in problem.text for message, problem in zip(messages, problems, strict=True))

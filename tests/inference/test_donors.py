@@ -11,7 +11,7 @@ import pytest
 from nodecopy import Graph, GraphModel, Interactions, NodeCopying, SameLabel, Weighted, datasets
 from nodecopy.copying import DonorRule
 from nodecopy.errors import InputError
-from nodecopy.inference import DegreeClasses, DirectedCopying, bootstrap, edge_count_variance
+from nodecopy.inference import DegreeClasses, DirectedCopying, edge_count_variance
 from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.inference.known_graphs import Floats, draw_graph, heavy_tail, two_blocks
 
@@ -142,11 +142,6 @@ def test_classes_are_those_of_out_degrees_and_of_in_degrees() -> None:
         assert is_alone == ((node == source) == (offset == 0))
 
 
-def test_it_is_the_default_of_directed_graphs() -> None:
-    result = bootstrap(draw_directed(20), "density", n=5, rng=0)
-    assert result.model == "DirectedCopying()"
-
-
 # The variance of the number of edges, against all samples that are possible.
 
 
@@ -274,10 +269,6 @@ def test_the_samples_of_the_model(donors: DonorRule) -> None:
     model = NodeCopying(donors).fit(GRAPH)
     counts = [sample.n_edges for sample in model.sample_many(4_000, rng=0)]
     assert np.var(counts) == pytest.approx(edge_count_variance(model).total, rel=0.11)
-
-
-def test_own_donors_give_no_variance() -> None:
-    assert edge_count_variance(NodeCopying(SameLabel(), keep=1.0).fit(GRAPH)).total == 0
 
 
 @pytest.mark.parametrize("block_size", [100, 400])

@@ -95,16 +95,6 @@ def test_short_chains_keep_the_level(model: Any) -> None:
     assert 0.03 * 150 <= rejections <= stats.binom.isf(1e-4, 150, 0.1)
 
 
-def test_the_restarted_model_keeps_degrees_and_blocks() -> None:
-    for model in (ConfigurationModel(), BlockConfigurationModel()):
-        graph = CLUB.replace(labels=None)
-        fitted = model.fit(graph, rng=0)
-        other = fitted.restart(SeedSequence(1))
-        assert other.graph_ == fitted.draw(SeedSequence(1)) != fitted.graph_
-        assert np.array_equal(other.sample(rng=0).degrees, CLUB.degrees)
-        assert fitted.graph_ == graph
-
-
 def test_undefined_samples_count_as_extreme_with_a_warning() -> None:
     def at_least(graph: Graph) -> float:
         return 1.0 if graph == CLUB else float("nan")

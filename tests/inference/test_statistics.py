@@ -120,13 +120,6 @@ def test_functions_take_the_graphs_of_their_library(graph: Any, library: str | N
     assert seen[0].startswith(package)
 
 
-def test_functions_may_return_one_number_per_node() -> None:
-    own, measure = prepare_measure([nx.degree_centrality, lambda g: [1, 2]], nx.path_graph(2), None)
-    values = measure(own)
-    assert values["degree_centrality"] == pytest.approx(np.array([1.0, 1.0]))
-    assert values["statistic 2"] == pytest.approx(np.array([1.0, 2.0]))
-
-
 @pytest.mark.parametrize(
     ("statistic", "graph", "library", "message"),
     [

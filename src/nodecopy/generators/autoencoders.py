@@ -46,8 +46,7 @@ Loss: TypeAlias = Callable[[Tensor], Tensor]
 SAMPLERS = ["raw", "calibrated", "corrected"]
 WEIGHTS_SEED, NOISE_SEED, DECODER_SEED, PAIRS_SEED = range(4)
 """Children of the seed of a fit."""
-HALF_ROOT = 0.5**0.5
-"""Vectors scaled by it have inner products of half the size."""
+HALF_ROOT = 0.5**0.5  # vectors scaled by it have inner products of half the size
 
 
 class Decoder:

@@ -191,9 +191,7 @@ def split_edges(
     check_real(validation, "validation of split_edges", low=0.0, high=1.0)
     check_real(test, "test of split_edges", low=0.0, high=1.0)
     if validation + test > 1:
-        raise InputError(
-            f"validation + test of split_edges must be at most 1; got {validation:g} + {test:g}."
-        )
+        raise InputError("validation + test of split_edges", f"must be at most 1; got {validation + test:g}.")
     graph, random = graph.undirected(), generator(rng)
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     # Rounded first, because 0.05 x 60 may be slightly less than 3 in binary.
@@ -213,8 +211,7 @@ def split_edges(
 def sample_non_edges(graph: Graph, size: int, *, rng: Rng = None) -> PairArray:
     """Draw distinct pairs of different nodes without an edge, uniformly, ``[2, size]``.
 
-    Pairs are numbered row by row. The k-th pair without an edge is located by counting the edges before
-    it, so a dense graph takes no more time than a sparse one.
+    Pairs are numbered row by row, and the k-th without an edge is found by counting the edges before it.
     """
     n_nodes = graph.n_nodes
     n_non_edges = n_nodes * (n_nodes - 1) // 2 - graph.n_edges

@@ -149,17 +149,8 @@ def draw_block_edges(
 ) -> Edges:
     """Draw edges between different nodes, each with the probability of its pair of blocks.
 
-    Parameters
-    ----------
-    blocks
-        The block of each node.
-    block_pairs, probabilities
-        Each pair of blocks once, ``[2, n]``, with ``first <= second`` unless ``directed``, and the
-        probability of an edge. Pairs that are not listed have no edges.
-    rng
-        Generator of the draws.
-    directed
-        Whether (i, j) and (j, i) are two pairs of nodes.
+    ``block_pairs`` lists each pair of blocks with edges once, ``[2, n]``, with ``first <= second`` unless
+    ``directed``, where (i, j) and (j, i) are two pairs of nodes.
     """
     sizes = np.bincount(blocks, minlength=1)
     n_pairs = count_pairs(block_pairs, sizes, directed=directed)
@@ -197,10 +188,7 @@ def _decode_pairs(
 
 
 def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
-    """Return the pairs of blocks with an edge between them, ``[2, n]``, and their numbers of edges.
-
-    The smaller block comes first if the graph is undirected.
-    """
+    """Return the pairs of blocks with edges, ``[2, n]``, the smaller first if undirected, and how many."""
     first, second = (blocks[nodes] for nodes in list_edges(graph))
     if not graph.directed:
         first, second = np.minimum(first, second), np.maximum(first, second)

@@ -109,7 +109,9 @@ class DGLFRMB(GraphAutoencoder):
         strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
         return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / len(z)
 
-    def _draw_memberships(self, logits: Tensor, decoder: CommunityDecoder, noise: Generator) -> Any:
+    def _draw_memberships(
+        self, logits: Tensor, decoder: CommunityDecoder, noise: Generator
+    ) -> tuple[Tensor, Tensor]:
         """Draw relaxed memberships; return them and the divergence of memberships and sticks."""
         n_nodes = len(logits)
         prior = logit_from_log(decoder.log_sticks(draw_uniforms(noise, logits[0])))

@@ -83,7 +83,7 @@ class RandomDotProduct(EdgeListModel):
         positions = [check_node_rows(part, "positions", graph.n_nodes) for part in (self.left_, self.right_)]
         shapes = [part.shape for part in positions]
         if shapes[0] != shapes[1]:
-            raise InputError(f"left_ and right_ must have one shape; got {shapes[0]} and {shapes[1]}.")
+            raise InputError("left_ and right_", f"must have one shape; got {shapes[0]} and {shapes[1]}.")
         largest = np.abs(positions).max(initial=0)
         if largest > graph.n_nodes + 1:  # singular values of a binary matrix are at most its size
             raise InputError(f"left_ and right_ must have entries up to {graph.n_nodes}; got {largest:.3g}.")
@@ -101,17 +101,16 @@ class RandomDotProduct(EdgeListModel):
     def draw_edges(self, rng: Generator, nodes: Nodes, *, directed: bool) -> Edges:
         """Return the edges of one sample whose node i has the positions of ``nodes[i]``."""
         left, right, n_nodes = self.left_[nodes], self.right_[nodes], len(nodes)
-        firsts: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-        seconds: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+        parts: list[NDArray[np.int64]] = [np.zeros((2, 0), np.int64)]
         step = max(1, PAIRS_AT_ONCE // max(n_nodes, 1))
         for start in range(0, n_nodes, step):
             probabilities = left[start : start + step] @ right.T
             first, second = np.nonzero(rng.random(probabilities.shape) < probabilities)
             first += start
             selected = first != second if directed else first < second
-            firsts.append(first[selected])
-            seconds.append(second[selected])
-        return np.concatenate(firsts), np.concatenate(seconds)
+            parts.append(np.stack([first[selected], second[selected]]))
+        firsts, seconds = np.concatenate(parts, axis=1)
+        return firsts, seconds
 
 
 class IndependentEdges:
@@ -119,14 +118,8 @@ class IndependentEdges:
 
     The number of points that fall on a pair is Poisson with mean -log(1 - p), so that the pair has one with
     probability p, exactly. All points together are a Poisson number, and each falls on a pair in proportion
-    to its mean: a sample costs a binary search per edge, instead of a random number per pair.
-
-    Parameters
-    ----------
-    probabilities
-        One row and one column per node; without ``directed``, entries above the diagonal count.
-    directed
-        Whether edges are directed.
+    to its mean: a sample costs a binary search per edge, instead of a random number per pair. Without
+    ``directed``, probabilities above the diagonal count.
     """
 
     def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:

@@ -105,14 +105,8 @@ class _ValueAndGradients(torch.autograd.Function):
 class EdgeDistribution:
     """Independent edges: each pair i < j is an edge with its own probability.
 
-    Parameters
-    ----------
-    decoded
-        One row f per node; the score of a pair is sigma(f_i . f_j).
-    calibration
-        Slope and intercept of a logistic regression on the score; by default the score is the probability.
-    scale
-        Factor of the probabilities, which are cut off at one.
+    ``decoded`` has one row f per node; the score of a pair is sigma(f_i . f_j). The probability is the score,
+    or its ``calibration``, times ``scale`` and at most one.
     """
 
     decoded: NDArray[np.float32]
@@ -168,17 +162,9 @@ def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Ca
     """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
     This is a logistic regression of "is an edge" over all pairs. The penalty a^2 / 2, scikit-learn's default,
-    keeps a finite if scores separate edges from all other pairs. Newton steps need five sums over all pairs,
-    which are computed as if no pair were an edge and then corrected at the edges.
-
-    Parameters
-    ----------
-    decoded
-        The vectors f, one row per node.
-    edges
-        ``[2, n]``, the smaller node first; at least one edge.
-    balanced
-        Whether edges together have the same weight as all other pairs together, or each pair the same.
+    keeps a finite if scores separate edges from all other pairs. If it is ``balanced``, edges together have
+    the same weight as all other pairs together. Newton steps need five sums over all pairs, which are
+    computed as if no pair were an edge and then corrected at the edges.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
@@ -253,11 +239,6 @@ class EdgeScoreModel(GraphModel[Graph]):
     the nodes with edges, the seed and the device; its ``step()`` takes a step, and its ``evaluate(n_steps)``
     returns the fitted attributes. The subclass writes ``_score_blocks`` and lists the limits of its own
     settings in ``_limits``.
-
-    Attributes
-    ----------
-    overlap_, n_steps_
-        Share of the observed edges in the sample of the last evaluation, and the step of that evaluation.
     """
 
     overlap: float = 0.5
@@ -278,8 +259,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         Parameters
         ----------
         graph
-            The observed graph, undirected and with at least one edge, or any object that :func:`.as_graph`
-            converts.
+            The observed graph, undirected and with an edge, or any object that :func:`.as_graph` converts.
         rng
             Seed or generator.
         callback
@@ -298,9 +278,8 @@ class EdgeScoreModel(GraphModel[Graph]):
             if step % self.evaluate_every and step != self.n_steps:
                 continue
             vars(fitted).update(training.evaluate(step))
-            sample = fitted._draw_graph(
-                graph, np.random.default_rng(child(seed, self._evaluation_seed, step))
-            )
+            sample_rng = np.random.default_rng(child(seed, self._evaluation_seed, step))
+            sample = fitted._draw_graph(graph, sample_rng)
             fitted.overlap_, fitted.n_steps_ = edge_overlap(sample, graph), step
             if (callback is not None and callback(step, sample)) or fitted.overlap_ >= self.overlap:
                 break

@@ -1,4 +1,4 @@
-"""Compiled edge swaps that keep a graph simple; edges are looked up in a hash table."""
+"""Compiled edge swaps, which look up edges in a hash table, and sums over neighbours for MMSBM."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _fill(table, first, second, n_nodes):
 def swap_edges(first, second, n_nodes, directed, left, right, flips, table):
     """Try to turn edges (a, b) and (c, d) into (a, d) and (c, b), for each pair of edges (left, right).
 
-    An undirected edge is stored with the smaller node first, and ``flips`` says which of its ends is c. A
-    swap that would make a self-loop or a repeated edge is skipped. The length of ``table`` is a power of two
-    and at least four times the number of edges. Changes ``first`` and ``second`` in place.
+    An undirected edge is stored with the smaller node first, and ``flips`` chooses which of its ends is c.
+    Swaps to a self-loop or a repeated edge are skipped. The length of ``table`` is a power of two and at
+    least four times the number of edges. Changes ``first`` and ``second`` in place.
     """
     n_removed = _fill(table, first, second, n_nodes)
     for number in range(len(left)):
@@ -64,9 +64,6 @@ def swap_edges(first, second, n_nodes, directed, left, right, flips, table):
         n_removed += 2
         if n_removed > len(first):  # removed slots slow down lookups, so the table is rebuilt
             n_removed = _fill(table, first, second, n_nodes)
-
-
-# Compiled sum over neighbours for the mixed-membership block model.
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")

@@ -275,20 +275,16 @@ class NetGAN(EdgeScoreModel):
 
     Parameters
     ----------
-    overlap
-        Training stops when a sample has this share of the observed edges.
-    n_steps
-        The limit if the overlap is not reached.
+    overlap, n_steps
+        Training stops when a sample has this share of the observed edges, or after so many steps.
     evaluate_every
         Steps between two evaluations. The temperature is lowered only at evaluations.
     n_transitions
         Transitions counted in an evaluation. If there are too few, samples have fewer edges than observed.
     walk_length, batch_size
         Nodes of a walk, and walks per optimisation step.
-    n_hidden, n_critic_hidden
-        Units of the LSTM layers of generator and critic.
-    n_embedding
-        Width of the node embeddings of both.
+    n_hidden, n_critic_hidden, n_embedding
+        Units of the LSTM layers of generator and critic, and the width of the node embeddings of both.
     n_critic_steps, learning_rate
         Optimisation steps of the critic per step, and the learning rate of Adam.
     device

@@ -128,7 +128,7 @@ def null_test(
 
 
 def _summarise(
-    name: str, test: MonteCarloTest, values: NDArray[np.float64], n: int, **settings: str
+    name: str, test: MonteCarloTest, values: NDArray[np.float64], n: int, **settings: Any
 ) -> SignificanceTest:
     """Return the result for one statistic; warn if values are undefined or all equal the observed one."""
     finite = values[np.isfinite(values)]
