@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow
@@ -36,9 +36,11 @@ from nodecopy.datasets import fetching
 from nodecopy.datasets.fetching import DataFile, Source
 from nodecopy.io.tables import write_table
 
+Tree: TypeAlias = dict[str, bytes]
 SHIM = Path(__file__).with_name("kill_shim.c")
 SECONDS = 300
 """After which a command is ended."""
+KINDS = ("lost", "partial", "left_behind")
 NUMBERS = re.compile(rb"[-+0-9a-fT:.]+")
 """Times and what depends on them: two runs of an experiment differ in these alone."""
 IMPORTED = "classify attacks defend recommend inference report.page edge_tables experiments.config"
@@ -67,9 +69,8 @@ class = "nodecopy.classify.LabelPropagation"
 class Command:
     """What is run: the arguments of ``nodecopy``, or a function.
 
-    ``earlier`` are the arguments of a run whose outputs are there before, ``whole`` folders that are written
-    as a whole, ``varies`` tells that numbers differ between runs, and ``unordered`` that the rows of Parquet
-    files have no order.
+    ``earlier`` are the arguments of a run before, ``whole`` folders that are written as a whole. ``varies``:
+    numbers differ between runs. ``unordered``: rows of Parquet files have no order.
     """
 
     arguments: list[str] | Callable[[], object]
@@ -279,14 +280,7 @@ def check_command(command: Command, folder: Path, name: str) -> Outcome:
     return outcome
 
 
-def _compare(
-    outcome: Outcome,
-    command: Command,
-    number: int,
-    before: dict[str, bytes],
-    state: dict[str, bytes],
-    after: dict[str, bytes],
-) -> None:
+def _compare(outcome: Outcome, command: Command, number: int, before: Tree, state: Tree, after: Tree) -> None:
     """Note what a kill lost, and which outputs are neither the old nor the new ones."""
     is_removed = "--fresh" in command.arguments if isinstance(command.arguments, list) else False
     for name in before.keys() & after.keys() - state.keys():
@@ -328,20 +322,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             outcome = check_command(COMMANDS[name], Path(folder).resolve(), name)
         outcomes[name] = outcome
-        wrong = {
-            kind: getattr(outcome, kind)
-            for kind in ("lost", "partial", "left_behind")
-            if getattr(outcome, kind)
-        }
-        print(f"{name}: {outcome.n_calls} kills", *(f"{len(found)} {kind}" for kind, found in wrong.items()))
-        for kind, found in wrong.items():
-            print(*(f"  {kind}, {line}" for line in found), sep="\n")
-        sys.stdout.flush()
+        print(f"{name}: {outcome.n_calls} kills")
+        for kind in KINDS:
+            print("".join(f"  {kind}, {line}\n" for line in getattr(outcome, kind)), end="", flush=True)
     n_kills = sum(outcome.n_calls for outcome in outcomes.values())
-    counts = {
-        kind: sum(len(getattr(outcome, kind)) for outcome in outcomes.values())
-        for kind in ("lost", "partial", "left_behind")
-    }
+    counts = {kind: sum(len(getattr(outcome, kind)) for outcome in outcomes.values()) for kind in KINDS}
     found = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
     print(f"{len(outcomes)} commands, {n_kills} kills: {found}")
     sys.exit(any(counts.values()))

@@ -52,7 +52,7 @@ NOT_CALLED = _words("""
     ExpectedAdjacency Description Split UserSplit HeldOutUsers Prediction Perturbation AttackedState
     Correction EdgeSplit HeldOutEdges BootstrapResult Estimate SignificanceTests SignificanceTest
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
-    CommunityStability IntervalQuality Problem NodeReport EdgeReport
+    CommunityStability IntervalQuality Diagnostic NodeReport EdgeReport
 
     Spark fetch
 """)

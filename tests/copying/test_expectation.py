@@ -125,7 +125,7 @@ def test_too_many_weights_name_the_way_out() -> None:
     model = NodeCopying(SameLabel([0] * 12), symmetrise="maximum").fit(
         Graph(np.arange(1.0, 145.0).reshape(12, 12))
     )
-    with pytest.raises(InputError, match=r"at most 64 distinct weights; got 66\. Use monte_carlo_adjacency"):
+    with pytest.raises(InputError, match=r"at most 64 different weights; got 66\. Use monte_carlo_adjacency"):
         model.expected_adjacency()
     for other in (
         NodeCopying(model.donors, symmetrise="one-endpoint").fit(model.graph_),

@@ -162,8 +162,8 @@ class NodeCopying(GraphModel[Data]):
             levels = np.unique(rows.weights)
             if len(levels) > MAX_DISTINCT_WEIGHTS:
                 raise InputError(
-                    f"expected_adjacency needs at most {MAX_DISTINCT_WEIGHTS} distinct weights; got {len(levels)}. "
-                    "Use monte_carlo_adjacency(n, rng=...) instead."
+                    f"expected_adjacency needs at most {MAX_DISTINCT_WEIGHTS} different weights; "
+                    f"got {len(levels)}. Use monte_carlo_adjacency(n, rng=...) instead."
                 )
             heights = np.diff(levels, prepend=0.0)
             steps = [(float(h), _threshold(rows, level)) for h, level in zip(heights, levels, strict=True)]
