@@ -177,7 +177,7 @@ def reliability_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Return the mean confidence, the accuracy and the number of nodes of each bin that is not empty.
 
-    Bins are those of :func:`expected_calibration_error`, the weighted mean gap between the first two.
+    Bins are as in :func:`expected_calibration_error`, the weighted mean gap between the first two.
 
     >>> confidence, accuracy, n_nodes = reliability_curve([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1])
     >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()

@@ -1,7 +1,7 @@
 """Counts of triangles, components, labels and distances with NumPy and SciPy, for small graphs.
 
-The functions are those of :mod:`nodecopy.metrics.counting_kernels` and return the same integers, without
-loading a compiler.
+:mod:`nodecopy.metrics.counting_kernels` has compiled functions of the same names, which return the same
+integers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statistics of a graph's structure: those of the paper's Table 1 and those that NetGAN reports.
+"""Statistics of graph structure, including those in the paper's Table 1 and in NetGAN's tables.
 
 Every statistic is a number; one that is undefined (the clustering of a graph without wedges, the homophily
 of a graph without labels) is ``nan``. Weights are ignored. Shares are fractions between 0 and 1, where the
@@ -52,7 +52,7 @@ def statistics(
     graph
         The graph, or what :func:`.as_graph` converts. ``|E|`` is the number of stored entries, which counts
         both directions of an undirected edge, and d_v the number in row v. Triangles, clustering,
-        assortativity and components of a directed graph are those of its undirected version.
+        assortativity and components of a directed graph are computed without directions.
     path_length
         Whether to add ``path_length``, see :func:`mean_path_length`; by default if it is exact.
     rng
@@ -197,7 +197,7 @@ def triangle_statistics(graph: Graph) -> Statistics:
 
 
 def _triangle_statistics(simple: Graph, triangles: NDArray[np.int64] | None) -> Statistics:
-    """Return :func:`triangle_statistics` from those of each node; ``None`` leaves out the clustering."""
+    """Return :func:`triangle_statistics` from triangles per node; ``None`` leaves out the clustering."""
     rows, clustering = simple.rows, math.nan
     counting = select_counting(rows)
     if triangles is None:
@@ -290,7 +290,7 @@ def select_counting(rows: Rows) -> ModuleType:
 
 @cache
 def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
-    """Return the function of each statistic, listed by those of a graph without nodes."""
+    """Return the function of each statistic; names are those of an empty graph."""
     empty = Graph(np.zeros((0, 0)))
     groups = degree_statistics, label_statistics, triangle_statistics, component_statistics
     return {name: function for function in groups for name in function(empty)}

@@ -99,8 +99,8 @@ class _Product(NamedTuple):
 class RunningGrams:
     """Gram matrices in double precision that are updated for new interactions.
 
-    What changed is determined by comparison, so that the result is exact whatever changed: entries and
-    weights of users, their donors, and the rows of their donors. Users and items may be appended.
+    Changes are found by comparison, so that the result is exact whatever changed: entries and weights of
+    users, their donors, and the rows of their donors. Users and items may be appended.
     """
 
     def __init__(self) -> None:

@@ -137,7 +137,7 @@ class IALS(EmbeddingRecommender):
         return solutions
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the scores of new users, whose factors solve a ridge regression given those of the items."""
+        """Return the scores of new users, whose factors solve a ridge regression on the item factors."""
         Y = self.item_embeddings_.astype(np.float64)
         gram = Y.T @ Y + self.regularisation_ * np.eye(Y.shape[1])
         factors = np.zeros((rows.shape[0], Y.shape[1]))

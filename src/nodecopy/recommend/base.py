@@ -64,7 +64,7 @@ class Contributions(NamedTuple):
     values: NDArray[np.float64]
 
     def to_list(self, name: str) -> list[dict[str, Any]]:
-        """Return a dictionary for each id, for JSON; ``name`` says what the ids are."""
+        """Return a dictionary for each id, for JSON; ``name`` is the key of the ids."""
         pairs = zip(self.ids.tolist(), np.round(self.values, 7).tolist(), strict=True)
         return [{name: identifier, "contribution": value} for identifier, value in pairs]
 
@@ -78,7 +78,7 @@ class Explanation:
     score
         The score.
     items
-        What the items of the user's history add to the score. All of them together are the score.
+        The contributions of the items of the user's history, which add up to the score.
     donors, donor_items
         The users and items of training from which the weights were learnt, and what they add to the score;
         ``None`` where donors were not requested or the model has none. A user's row counts where it
@@ -86,7 +86,7 @@ class Explanation:
         item's column where it stands for the items that it is a donor of. All donors and donor items
         together, and ``remainder``, are the score.
     remainder
-        What donors do not account for: rounding, and in the sparse form the entries that were left out.
+        The part without donors: rounding, and in the sparse form the entries that were left out.
 
     Examples
     --------
@@ -226,7 +226,7 @@ class Recommender(Saveable, ABC):
         Parameters
         ----------
         interactions
-            What to learn from, or what :func:`.as_interactions` converts; at least one interaction.
+            Training interactions, or an object that :func:`.as_interactions` converts; at least one.
         validation
             Other interactions of users and items of training, by which models that are trained by epochs stop
             early. Models with a closed form do not use them.
@@ -352,7 +352,7 @@ class Recommender(Saveable, ABC):
         """Return the same as :meth:`recommend` for users outside training, given by their histories.
 
         ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen. The options
-        ``items``, ``exclude`` and ``exclude_seen`` are those of :meth:`recommend`; ``unknown`` is about the
+        ``items``, ``exclude`` and ``exclude_seen`` are as in :meth:`recommend`; ``unknown`` applies to the
         histories too.
         """
         rows = history_rows(histories, self.check_fitted().item_ids, unknown)
@@ -363,7 +363,7 @@ class Recommender(Saveable, ABC):
     def to_pandas(self, users: ArrayLike | None = None, k: int = 10, **options: Any) -> Any:
         """Return the recommendations as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``.
 
-        The arguments are those of :meth:`recommend`.
+        The arguments are as in :meth:`recommend`.
         """
         best, scores = self.recommend(users, k, **options)
         user_ids = self.interactions_.user_ids[self._user_positions(users)]
@@ -418,9 +418,9 @@ class Recommender(Saveable, ABC):
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
         """Return why an item has its score for a user: items of the history, donors, and how much they add.
 
-        Contributions are exact: those of all items of the history add up to the score, and so do those of
-        all donors. Only linear models can be explained: EASE, CopyEASE, ItemKNN and classes of your own with
-        ``is_linear = True``, of which the last have no donors.
+        Contributions are exact: the items of the history add up to the score, and so do the donors. Only
+        linear models can be explained: EASE, CopyEASE, ItemKNN, and your own classes with
+        ``is_linear = True``, which have no donors.
 
         Parameters
         ----------
@@ -503,7 +503,7 @@ class Recommender(Saveable, ABC):
         Parameters
         ----------
         test
-            Interactions of users and items of training; with ``history`` those of the users in there.
+            Interactions of users and items of training; with ``history``, of its users.
         validation
             The validation interactions, if there are some.
         history
@@ -630,7 +630,7 @@ def fit_copy(
     return copy.copy(model).fit(interactions, validation=validation, rng=seed)
 
 
-# Checks of tables, users and items against those of training
+# Matching ids with the training interactions
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
@@ -653,7 +653,7 @@ def align(
     """Return other interactions in the order of the users and items of training.
 
     Objects of other libraries are converted. Interactions with other users or items are an error with a
-    ``hint`` or, with ``unknown="ignore"``, left out. With ``keep_users`` the users are those of ``other``.
+    ``hint`` or, with ``unknown="ignore"``, left out. With ``keep_users`` the users of ``other`` stay.
     """
     other = convert_interactions(other, name, like=train)
     user_ids = other.user_ids if keep_users else train.user_ids
@@ -693,7 +693,7 @@ def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, 
 
 
 def _check_type(given: NDArray[Any], ids: NDArray[Any], name: str) -> None:
-    """Raise an error if ids are strings where those of training are integers, or the reverse."""
+    """Raise an error if ids are strings and the training ids are integers, or the reverse."""
     if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
         kind = "strings" if ids.dtype.kind == "U" else "integers"
         raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
@@ -726,7 +726,7 @@ def history_rows(
 
 
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
-    """Return both tables together; users and items that are new come after those of training."""
+    """Return both tables together; new users and items come last."""
     ids = []
     for name in ("user", "item"):
         old, other = getattr(train, f"{name}_ids"), getattr(new, f"{name}_ids")

@@ -49,7 +49,7 @@ class Popularity(Recommender):
 
 @dataclass(eq=False)
 class ItemKNN(Recommender):
-    """Score an item by the sum of its cosine similarities to those of its nearest items that the user has.
+    """Score an item by the sum of its cosine similarities to its nearest items in the user's history.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class EmbeddingNetwork(nn.Module):
         return self.split(self.free)
 
     def split(self, embeddings: Tensor) -> Embeddings:
-        """Return the rows of users and those of items."""
+        """Return the rows of users and the rows of items."""
         return embeddings[: self.n_users], embeddings[self.n_users :]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:
@@ -289,7 +289,7 @@ def _embed(
 class BPRMF(BPRRecommender):
     """Learn free embeddings of users and items (Rendle et al., 2009).
 
-    The parameters and attributes are those of :class:`.BPRRecommender`.
+    Parameters and attributes are as in :class:`.BPRRecommender`.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class BPRMF(BPRRecommender):
 class LightGCN(BPRRecommender):
     """Average free embeddings over 0, 1, ..., ``n_layers`` steps of D^-1/2 A D^-1/2 (He et al., 2020).
 
-    The other parameters and the attributes are those of :class:`.BPRRecommender`.
+    Other parameters and the attributes are as in :class:`.BPRRecommender`.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ class MGCCF(BPRRecommender):
     graphs join the pairs with the largest cosine. They are built from the training interactions and do not
     change when the bipartite graph is replaced.
 
-    The other parameters and the attributes are those of :class:`.BPRRecommender`.
+    Other parameters and the attributes are as in :class:`.BPRRecommender`.
 
     Parameters
     ----------
@@ -433,7 +433,7 @@ class _MGCCF(EmbeddingNetwork):
         ]
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> list[SparseStack]:
-        """Return the matrices of means over neighbours, then those of means over similar nodes."""
+        """Return the matrices of means over neighbours, then over similar nodes."""
         sides = matrix, sparse.csr_array(matrix.T)
         matrices = *map(_divide_by_row_sums, sides), *self.similarity
         return [SparseStack([part], device) for part in matrices]

@@ -97,7 +97,7 @@ class CopyEASE(LinearRecommender):
         check_settings(self, user_share=(0.0, 1.0), item_share=(0.0, 1.0))
         if (total := self.user_share + self.item_share) > 1:
             raise InputError(
-                f"user_share + item_share of CopyEASE must be at most 1; got {total:g}. What remains is the "
+                f"user_share + item_share of CopyEASE must be at most 1; got {total:g}. The rest is the "
                 f"share of the user's own entries."
             )
         if not (isinstance(self.item_bonus, str) and self.item_bonus == AUTO):
@@ -112,16 +112,11 @@ class CopyEASE(LinearRecommender):
                     f"must be a donor rule such as Jaccard() or 'uniform'; got {show(rule)}.",
                 )
 
-    def moments(
-        self,
-        interactions: Interactions,
-        running: RunningGrams | None = None,
-        rules: dict[Any, Any] | None = None,
-    ) -> Moments:
-        P, Q = self._donor_probabilities(interactions, rules)
-        popularity, weights = relative_popularity(interactions), self.user_weights(interactions)
+    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
+        P, Q = self._donor_probabilities(train, rules)
+        popularity, weights = relative_popularity(train), self.user_weights(train)
         shares = self.user_share, self.item_share
-        self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
+        self.n_neighbours_ = self.sparse_neighbours(train.n_items)
         if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
@@ -130,11 +125,11 @@ class CopyEASE(LinearRecommender):
                     "the sparse form of CopyEASE needs donor rules with few donors; got 'uniform'. Use "
                     "n_neighbours=None otherwise."
                 )
-            parts = sparse_moments(interactions.matrix, P, Q, *shares, weights, self.n_neighbours_)
+            parts = sparse_moments(train.matrix, P, Q, *shares, weights, self.n_neighbours_)
         else:  # single precision is enough for sums, but not always for the solver
             dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")
             options: Any = {"dtype": dtype, "device": device, "running": running}
-            parts = copied_moments(interactions.matrix, P, Q, *shares, weights, **options)
+            parts = copied_moments(train.matrix, P, Q, *shares, weights, **options)
         return Moments(*parts, popularity, Q)
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -183,7 +178,7 @@ class CopyEASE(LinearRecommender):
         return super().finish_weights(weights, moments)
 
     def coordinates(self) -> list[Coordinate]:
-        """Return the parameters that :meth:`tune` searches, with those of rules that are ``Jaccard``."""
+        """Return the parameters that :meth:`tune` searches, including the parameters of ``Jaccard`` rules."""
         rules = [name for name in ("user_donors", "item_donors") if isinstance(getattr(self, name), Jaccard)]
         exponents = tuple(f"{rule}__exponent" for rule in rules)
         n_donors = tuple(f"{rule}__max_donors" for rule in rules)

@@ -79,16 +79,11 @@ class LinearRecommender(Recommender):
     """The parameters of the fit, except the device."""
 
     @abstractmethod
-    def moments(
-        self,
-        interactions: Interactions,
-        running: RunningGrams | None = None,
-        rules: dict[Any, Any] | None = None,
-    ) -> Moments:
-        """Return the moments of a matrix.
+    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
+        """Return the moments of training interactions.
 
-        ``running`` holds Gram matrices to update; ``rules`` keeps donor probabilities for later calls with
-        the same interactions.
+        ``running`` holds Gram matrices to update. A dictionary ``rules`` keeps donor probabilities for later
+        calls with the same interactions.
         """
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
@@ -152,7 +147,7 @@ class LinearRecommender(Recommender):
         self._store(self.solve(moments, overwrite=True), moments)
 
     def partial_fit(self, interactions: InteractionsLike) -> Self:
-        """Add interactions to those of training; the weights are those of a fit to all of them.
+        """Add interactions to the training interactions; the result equals a fit to all of them.
 
         Users and items may be new. Donor rules are fitted again, since new interactions change similarities.
         In the sums over users behind the moments, only users whose interactions, weight or donors changed,
@@ -385,24 +380,19 @@ class EASE(LinearRecommender):
     regularisation_exponent: float = 0.0
     popularity_penalty: float = 0.0
 
-    def moments(
-        self,
-        interactions: Interactions,
-        running: RunningGrams | None = None,
-        rules: dict[Any, Any] | None = None,
-    ) -> Moments:
-        popularity, weights = relative_popularity(interactions), self.user_weights(interactions)
-        self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
+    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
+        popularity, weights = relative_popularity(train), self.user_weights(train)
+        self.n_neighbours_ = self.sparse_neighbours(train.n_items)
         if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
-            parts = sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, self.n_neighbours_)
+            parts = sparse_moments(train.matrix, None, None, 0.0, 0.0, weights, self.n_neighbours_)
             return Moments(*parts, popularity)
         if running is not None:
-            gram = running.update("own", interactions.matrix, weights)
+            gram = running.update("own", train.matrix, weights)
         else:
             dtype = np.float32 if self.precision == "single" else np.float64
-            gram = algebra.gram_matrix(interactions.matrix, weights, dtype=dtype, device=self.device)
+            gram = algebra.gram_matrix(train.matrix, weights, dtype=dtype, device=self.device)
         return Moments(gram, gram, popularity)
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
@@ -431,8 +421,8 @@ MIN_WEIGHT_SHARE = 1e-6
 class DonorSystem:
     """The parts of donors in the scores of a linear recommender.
 
-    The arguments are those of :func:`.copied_moments`, lambda (or that of each item) and the weight of A Q'
-    in the scores.
+    The arguments are as in :func:`.copied_moments`; ``regularisation`` is lambda, or the lambda of each item,
+    and ``item_bonus`` the weight of A Q' in the scores.
     """
 
     def __init__(
@@ -459,8 +449,8 @@ class DonorSystem:
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
         """Return what every donor user and every donor item adds to the score of an item.
 
-        ``history`` holds the columns of the user's items. ``weights`` are those of the item in the sparse
-        form, where the regression has the items with a weight; otherwise it has all but the item itself.
+        ``history`` holds the columns of the user's items. In the sparse form, ``weights`` are the weights of
+        the item, whose regression has the items with a weight; otherwise it has all but the item itself.
         """
         n_items = self.A.shape[1]
         bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])

@@ -54,7 +54,7 @@ class EnsembleBPR(Recommender):
         Number of sampled graphs to average over, as in the paper. With ``None``, the default, the network is
         evaluated once, on the exact expected graph P A.
     average
-        What is averaged over sampled graphs. ``"scores"`` (default) averages the scores.
+        How to average over sampled graphs. ``"scores"`` (default) averages the scores.
         ``"probabilities"`` averages the paper's pairwise probabilities sigma(s_i - s_j). These need not
         agree on an order, so the score of item i is their mean over all j, the expected share of items that
         it precedes; the time grows with the square of the number of items.
@@ -114,7 +114,7 @@ class EnsembleBPR(Recommender):
         return self.copied_embeddings_
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the cosine of the item embeddings, those of all graphs concatenated."""
+        """Return the cosine of the item embeddings, concatenated over all graphs."""
         return cosines(np.concatenate(self.embedding_stacks()[1], axis=1), rows.indices)
 
     def score_positions(self, positions: IntArray) -> NDArray[Any]:

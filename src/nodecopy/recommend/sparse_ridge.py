@@ -36,9 +36,9 @@ def sparse_moments(
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return S and C' of :func:`.copied_moments`, where M = S + S', with the largest entries of each row.
 
-    Largest are those of the largest importance: the value of an entry (i, j) divided by the root of one plus
-    the number of users of j. Sums are computed by blocks of rows, and their terms are deleted, so that the
-    peak is about eight matrices with ``n_entries`` entries per row.
+    The importance of an entry (i, j) is its value divided by the root of one plus the number of users of j.
+    Sums are computed by blocks of rows, and their terms are deleted, so that the peak is about eight matrices
+    with ``n_entries`` entries per row.
     """
     n_entries = ENTRIES_PER_NEIGHBOUR * n_neighbours
     q1, q2 = user_share, item_share

@@ -42,8 +42,8 @@ class Coordinate(NamedTuple):
     names: tuple[str, ...]
     values: tuple[float | str, ...]
 
-    def directions(self, value: float | str) -> tuple[tuple[float | str, ...], tuple[float | str, ...]]:
-        """Return the values above a value, then those below it, the nearest first."""
+    def directions(self, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return the values above a value, then the values below it, the nearest first."""
         if value in self.values:
             at = self.values.index(value)
             return self.values[at + 1 :], self.values[:at][::-1]
@@ -73,10 +73,10 @@ def tune(
     search = Search(model, fitted, held_out, users, k, budget)
     best = search.run()
     model.set_params(**best.settings)
-    model.tuning_ = [trial.to_dict(k) for trial in search.trials]
-    chosen = ", ".join(
-        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in best.settings.items()
-    )
+    names = "settings", f"recall@{k}", f"ndcg@{k}"
+    model.tuning_ = [dict(zip(names, (trial.settings, *trial.means), strict=True)) for trial in search.trials]
+    shown = {name: value if isinstance(value, str) else f"{value:g}" for name, value in best.settings.items()}
+    chosen = ", ".join(f"{name}={value}" for name, value in shown.items())
     (recall, ndcg), (first_recall, first_ndcg) = best.means, search.trials[0].means
     log_decision(
         f"{type(model).__name__} was tuned with {len(search.trials)} settings on "
@@ -120,9 +120,6 @@ class ScoredSettings(NamedTuple):
         noise = gains.std() / np.sqrt(len(gains))
         return bool(gains.mean() > max(MIN_GAIN, MIN_STANDARD_ERRORS * noise))
 
-    def to_dict(self, k: int) -> dict[str, Any]:
-        return {"settings": self.settings, f"recall@{k}": self.means[0], f"ndcg@{k}": self.means[1]}
-
 
 @dataclass
 class Search:
@@ -135,10 +132,8 @@ class Search:
     k: int
     budget: int
     trials: list[ScoredSettings] = field(default_factory=list)
-    rules: dict[Any, Any] = field(default_factory=dict)
-    """Donor probabilities that were fitted, by side and rule."""
-    last: tuple[Any, ...] = (None, None, None)
-    """The settings on which the last moments depend, the model that computed them, and the moments."""
+    rules: dict[Any, Any] = field(default_factory=dict)  # donor probabilities, by side and rule
+    last: Any = (None, None, None)  # settings of the last moments, the model and the moments
 
     def run(self) -> ScoredSettings:
         """Return the best trial; ties go to the first."""
@@ -203,10 +198,7 @@ class Search:
         for block in row_blocks(len(self.users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
             items = best_unseen(self.fitted.matrix[self.users[block]], weights, self.k)
             relevant = self.held_out.rows.csr[self.users[block]]
-            hits, n_relevant = (
-                np.take_along_axis(relevant.toarray() > 0, items, axis=1),
-                np.diff(relevant.indptr),
-            )
-            lists = Lists(items, hits, n_relevant, n_relevant)
+            hits = np.take_along_axis(relevant.toarray() > 0, items, axis=1)
+            lists = Lists(items, hits, np.diff(relevant.indptr), np.diff(relevant.indptr))
             parts.append([lists.metric(name, self.k) for name in ("recall", "ndcg")])
         return np.concatenate(parts, axis=1)
