@@ -173,7 +173,7 @@ def weighted(weight: Any) -> Any:
     ("call", "fragment"),
     [
         (lambda: nodecopy.compare(CLUB, nx.path_graph(3)), "samples must be several graphs"),
-        (lambda: as_graph(sparse.csr_array(np.ones((3, 4)))), r"must be square, .*got shape \(3, 4\)"),
+        (lambda: as_graph(sparse.csr_array(np.ones((3, 4)))), "must be square"),
         (lambda: as_interactions(nx.path_graph(3)), r"must be Interactions, .*; got networkx\.Graph"),
         (lambda: as_graph(network(), labels="club"), "labels must name node attributes; got 'club'"),
         (lambda: as_graph(network(), features=["label"]), "features must name attributes with numbers"),

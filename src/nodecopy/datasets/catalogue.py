@@ -188,9 +188,8 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
 def load_split(name: SplitName | str) -> Split[Interactions]:
     """Return a dataset with the split by which methods are compared in publications.
 
-    The validation part is inside the training part. Choose settings with a model that is fitted to
-    ``split.train.difference(split.validation)``, then fit it to all of ``split.train`` and score
-    ``split.test`` once.
+    The validation part is inside the training part. Choose settings with a model fitted to
+    ``split.train.difference(split.validation)``, then fit it to all of ``split.train``.
 
     Parameters
     ----------
@@ -207,11 +206,8 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
     dataset = _dataset(name)
     if not dataset.has_split:
         allowed = ", ".join(other for other in DATASETS if DATASETS[other].has_split)
-        raise InputError(
-            "name",
-            f"must be a dataset with a published split, {allowed}; got {name!r}. interaction_split draws a "
-            "random one.",
-        )
+        way_out = "interaction_split draws a random one"
+        raise InputError("name", f"must have a published split, {allowed}; got {name!r}. {way_out}.")
     split: Split[Interactions] = _read(dataset)
     return split
 
@@ -247,8 +243,8 @@ def verify(name: str) -> tuple[Path, ...]:
 
     def refuse(files: tuple[DataFile, ...]) -> list[LocalFile]:
         missing = next(file for file in files if fetching.find(file) is None)
-        attempt = f"not fetched yet: nodecopy.datasets.fetch({name!r}) fetches it"
-        raise fetching.missing_file_error(missing, [attempt])
+        way_out = f"not fetched yet: nodecopy.datasets.fetch({name!r}) fetches it"
+        raise fetching.missing_file_error(missing, [way_out])
 
     return tuple(path for path, _ in _obtain(_dataset(name), refuse)[1])
 

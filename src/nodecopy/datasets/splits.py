@@ -23,6 +23,8 @@ from nodecopy.io import InteractionsLike, convert_graph, convert_interactions, r
 from nodecopy.io.interactions import holds_item_lists
 
 T = TypeVar("T")
+VALIDATION_SHARE = 0.1
+"""Share of train that is the validation part of a published split without one."""
 
 
 class Split(NamedTuple, Generic[T]):
@@ -119,10 +121,6 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     hidden[graph.positions(test, "test")] = True
     rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
-
-
-VALIDATION_SHARE = 0.1
-"""Share of train that is the validation part of a published split without one."""
 
 
 def interaction_split(

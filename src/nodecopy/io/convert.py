@@ -156,10 +156,9 @@ def as_interactions(data: InteractionsLike) -> Interactions:
 def convert_interactions(
     data: InteractionsLike, name: str, *, like: Interactions | None = None
 ) -> Interactions:
-    """Return interactions as :func:`as_interactions` does.
+    """Return interactions as :func:`as_interactions` does, called ``name`` in errors and logs.
 
-    ``name`` is what the object is called in errors and logs. A converted object has ids of the type of those
-    of ``like``; a matrix of the same shape has those ids.
+    Their ids have the types of the ids of ``like``; a matrix of its shape has its ids.
     """
     if isinstance(data, Interactions):
         return data
@@ -174,12 +173,9 @@ def convert_interactions(
     elif is_frame(data):
         interactions = read_interactions(data)
     else:
-        raise InputError(
-            name,
-            f"must be Interactions, a data frame, a pandas Series by user and item or a SciPy sparse "
-            f"matrix; got {type_name(data)}. read_interactions reads a file, Interactions takes a dense "
-            f"matrix, and Interactions.from_table takes columns.",
-        )
+        allowed = "Interactions, a data frame, a pandas Series by user and item or a SciPy sparse matrix"
+        way_out = "read_interactions reads a file, Interactions takes a dense matrix"
+        raise InputError(name, f"must be {allowed}; got {type_name(data)}. {way_out}.")
     if like is not None and not _is_sparse(data):
         # Ids are texts where those of training are, since a part of them may hold integers only.
         users, items, ratings = interactions.table()
@@ -237,11 +233,8 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
             notes = ["not symmetric, so each pair has the larger of its two weights"]
         converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)
     else:
-        raise InputError(
-            name,
-            f"must be a Graph, or a graph of NetworkX, igraph or PyTorch Geometric, a SciPy sparse "
-            f"matrix or a data frame of edges; got {type_name(data)}.",
-        )
+        others = "of NetworkX, igraph or PyTorch Geometric, a SciPy sparse matrix or a data frame of edges"
+        raise InputError(name, f"must be a Graph, or a graph {others}; got {type_name(data)}.")
     if weight is not None and weight not in converted.edge_names:
         names = ", ".join(converted.edge_names) or "none"
         raise InputError("weight", f"must name an edge attribute; got {weight!r}, where there are {names}.")

@@ -37,22 +37,10 @@ def build_graph(
 ) -> Graph:
     """Return the graph of a list of edges, and log how many are repeated, of weight 0 or self-loops.
 
-    An undirected list that has every edge in both directions, with equal weights, lists each edge once in
-    each direction: the two are no duplicates. In any other undirected list they are.
-
-    Parameters
-    ----------
-    first, second, weights
-        The positions of sources and targets, and the weights.
-    node_ids
-        The ids of the nodes.
-    directed
-        Whether edges are directed.
-    duplicates
-        An edge that is listed more than once has the largest of its weights (``"max"``), their sum
-        (``"sum"``) or is an error (``"error"``).
-    file, row_name
-        What the list is called in decisions, and the entry at a position in errors.
+    ``first`` and ``second`` are the positions of sources and targets among ``node_ids``. An undirected list
+    that has every edge in both directions, with equal weights, lists each edge once in each direction: the
+    two are no duplicates. In any other undirected list they are. Decisions call the list ``file``, and errors
+    the entry at a position ``row_name``.
     """
     n = len(node_ids)
     matrix = deduplicate(first, second, weights, (n, n))
@@ -74,9 +62,8 @@ def build_graph(
         is_repeated[np.unique(low * n + high, return_index=True)[1]] = False
         row = int(is_repeated.argmax())
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
-        raise InputError(
-            f"{row_name(row)} repeats the edge from {edge}. Merge them with duplicates='max' or 'sum'.",
-        )
+        way_out = "Merge them with duplicates='max' or 'sum'"
+        raise InputError(f"{row_name(row)} repeats the edge from {edge}. {way_out}.")
     if duplicates == "sum" and n_reversed:
         graph = Graph(matrix + matrix.T, None, None, node_ids)
     if n_zero := int((weights == 0).sum()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,8 +143,11 @@ def read_graph(
             is_network = suffix in NETWORKS
             if node_order is not None or source or target or (weight and not is_network):
                 raise InputError("ids and names of columns are for edge lists; this file has its own.")
-            attributes = {"label": label if labels is None else None, "weight": weight} if is_network else {}
-            content = _read_whole(file, suffix, directed, duplicates, attributes)
+            if is_network:
+                own_label = label if labels is None else None
+                content = read_network(file, directed, own_label, weight, duplicates)
+            else:
+                content = matrices.read_graph(file, suffix, directed)
             node_order = content.node_ids
     edge_ids = [] if isinstance(content, Graph) else content.ends
     if node_order is not None:
@@ -266,18 +268,6 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
         log_decision(
             f"{file}: edges are read as undirected, although the file calls them directed.", "directed"
         )
-
-
-def _read_whole(
-    path: Path, suffix: str, directed: bool | None, duplicates: Duplicates, attributes: dict[str, str | None]
-) -> Graph:
-    """Return the graph of a file that has its own nodes."""
-    if suffix == ".npz":
-        return matrices.read_graph(path, directed)
-    if suffix == ".mtx":  # its rows are numbered from one
-        matrix = matrices.read_matrix_market(path)
-        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
-    return read_network(path, suffix, directed, duplicates=duplicates, **attributes)
 
 
 def _texts(columns: Sequence[Column]) -> set[str]:

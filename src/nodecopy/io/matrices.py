@@ -21,17 +21,17 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-OWN_KEYS, SCIPY_KEYS, CSR_KEYS, BENCHMARK_KEYS = (
-    {"indptr", "indices"},
-    {"format", "shape"},
-    {"data", "indices", "indptr", "shape"},
-    {"adj_indptr", "adj_indices", "adj_shape"},
-)
+OWN_KEYS, SCIPY_KEYS = {"indptr", "indices"}, {"format", "shape"}
+CSR_KEYS = {"data", "indices", "indptr", "shape"}
+BENCHMARK_KEYS = {"adj_indptr", "adj_indices", "adj_shape"}
 """Names of arrays by which the kinds of archives are recognised."""
 
 
-def read_graph(path: Path, directed: bool | None) -> Graph:
-    """Return the graph in an archive; without ``directed`` as stored there, otherwise undirected."""
+def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
+    """Return the graph in a matrix file; without ``directed`` as stored there, otherwise undirected."""
+    if suffix == ".mtx":  # its rows are numbered from one
+        matrix = read_matrix_market(path)
+        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
     with _open_archive(path) as archive:
         keys = set(archive.files)
         if keys >= BENCHMARK_KEYS:

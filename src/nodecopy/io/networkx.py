@@ -108,19 +108,13 @@ def to_networkx(graph: Graph) -> Any:
 
 
 def read_network(
-    path: Path,
-    suffix: str,
-    directed: bool | None,
-    *,
-    label: str | None = None,
-    weight: str | None = None,
-    duplicates: Duplicates = "max",
+    path: Path, directed: bool | None, label: str | None, weight: str | None, duplicates: Duplicates
 ) -> Graph:
     """Return the graph in a GraphML, GEXF or node-link JSON file.
 
-    Ids are integers if all are integers in canonical form. Without ``label``, classes are the attribute
-    ``label``, unless Gephi wrote the names of nodes there.
+    Without ``label``, classes are the attribute ``label``, unless Gephi wrote the names of nodes there.
     """
+    suffix = path.suffix.lower()
     networkx = import_optional("networkx", f"reading {suffix}")
     if suffix == ".json":
         network = _read_json(path, networkx)
@@ -128,16 +122,12 @@ def read_network(
         network = getattr(networkx, f"read_{suffix[1:]}")(path, node_type=str)
     names = {name for _, attributes in network.nodes(data=True) for name in attributes}
     if label is not None and label not in names:
-        raise InputError(
-            f"there is no node attribute {label!r}; there are {', '.join(sorted(names)) or 'none'}."
-        )
+        listed = ", ".join(sorted(names)) or "none"
+        raise InputError(f"there is no node attribute {label!r}; there are {listed}.")
     if label is None and _has_display_names(network, suffix, names):
         others = ", ".join(sorted(names - {"label", "viz"})) or "none"
-        log_decision(
-            f"{path.name}: the node attribute label holds names, not classes, and is not read; others are: "
-            f"{others}.",
-            "label",
-        )
+        decision = f"the node attribute label holds names, not classes, and is not read; others are: {others}"
+        log_decision(f"{path.name}: {decision}.", "label")
         label = ""
     elif ignored := sorted(names - {label or "label", "viz"}):
         unset = () if label else ("label",)
