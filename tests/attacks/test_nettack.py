@@ -16,7 +16,7 @@ from scipy import sparse, stats
 
 from nodecopy import Graph
 from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation, TargetedAttack
-from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, FeatureCoOccurrence, NettackEdits, SurrogateLabels
+from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, FeatureCoOccurrence, NettackEdits
 from nodecopy.errors import DataWarning, InputError
 from tests.attacks import oracles
 from tests.attacks.oracles import degree_ratio, linear_logits, margin, small_graphs
@@ -289,12 +289,6 @@ def test_surrogates_take_word_counts_as_in_their_papers(attack: Any, scale: str)
     assert find_flips(attack(), graph) == find_flips(attack(scale=scale), graph)
 
 
-def test_training_nodes_are_all_labelled_nodes_but_the_targets() -> None:
-    labels = SurrogateLabels.from_graph(planted_graph(), np.array(TARGETS), None, "a test")
-    assert labels.train.tolist() == sorted(set(range(60)) - set(TARGETS))
-    assert labels.n_classes == 3
-
-
 def test_a_class_without_training_nodes_is_left_out() -> None:
     """It was refused before; the surrogate is that of a graph without the labels of the class."""
     graph = planted_graph()
@@ -308,14 +302,3 @@ def test_a_class_without_training_nodes_is_left_out() -> None:
     alone = graph.replace(labels=np.where((labels == "yew") & (np.arange(60) != 5), "", labels))
     with pytest.raises(InputError, match="at least one node of every class; got none of class yew"):
         Nettack().attack(alone, [5], rng=0)  # the only node of its class is no training node by default
-
-
-@pytest.mark.parametrize(
-    "attack", [Nettack(), FGA(), AdaptiveCopyingAttack(np.zeros((len(TARGETS), 2), int))]
-)
-@pytest.mark.parametrize("features", [None, np.zeros((60, 0))], ids=["none", "no columns"])
-def test_surrogates_need_features(attack: Attack, features: Any) -> None:
-    graph = planted_graph().replace(features=features)
-    name = type(attack).__name__
-    with pytest.raises(InputError, match=f"graph must have features for {name}; this one has none"):
-        attack.attack(graph, TARGETS, train=TRAIN, rng=0)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import nodecopy
-from nodecopy import Graph, datasets
+from nodecopy import Graph
 from nodecopy.attacks import DICE, GlobalDICE, Nettack, Perturbation, RandomFlips
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
@@ -165,12 +164,6 @@ def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> Non
         replace(ATTACK, **changes)
 
 
-def test_nodecopy_load_names_the_load_of_the_class(tmp_path: Path) -> None:
-    np.savez(tmp_path / "attack.npz", about=np.array("{}"), flips=np.zeros((0, 2)))
-    with pytest.raises(InputError, match=r"is read by the load of that class"):
-        nodecopy.load(tmp_path / "attack.npz")
-
-
 @given(small_graphs(), st.data())
 @settings(deadline=None, max_examples=40)
 def test_edits_equal_flips_of_a_dense_adjacency(graph: Graph, data: st.DataObject) -> None:
@@ -188,22 +181,6 @@ def test_edits_equal_flips_of_a_dense_adjacency(graph: Graph, data: st.DataObjec
     for node in range(graph.n_nodes):
         assert edits.neighbours(node).tolist() == np.flatnonzero(dense[node]).tolist()
         assert [edits.has_edge(node, other) for other in range(graph.n_nodes)] == (dense[node] > 0).tolist()
-
-
-@pytest.mark.parametrize(
-    ("pair", "message"),
-    [
-        ((0, 34), "node of flip must be an integer between 0 and 33; got 34"),
-        ((-1, 2), "node of flip must be an integer between 0 and 33; got -1"),
-        ((0.5, 2), "node of flip must be an integer between 0 and 33; got 0.5"),
-        ((2, 2), "nodes of flip must be two different nodes; got 2 twice"),
-    ],
-)
-def test_wrong_flips(pair: Any, message: str) -> None:
-    edits = Edits(datasets.load("karate"))
-    with pytest.raises(InputError, match=message):
-        edits.flip(*pair)
-    assert edits.flips == []
 
 
 GRAPH = planted_graph()

@@ -210,8 +210,9 @@ class AttackContract:
             assert np.array_equal(self.run(featureless).flips, self.run(graph).flips)
             assert (self.run(one_class).spent <= self.run(one_class).budgets).all()
             return
-        with pytest.raises(InputError, match="graph must have features"):
-            self.run(featureless)
+        for changed in (featureless, graph.replace(features=np.zeros((60, 0)))):
+            with pytest.raises(InputError, match="graph must have features"):
+                self.run(changed)
         with pytest.raises(InputError, match="labels of at least two classes"):
             self.run(one_class)
         for train, message in (

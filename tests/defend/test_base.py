@@ -155,6 +155,9 @@ def test_retraining_needs_fit_and_targets(tmp_path: Any, gcn: GCN) -> None:
         defence.from_classifier(gcn, CLEAN)
     with pytest.raises(InputError, match="targets must be given to CopyingDefence"):
         defence.fit(CLEAN, TRAIN)
+    late = CopyingDefence(GCN(**QUICK), n_donors=3).fit(CLEAN, TRAIN, rng=0).set_params(retrain=True)
+    with pytest.raises(InputError, match="targets must be given to CopyingDefence"):
+        late.predict(CLEAN)
     renamed = CLEAN.replace(node_ids=[f"n{number}" for number in range(60)])
     for kind in (CopyingDefence, SuspectCorrection):
         defence = kind(GCN(**QUICK), **RETRAINED).fit(CLEAN, TRAIN, targets=ATTACKED, rng=0)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import SeedSequence
@@ -19,7 +18,7 @@ from tests.features.test_node_embeddings import plain_connections, wide_graph
 
 from nodecopy import Graph, datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
-from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, ModuleClassifier
+from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
 from nodecopy.defend import (
     AttackedState,
     CopyingDefence,
@@ -335,21 +334,6 @@ def test_donors_of_suspects_are_those_of_copying(gcn: GCN) -> None:
 def test_wrong_parameters(parameters: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         CopyingDefence(**parameters).fit(planted_graph(), [0, 1, 2], rng=0)
-
-
-def test_a_module_is_corrected_by_copied_features() -> None:
-    pyg = pytest.importorskip("torch_geometric.nn")
-    torch.manual_seed(0)
-    graph = planted_graph(strings=False)
-    with pytest.warns(DataWarning, match="has learned almost nothing"):  # it is not trained
-        classifier = ModuleClassifier(pyg.GCN(12, 8, 2, out_channels=3)).fit(graph)
-    defence = CopyingDefence(n_donors=2).from_classifier(classifier, graph, targets=[4])
-    expected = []
-    for donor in defence.nearest_donors([4])[0]:
-        features = np.array(graph.features)
-        features[donor] = features[4]
-        expected.append(classifier.predict_proba(graph.replace(features=features))[donor])
-    np.testing.assert_allclose(defence.predict_proba()[4], np.mean(expected, axis=0), atol=1e-6)
 
 
 def test_a_long_correction_warns(monkeypatch: pytest.MonkeyPatch) -> None:

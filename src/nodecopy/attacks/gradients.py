@@ -2,8 +2,8 @@
 
 An attacker who may rewire the nodes r_1, ..., r_R adds rows V_1, ..., V_R to the adjacency:
 A' = A + sum_i (e_i V_i^T + V_i e_i^T). Every product with A' is then the product with the sparse A and
-vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no N x N matrix. Modules of
-users are in :mod:`.module_gradients`.
+vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no N x N matrix.
+:class:`FGA` and :class:`AdaptiveCopyingAttack` flip pairs along this gradient.
 """
 
 from __future__ import annotations
@@ -45,18 +45,14 @@ from nodecopy.nn.modules import ModuleNetwork, label_columns
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import check_device
 
-# Trained networks as functions of a few rows of the adjacency.
+AUTHORS_NODE = 0
+"""The node that the code of the authors of node copying rewired, whatever the target was."""
 
 
 class RewiredNetwork(ABC):
     """The logits of a trained network while some rows of the adjacency are changed.
 
-    Parameters
-    ----------
-    rows
-        Nodes that may be rewired, ``[R]``.
-    present
-        ``[R, n_nodes]``: the rows of the adjacency before the change.
+    ``rows`` are the R nodes that may be rewired, and ``present`` their rows before the change.
     """
 
     def __init__(self, rows: Tensor, present: Tensor) -> None:
@@ -255,16 +251,7 @@ class WeightedModule(RewiredModule):
 class RewiredGCN(RewiredNetwork):
     """The logits of a two-layer GCN while some rows of the adjacency are changed.
 
-    Parameters
-    ----------
-    projected
-        ``[n_nodes, n_hidden]``: features times the first layer's weights.
-    second
-        ``[n_hidden, n_classes]``: the second layer's weights.
-    edits
-        The graph as the attack has left it so far.
-    rows
-        Nodes that may be rewired, ``[R]``.
+    ``projected`` are the features times the first layer's weights, ``second`` the second layer's weights.
     """
 
     def __init__(self, projected: Tensor, second: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
@@ -317,12 +304,7 @@ class RewiredGCN(RewiredNetwork):
 class GradientEdits(Edits):
     """Edits of a graph with a trained network.
 
-    Parameters
-    ----------
-    graph, labels
-        The graph, and the class numbers of its nodes.
-    rewire
-        Returns the network on the edits made so far, with some rows that may be rewired.
+    ``rewire`` returns the network on the edits made so far, with some rows that may be rewired.
     """
 
     def __init__(self, graph: Graph, labels: SurrogateLabels, rewire: Rewire, device: torch.device) -> None:
@@ -372,26 +354,8 @@ class GradientAttack(TargetedAttack):
         rewire = partial(RewiredGCN, projected, torch.from_numpy(second).to(device))
         return lambda: GradientEdits(graph, labels, rewire, device)
 
-    def greedy_flips(
-        self,
-        edits: GradientEdits,
-        rows: NDArray[np.int64],
-        loss: Loss,
-        budget: int,
-    ) -> None:
-        """Flip at most ``budget`` pairs; stop where no flip promises a higher loss.
-
-        Parameters
-        ----------
-        edits
-            The graph as the attack has left it so far.
-        rows
-            Nodes at which pairs may be flipped.
-        loss
-            The loss to raise, as a function of the network and the changes V of its adjacency at ``rows``.
-        budget
-            Number of flips granted.
-        """
+    def greedy_flips(self, edits: GradientEdits, rows: NDArray[np.int64], loss: Loss, budget: int) -> None:
+        """Flip at most ``budget`` pairs of ``rows``; stop if no flip promises a higher loss."""
         network = edits.rewire(edits, rows)
         for row, node in choose_flips(network, loss, budget, flips_per_step=self.flips_per_step):
             edits.flip(int(rows[row]), node)
@@ -428,13 +392,6 @@ def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[
             f"got shapes {shapes}.",
         )
     return layers
-
-
-# The fast gradient attack, as its paper defines it and as the authors of node copying ran it.
-
-
-AUTHORS_NODE = 0
-"""The node that the authors' code rewired, whatever the target was."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -499,9 +456,6 @@ class FGA(GradientAttack):
             return functional.cross_entropy(network.logits(V)[nodes], classes)
 
         self.greedy_flips(edits, np.array([node]), loss, budget)
-
-
-# An adaptive attack: the attacker knows the copying defence and rewires its donors.
 
 
 @dataclass(eq=False, repr=False)

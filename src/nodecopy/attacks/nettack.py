@@ -39,18 +39,8 @@ LINEAR = replace(KIPF, propagation="none", activation="none", features="none", d
 class NettackEdits(Edits):
     """Edits of a graph that update the sums from which the logits of a linear network are computed.
 
-    Parameters
-    ----------
-    graph
-        The clean graph.
-    features
-        Its features, as the network takes them.
-    weights
-        The weights W of the network, ``[n_features, n_classes]``.
-    codes
-        Class number of every node.
-    co_occurrence
-        The test of features that are added, if features are flipped.
+    ``features`` are as the network takes them, ``weights`` its W, ``[n_features, n_classes]``, and ``codes``
+    the class numbers of nodes. ``co_occurrence`` tests features that are added, if features are flipped.
     """
 
     def __init__(
@@ -158,13 +148,7 @@ class NettackEdits(Edits):
 
 
 class DegreeTest:
-    """Likelihood-ratio test of the degrees after a flip against those before the attack on a target.
-
-    Parameters
-    ----------
-    degrees
-        The degrees before the attack on the target.
-    """
+    """Likelihood-ratio test of the degrees after a flip against those before the attack on a target."""
 
     def __init__(self, degrees: NDArray[Any]) -> None:
         counted = degrees[degrees >= MIN_DEGREE]
@@ -176,14 +160,9 @@ class DegreeTest:
         return np.asarray(self.ratio(first, second, change) < MAX_RATIO)
 
     def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:
-        """Return the likelihood ratio after each of some alternative flips.
+        """Return the likelihood ratio after each of some flips, given the degrees of both ends before it.
 
-        Parameters
-        ----------
-        first, second
-            Degrees of both ends before the flip.
-        change
-            1 where the flip adds an edge, -1 where it removes one.
+        ``change`` is 1 for a flip that adds an edge, and -1 for one that removes it.
         """
         n, log_sum = self._after(first, second, change)
         n_start, start = self._start
@@ -238,17 +217,7 @@ class FeatureCoOccurrence:
 
 @dataclass(frozen=True, eq=False)
 class SurrogateLabels:
-    """The training nodes of a surrogate and the classes of all nodes.
-
-    Parameters
-    ----------
-    codes
-        Class number of every node, -1 where it has no label.
-    names
-        Names of the classes.
-    train
-        Nodes on which the surrogate is trained.
-    """
+    """The class number of every node (-1 without a label), class names, and training nodes of a surrogate."""
 
     codes: NDArray[np.int64]
     names: tuple[str, ...]

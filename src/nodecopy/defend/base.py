@@ -355,8 +355,9 @@ class Defence(Classifier):
         self.check_parameters(graph)
         if self._prunes:
             trial = self.check_trial(self._trial_on(graph))
+            targets = self._check_targets(trial.graph, self.targets_)  # retrain may have been set after fit
             with mute_decisions():  # they are those of fit
-                return next(self.train_corrections([trial], [self.targets_]))
+                return next(self.train_corrections([trial], [targets]))
         prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
         state = self._build_state_on(graph, prediction)
         return prediction, state, self.prepare_correction(state)

@@ -29,8 +29,8 @@ from nodecopy.graph import Graph
 
 MAX_PAIRS = 50_000
 """Largest number of edges, and of random pairs, to which a regression is fitted, and size of a block."""
-TRUST = {"penalty": 1e-3, "max_steps": 20}
-CREDIBILITY = {"penalty": 1.0, "max_steps": 15}
+TRUST: dict[str, Any] = {"penalty": 1e-3, "max_steps": 20}
+CREDIBILITY: dict[str, Any] = {"penalty": 1.0, "max_steps": 15}
 """Settings of both regressions, on which the stored results depend."""
 MIN_TRUST = 0.5
 """Edges with a probability above this one are trusted."""
