@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,27 +123,6 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     assert ran.err.endswith("got none. Give --features FILE.\n")
 
 
-def test_calibrated_probabilities_are_saved_with_the_classifier(run: Run) -> None:
-    from nodecopy import load
-
-    arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--out", "p.csv")
-    plain = json.loads(run(*arguments, "--json").out)
-    assert "temperature" not in plain
-    before = rows("p.csv")
-    ran = run(*arguments, "--calibrate", "--save", "model.npz", "--json")
-    assert ran.code == 0, ran.err
-    result = json.loads(ran.out)
-    assert result["temperature"] == load("model.npz").temperature_ != 1
-    assert any("calibration: the temperature is" in notice for notice in result["notices"])
-    assert result["accuracy"] == plain["accuracy"]
-    for row, uncalibrated in zip(rows("p.csv"), before, strict=True):
-        assert row["predicted"] == uncalibrated["predicted"]
-        assert row["p_1"] != uncalibrated["p_1"] or float(row["p_1"]) in (0, 1)
-    loaded = json.loads(run("classify", "digits", "--load", "model.npz", "--json").out)
-    assert loaded["temperature"] == result["temperature"]
-    assert run(*arguments, "--calibrate").out.split()[:3] == ["train", "validation", "temperature"]
-
-
 def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
     from nodecopy._core.random import child
@@ -161,10 +139,3 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     assert [int(row["id"]) for row in rows("predictions.csv")] == split.test.tolist()
     assert result["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
     assert result["accuracy"] > 0.5
-
-
-def test_without_torch_the_extra_is_named(run: Run, files: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    ran = run("classify", "graph.csv", *TABLES)
-    assert ran.code == 2
-    assert "nodecopy classify needs torch" in ran.err

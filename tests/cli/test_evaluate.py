@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -85,18 +84,3 @@ def test_files_of_a_split_and_tuning(run: Run) -> None:
     assert any("EASE was tuned" in notice for notice in tuned["notices"])
     expected = EASE().tune(train, split.validation).fit(train).evaluate(test, metrics=["recall@20"])
     assert values(tuned) == pytest.approx(expected, abs=1e-3)
-
-
-def test_metrics_of_users_in_a_table(run: Run) -> None:
-    ran = run(
-        "evaluate", "library", "--metric", "recall@5", "--metric", "coverage@5", "--per-user", "users.csv"
-    )
-    assert ran.code == 0, ran.err
-    lines = ran.out.splitlines()
-    assert lines[0].split() == ["model", "recall@5", "coverage@5"]
-    assert [line.split()[0] for line in lines[1:]] == ["popularity", "copy-ease"]
-    with Path("users.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["model", "user", "recall@5"]
-    own = [float(row["recall@5"]) for row in rows if row["model"] == "copy-ease"]
-    assert float(lines[2].split()[1]) == pytest.approx(np.mean(own), abs=1e-4)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -44,15 +43,3 @@ def test_a_picture(run: Run) -> None:
     ran = run("infer", "edges.csv", "--statistic", "density", "-n", "5", "--picture", "intervals.png")
     assert ran.code == 0, ran.err
     assert Path("intervals.png").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_an_undefined_statistic_has_no_p_value_and_keeps_the_others(run: Run) -> None:
-    """Degrees of a clique have no assortativity."""
-    Path("clique.csv").write_text("".join(f"{a},{b}\n" for a in range(6) for b in range(a)))
-    ran = run("infer", "clique.csv", "--null", "configuration", "-n", "40")
-    assert ran.code == 0, ran.err
-    assert "assortativity of the graph is undefined" in ran.err
-    assert re.search("^assortativity +-", ran.out, re.MULTILINE)
-    alone = run("infer", "clique.csv", "--null", "configuration", "--statistic", "assortativity", "-n", "40")
-    assert alone.code == 2
-    assert "--statistic must be finite to be tested; assortativity of the graph is nan" in alone.err

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 import re
 import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from rich.console import Console
 
 import nodecopy
-from nodecopy import cli
-from nodecopy.cli import sample
+from docs.reference_pages import list_commands
+from nodecopy import Graph, cli, write_graph
+from nodecopy._core.messages import LOGGER, log_decision, warn_about_data
+from nodecopy._core.parallel import track
+from nodecopy.cli import output as terminal
+from nodecopy.cli import sample, stats
+from nodecopy.cli.output import (
+    describe_error,
+    format_value,
+    print_error,
+    print_json,
+    print_note,
+    print_table,
+    print_warning,
+    show_notices,
+)
+from nodecopy.errors import InputError
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
 MODULES_AFTER = """
@@ -44,10 +64,6 @@ def modules_after(*arguments: str, **environment: str) -> tuple[str, set[str]]:
 
 def command_modules(modules: set[str]) -> set[str]:
     return {name for name in modules if name.removeprefix("nodecopy.cli.") in cli.COMMANDS}
-
-
-def test_version(run: Run) -> None:
-    assert run("--version").out == f"nodecopy {nodecopy.__version__}\n"
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
@@ -166,3 +182,182 @@ def test_output_that_cannot_be_written_is_an_error(stream: str, arguments: str) 
 def test_the_package_can_be_run_as_a_module() -> None:
     ran = subprocess.run([sys.executable, "-m", "nodecopy", "--version"], capture_output=True, text=True)
     assert ran.stdout == f"nodecopy {nodecopy.__version__}\n"
+
+
+MAX_LINES = 48
+"""Two screens of 24 lines with 80 columns."""
+COMMANDS = list_commands()
+
+
+@pytest.mark.parametrize("name", ["", "datasets", *COMMANDS])
+def test_help_fits_two_screens(run: Run, name: str) -> None:
+    lines = run(*name.split(), "--help").out.rstrip().splitlines()
+    assert 5 < len(lines) <= MAX_LINES
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_every_option_and_help_all_explains_it(run: Run, name: str) -> None:
+    short, full = (run(*name.split(), flag).out for flag in ("--help", "--help-all"))
+    for parameter in COMMANDS[name].params:
+        if parameter.param_type_name == "option":
+            option = max(parameter.opts, key=len)
+            assert option in short, option
+            assert parameter.help.split()[-1] in full, option
+    assert "More options (--help-all" not in full
+
+
+def write_example_files() -> None:
+    """Write the files that the examples of the help name: two groups of people, and what they rated."""
+    rng = np.random.default_rng(0)
+    names = np.array(["ann", "bob", *(f"p{number:02d}" for number in range(38))])
+    group = np.arange(40) % 2
+    first = np.repeat(np.arange(40), 2)
+    second = (first + np.tile([2, 4], 40)) % 40
+    graph = Graph.from_edges(names[first], names[second])
+    for suffix in ("csv", "parquet"):
+        write_graph(graph, f"edges.{suffix}")
+    features = np.eye(2)[group] + rng.normal(0, 0.3, (40, 2))
+    write_table("features.csv", {"id": names, "age": features[:, 0], "income": features[:, 1]})
+    labels = np.array(["cat", "dog"])[group]
+    write_table("labels.csv", {"id": names, "label": labels})
+    write_table("few_labels.csv", {"id": names[:10], "label": labels[:10]})
+    users, items = np.meshgrid(np.arange(12), np.arange(20), indexing="ij")
+    is_rated = rng.random(users.shape) < np.where(users % 2 == items % 2, 0.8, 0.2)
+    columns = {"user": users[is_rated], "item": items[is_rated], "rating": rng.integers(2, 6, is_rated.sum())}
+    write_table("ratings.csv", columns | {"time": np.arange(is_rated.sum())})
+
+
+def has_cora() -> bool:
+    from nodecopy import datasets
+
+    return datasets.describe("cora").present
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_run(run: Run, name: str) -> None:
+    """In order, in a folder with files of the names that they use; ``stats`` and ``defend`` follow others."""
+    if name == "reproduce" and not has_cora():
+        pytest.skip("the examples of reproduce need Cora (NODECOPY_DATA)")
+    if name in ("classify", "attack", "defend", "reproduce", "demo"):
+        pytest.importorskip("torch")
+    write_example_files()
+    if name == "stats":
+        run("sample", "edges.csv", "--out", "samples", "--n", "3")
+    if name == "defend":
+        run("attack", "digits", "--n-targets", "2", "--flips", "flips.npz")
+    examples = COMMANDS[name].epilog.splitlines()[1:]
+    assert examples
+    for example in examples:
+        program, *arguments = shlex.split(example)
+        ran = run(*arguments)
+        assert program == "nodecopy"
+        assert ran.code == 0, ran.err
+
+
+def test_quiet_prints_results_only(run: Run) -> None:
+    noisy, quiet = run("sample", "karate"), run("sample", "karate", "-q")
+    assert quiet.out == noisy.out != ""
+    assert "donor rule same-label" in noisy.err
+    assert quiet.err == ""
+
+
+def test_quiet_keeps_warnings_and_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(*_: object, **__: object) -> dict[str, float]:
+        warn_about_data("few edges.")
+        return {"n_edges": 1}
+
+    monkeypatch.setattr(stats, "statistics", warn)
+    assert run("stats", "karate", "--quiet").err == "warning: few edges.\n"
+    assert run("stats", "none.csv", "--quiet").err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("as it is", "as it is"),
+        (1234567, "1,234,567"),
+        (1234.0, "1,234"),
+        (12.0, "12"),
+        (0.123456, "0.1235"),
+        (math.nan, "-"),
+        (math.inf, "inf"),
+    ],
+)
+def test_values(value: str | float, text: str) -> None:
+    assert format_value(value) == text
+
+
+def test_tables_align_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [["a", "1"], ["[bold]b", "-"], ["c" * 90, "1,000"]]
+    print_table(["name", "value"], rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["name", "value"],
+        ["a", "1"],
+        ["[bold]b", "-"],
+        ["c" * 90, "1,000"],
+    ]
+    assert {len(line) for line in lines} == {97}
+    assert lines[1].startswith("a ")
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a\x1b]0;title\x07\x9b2J\r\u202eb\udc80\\\\[red]"
+    print_table(["name"], [[f"{name}\n"]])
+    for show in (print_error, print_note, print_warning):
+        show(f"{name}\nmore")
+    out, err = capsys.readouterr()
+    shown = r"a\x1b]0;title\x07\x9b2J\r\u202eb\udc80\\[red]"
+    assert out.splitlines() == ["name", shown + r"\n"]
+    assert err.splitlines() == [f"error: {shown}", "more", shown, "more", f"warning: {shown}", "more"]
+
+
+def test_json_has_null_in_place_of_undefined_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": [1.5, math.nan], "b": ({"c": math.inf},)})
+    assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": [{"c": None}]}
+
+
+def test_decisions_and_warnings_are_printed_once_and_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with show_notices():
+        log_decision("read the first row as a header")
+        log_decision("read the first row as a header")
+        warn_about_data("few nodes have labels")
+        print_json({"a": 1})
+    out, err = capsys.readouterr()
+    assert err.splitlines() == ["read the first row as a header", "warning: few nodes have labels"]
+    expected = ["read the first row as a header", "few nodes have labels"]
+    assert json.loads(out) == {"a": 1, "notices": expected}
+    assert not LOGGER.handlers
+
+
+def test_notices_and_errors_name_options(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--header", "--duplicates", "--exponent", "--scale-features"]
+    with show_notices(options):
+        log_decision("the first row is data.", "header")
+        warn_about_data("edges are repeated.", "duplicates", "workers")
+        log_decision("columns are standardised.", "features", "header")
+        log_decision("nothing to change.", "workers")
+    assert capsys.readouterr().err.splitlines() == [
+        "the first row is data. Use --header to change this.",
+        "warning: edges are repeated. Use --duplicates to change this.",
+        "columns are standardised. Use --scale-features or --header to change this.",
+        "nothing to change.",
+    ]
+    assert (
+        describe_error(InputError("n_steps of VGAE", "must be 3."), options) == "n_steps of VGAE must be 3."
+    )
+
+
+def test_training_shows_a_bar_that_moves_with_the_reported_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(terminal, "error_console", shown)
+    with terminal.show_training("training"):
+        for _ in track([1, 2], "round"):
+            shown.print("a note")
+    written = shown.file.getvalue()  # type: ignore[attr-defined]
+    assert "round 2 of 2" in written
+    assert written.count("a note") == 2

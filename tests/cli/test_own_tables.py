@@ -116,19 +116,3 @@ def test_a_saved_classifier_predicts_new_rows(run: Run, truth: dict[str, str]) -
     ran = run("classify", "new_features.csv", "--load", "model.npz", "--json")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["predicted"] == 150
-
-
-@pytest.mark.parametrize(
-    "source", [["nodes.csv"], ["--features", "nodes.csv"], ["edges.csv", "--features", "nodes.csv"]]
-)
-def test_labels_in_the_table_of_features(source: list[str], run: Run) -> None:
-    """Before, --label was ignored, and the labels were asked for."""
-    groups = [number % 2 for number in range(20)]
-    rows = [f"p{n},{5 * group + n / 20},{'ab'[group] if n < 10 else ''}" for n, group in enumerate(groups)]
-    Path("nodes.csv").write_text("\n".join(["person,income,segment", *rows, ""]))
-    Path("edges.csv").write_text("source,target\n" + "".join(f"p{n},p{(n + 2) % 20}\n" for n in range(20)))
-    ran = run("classify", *source, "--label", "segment", "--method", "mlp", "--out", "p.csv")
-    assert ran.code == 0, ran.err
-    assert "not read" not in ran.err
-    truth = {f"p{n}": "ab"[group] for n, group in enumerate(groups)}
-    assert accuracy("p.csv", truth) > 0.9

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 import nodecopy
 from nodecopy import datasets
-from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend import CopyEASE
 from tests.cli.conftest import Run
 
 # Dora rates all she meets low; Emil's only rating is zero.
@@ -60,18 +59,6 @@ def test_json_is_what_the_library_says(run: Run) -> None:
     assert [entry["history"] for entry in lists] == [9, int(model.interactions_.rows.degrees[122])]
 
 
-def test_all_users_in_a_table(run: Run) -> None:
-    ran = run("recommend", "library", "--all-users", "--k", "2", "--model", "ease", "--out", "all.csv")
-    assert ran.code == 0
-    assert "and 297 more users" in ran.err
-    with Path("all.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    items, _ = EASE().fit(datasets.load("library")).recommend(k=2)
-    assert [row["item"] for row in rows] == items.ravel().tolist()
-    assert [row["rank"] for row in rows] == ["1", "2"] * 300
-    assert [row["user"] for row in rows[::2]] == datasets.load("library").user_ids.tolist()
-
-
 def test_who_has_no_history_gets_what_is_popular(run: Run, log: str) -> None:
     answer = recommend_json(run, log, "--user", "dora", "--user", "emil", "--min-rating", "3", "--k", "4")
     dora, emil = answer["recommendations"]
@@ -117,15 +104,6 @@ def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
     assert Path("log.csv").read_text(encoding="utf-8") == LOG
 
 
-def test_ids_keep_leading_zeros_quotes_and_line_ends(run: Run) -> None:
-    rows = 'user,item\n007,01\n007,1\n7,01\n"a ""b"", c","x\ny"\n"a ""b"", c",1\n'
-    Path("log.csv").write_text(rows, encoding="utf-8")
-    assert run("recommend", "log.csv", "--all-users", "--k", "99", "--out", "new/all.csv").code == 0
-    with Path("new/all.csv").open(encoding="utf-8", newline="") as file:
-        pairs = {(row["user"], row["item"]) for row in csv.DictReader(file)}
-    assert pairs == {("007", "x\ny"), ("7", "1"), ("7", "x\ny"), ('a "b", c', "01")}
-
-
 def test_users_and_items_are_filtered(run: Run, log: str) -> None:
     """Lists of ids are given by commas or in a file; the candidates are those in stock."""
     Path("users.txt").write_text("ben\ncleo\n\n", encoding="utf-8")
@@ -159,15 +137,3 @@ def test_recommendations_are_explained(run: Run) -> None:
     assert "the table of --out has no explanations; --json prints those of all users" in ran.err
     ran = run("recommend", "library", "--user", "reader 007", "--explain", "1", "--model", "popularity")
     assert (ran.code, "--explain applies to --model ease, copy-ease or item-knn only" in ran.err) == (2, True)
-
-
-def test_tuning(run: Run) -> None:
-    ran = run("recommend", "library", "--model", "ease", "--tune", "--save", "tuned.npz")
-    assert ran.code == 0, ran.err
-    assert "EASE was tuned with" in ran.err
-    model = nodecopy.load("tuned.npz")
-    best = max(model.tuning_, key=lambda trial: trial["recall@20"] + trial["ndcg@20"])
-    assert model.regularisation == best["settings"]["regularisation"]
-    assert len(model.tuning_) > 2
-    ran = run("recommend", "library", "--model", "item-knn", "--tune", "--save", "tuned.npz")
-    assert "--tune applies to --model ease or copy-ease only; got --model item-knn" in ran.err

@@ -13,17 +13,25 @@ from scipy import sparse
 
 from nodecopy import (
     Graph,
-    Jaccard,
     NodeCopying,
     SameLabel,
     datasets,
     read_graph,
-    read_interactions,
     write_graph,
 )
 from tests.cli.conftest import Run
 
 pytest.importorskip("pyarrow")
+
+
+import resource
+from typing import Any
+
+import pytest
+
+from nodecopy.io.tables import write_table
+
+pytest.importorskip("duckdb")
 
 
 @pytest.fixture
@@ -55,13 +63,6 @@ def test_tables_come_back_with_the_ids_that_went_in(run: Run, edges: Path, label
 
 def edge_set(graph: Graph) -> set[frozenset[str]]:
     return {frozenset(pair) for pair in zip(*graph.edges()[:2], strict=True)}
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "npz", "graphml"])
-def test_any_format_out(run: Run, edges: Path, suffix: str) -> None:
-    assert run("sample", edges, "--format", suffix, "--out", "out").code == 0
-    expected = NodeCopying(Jaccard()).fit(read_graph(edges)).sample(rng=0)
-    assert edge_set(read_graph(f"out/sample-0.{suffix}")) == edge_set(expected)
 
 
 def test_the_number_of_samples_and_workers_do_not_change_a_sample(run: Run) -> None:
@@ -98,15 +99,6 @@ def test_laws_with_settings(run: Run, edges: Path) -> None:
     assert "without.npz: a matrix without ids holds the rows of nodes 0 to 3, but the graph has" in ran.err
     Path("junk.npz").write_text("junk")
     assert run("sample", edges, "--donors", "weighted", "--similarity", "junk.npz").code == 2
-
-
-def test_interactions(run: Run) -> None:
-    log = Path("log.csv")
-    log.write_text("user,item\nann,tea\nann,jam\nbob,tea\nbob,jam\ncleo,oil\n")
-    assert run("sample", log, "--interactions", "--out", "out").code == 0
-    sample = read_interactions("out/sample-0.csv")
-    assert sample.user_ids.tolist() == ["ann", "bob", "cleo"]
-    assert np.array_equal(sample.matrix[[0]].toarray(), sample.matrix[[1]].toarray())
 
 
 def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
@@ -171,3 +163,87 @@ def test_a_table_of_users_and_items_is_read_as_interactions(run: Run, header: st
     if delimiter == ",":
         assert ran.out.split()[:1] == ["interactions"]
         assert run("sample", "ratings.csv", "--graph").out.split()[:1] == ["edges"]
+
+
+pyarrow = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+IDS = ["'; DROP TABLE nodes; --", 'a"b', "", "é\u202e", "null", "a b", "{x}", "%s", "\\", "日本", "$1", "?"]
+
+
+def engine_rows(path: Path | str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in pq.read_table(path).to_pylist())
+
+
+@pytest.fixture
+def engine_files(tmp_path: Path) -> tuple[str, str]:
+    """A graph with ids that a careless statement would stumble over, and labels for them."""
+    pairs = np.random.default_rng(0).choice(len(IDS), (30, 2))
+    source, target = (np.array(IDS)[column] for column in pairs.T)
+    write_table(tmp_path / "it's edges.parquet", {"source": source, "target": target})
+    write_table(tmp_path / "labels.parquet", {"id": np.array(IDS), "label": np.arange(len(IDS)) % 3})
+    return "it's edges.parquet", "labels.parquet"
+
+
+@pytest.mark.parametrize("more", [("--symmetrise", "maximum"), ("--directed",), ("--keep", "0.25")])
+def test_the_engine_gives_the_samples_of_memory(
+    run: Run, engine_files: tuple[str, str], more: tuple[str, ...]
+) -> None:
+    edges, labels = engine_files
+    shared = (edges, "--labels", labels, "-n", "3", "--seed", "5", *more)
+    assert run("sample", *shared, "--out", "there", "--engine", "duckdb", "--memory", "200MB").code == 0
+    assert sorted(path.name for path in Path("there").iterdir()) == [
+        *(f"sample-{s}.parquet" for s in range(3)),
+        "samples.json",
+    ]
+    table = pq.read_table(edges).to_pydict()
+    order = sorted(IDS)
+    graph = Graph.from_edges(
+        table["source"],
+        table["target"],
+        node_ids=order,
+        labels=[IDS.index(i) % 3 for i in order],
+        directed="--directed" in more,
+    )
+    rule = "maximum" if "maximum" in more else "one-endpoint"
+    model = NodeCopying(SameLabel(), 0.25 if "--keep" in more else 0.0, rule).fit(graph)
+    for number, sample in enumerate(model.sample_many(3, rng=5)):
+        source, target, _ = sample.edges()
+        assert engine_rows(f"there/sample-{number}.parquet") == sorted(
+            zip(source.tolist(), target.tolist(), strict=True)
+        )
+    origin = json.loads(Path("there/samples.json").read_text())
+    assert (origin["engine"], origin["donors"], origin["seed"]) == ("duckdb", "same-label", 5)
+    assert {path.name for path in Path().iterdir()} == {*engine_files, "there"}
+
+
+@pytest.mark.parametrize("megabytes", [0.05, 0.3])
+def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
+    """Files may not grow past a limit, as if the disk were full: early, or while samples are written."""
+    n = 60_000
+    pairs = np.random.default_rng(0).integers(0, n, (2, n))
+    write_graph(Graph.from_edges(*pairs), tmp_path / "edges.parquet")
+    nodes = np.arange(n)
+    write_table(tmp_path / "labels.parquet", {"id": nodes, "label": nodes % 2})
+    limit = int(megabytes * 2**20)
+    arguments = ["edges.parquet", "--labels", "labels.parquet", "--engine", "duckdb", "--out", "out"]
+    ran = subprocess.run(
+        [sys.executable, "-c", "from nodecopy.cli import main; main()", "sample", *arguments],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stderr
+    assert "the disk is full or a limit is reached" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.parquet", "labels.parquet"}
+
+
+def test_what_is_read_is_not_overwritten(run: Run, engine_files: tuple[str, str]) -> None:
+    assert run("sample", engine_files[0], "--engine", "duckdb", "--out", "out").code == 0
+    ran = run("sample", "out/sample-0.parquet", "--engine", "duckdb", "--out", "out", "--overwrite")
+    assert ran.code == 2
+    assert "must not be a folder that is read" in ran.err
+    assert Path("out/sample-0.parquet").is_file()

@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from nodecopy.classify import Prediction
 
 
-# Classification for ``nodecopy report``: the recommended classifier beside a plain GCN.
-
-
 N_FOLDS = 5
 
 
@@ -85,18 +82,7 @@ def classify_for_report(
     """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels.
 
     With fewer than 30 held-out nodes, the classifier learns from all labelled nodes, and both are evaluated
-    by cross-validation.
-
-    Parameters
-    ----------
-    graph, split
-        A graph with labels and features, and its training, validation and test nodes.
-    rng
-        Seed sequence of training.
-    scalings
-        How features and weights are scaled.
-    n_graphs
-        Number of sampled graphs of the classifier.
+    by cross-validation. ``scalings`` are those of features and weights.
     """
     from nodecopy.classify import Prediction, Trial
 
@@ -248,8 +234,7 @@ def _graph_sections(
     """Return the sections of the graph, of its statistics and of what networks learn from it."""
     trained: list[Section] = []
     result = None
-    reason = _reason_against_training(graph)
-    if reason is not None:
+    if (reason := _reason_against_training(graph)) is not None:
         print_note(f"no classification: {reason}")
     else:
         split, root = files.split_for_report(graph, source, seed)
@@ -300,16 +285,19 @@ def _sample_sections(
 
 def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying[Graph], str]:
     """Return node copying by a donor rule that suits the labels, predicted ones included, and the reason."""
-    labelled = graph if result is None else _fill_labels(graph, result)
-    chosen, because = choose_donors(labelled)
+    if result is not None:
+        codes = result.prediction.probabilities.argmax(axis=1)
+        codes[result.train] = result.codes[result.train]
+        graph = graph.replace(labels=codes)
+    chosen, because = choose_donors(graph)
     rule = name_rule(chosen)
     if result is not None:
         because = "the classifier predicts the labels of all nodes but the training nodes"
     reason = f"donor rule {rule}, since {because}."
     log_decision(reason)
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
-    donor_rule, _ = create_rule(rule, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
-    return NodeCopying(donor_rule).fit(labelled), reason
+    donor_rule, _ = create_rule(rule, graph, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
+    return NodeCopying(donor_rule).fit(graph), reason
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
@@ -342,11 +330,9 @@ def _reason_against_training(graph: Graph) -> str | None:
 
 def _classification_section(graph: Graph, result: Classification) -> Section:
     n_unlabelled = len(result.nodes) - len(result.tested)
-    way = (
-        f"by {result.n_folds}-fold cross-validation over the labelled nodes, since they are few"
-        if result.n_folds > 1
-        else f"on {len(result.tested)} nodes with held-out labels"
-    )
+    way = f"on {len(result.tested)} nodes with held-out labels"
+    if result.n_folds > 1:
+        way = f"by {result.n_folds}-fold cross-validation over the labelled nodes, since they are few"
     return classification_section(
         graph.node_ids,
         result.classes,
@@ -359,13 +345,6 @@ def _classification_section(graph: Graph, result: Classification) -> Section:
         f"and from {result.n_pseudo_labels} pseudo-labels, its own confident predictions. It is evaluated "
         f"{way}; {n_unlabelled} nodes have no label. A plain GCN is trained on the same nodes.",
     )
-
-
-def _fill_labels(graph: Graph, result: Classification) -> Graph:
-    """Return the graph with predicted labels at all but the training nodes, for the donor rule."""
-    codes = result.prediction.probabilities.argmax(axis=1)
-    codes[result.train] = result.codes[result.train]
-    return graph.replace(labels=codes)
 
 
 def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]:

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nodecopy
+from nodecopy.cli import demo, doctor
+from nodecopy.errors import MissingExtraError
+from tests.cli.conftest import Run
+from tests.report.examples import sections_of
+
+
+def test_the_output_says_what_a_bug_report_needs(run: Run) -> None:
+    ran = run("doctor")
+    assert ran.code == 0
+    assert re.search(rf"^nodecopy +{re.escape(nodecopy.__version__)} in ", ran.out, re.MULTILINE)
+    for word in ("Python", "processor", "GPU", "numba", "torch", "NODECOPY_DATA", "karate"):
+        assert word in ran.out
+    assert ran.out.count("passed") == 3
+    assert ran.err == "Paste the lines above into a bug report.\n"
+
+
+def test_json(run: Run) -> None:
+    about = json.loads(run("doctor", "--json").out)
+    assert about["system"]["numpy"] == version("numpy")
+    assert about["extras"]["torch"]["present"] is True
+    assert {"karate", "digits", "library"} <= set(about["data"]["present"])
+    assert all(check["error"] is None for check in about["checks"].values())
+
+
+def test_a_failed_check_ends_with_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "EXPECTED_EDGES", -1)
+    ran = run("doctor")
+    assert ran.code == 1
+    assert "failed" in ran.out
+    assert "must have -1 edges; it has 54" in ran.out
+
+
+def test_list_as_json(run: Run) -> None:
+    entries = {entry["name"]: entry for entry in json.loads(run("datasets", "list", "--json").out)}
+    assert entries["karate"]["present"] is True
+    assert (entries["karate"]["nodes"], entries["karate"]["edges"]) == (34, 78)
+
+
+def test_a_damaged_file_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "npz").mkdir()
+    (tmp_path / "npz/polblogs.npz").write_bytes(b"not what it was")
+    monkeypatch.setenv("NODECOPY_DATA", str(tmp_path))
+    ran = run("datasets", "verify", "polblogs")
+    assert ran.code == 2
+    assert "polblogs.npz" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_fetching_an_unknown_dataset_is_one_error_line(run: Run) -> None:
+    ran = run("datasets", "fetch", "karate", "korate")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: name of a dataset must be one of ")
+    assert ran.err.endswith("got 'korate'. Did you mean karate or cora?\n")
+
+
+def missing(module: str, purpose: str) -> Any:
+    raise MissingExtraError(f"{purpose} needs {module}")
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two splits, one graph and one round, and networks that are hardly trained."""
+    classifiers = pytest.importorskip("nodecopy.classify.networks")
+    monkeypatch.setattr(demo, "N_SPLITS", 2)
+    monkeypatch.setattr(demo, "N_GRAPHS", 1)
+    monkeypatch.setattr(demo, "N_ROUNDS", 1)
+    monkeypatch.setitem(classifiers.GCN.presets, "default", replace(classifiers.KIPF, n_epochs=5))
+
+
+@pytest.mark.usefixtures("brief")
+def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
+    ran = run("demo", "--out", "demo")
+    assert ran.code == 0
+    assert "edge_homophily" in ran.out
+    assert "Bayesian GCN" in ran.out
+    assert "self-training" in ran.out
+    assert "calibration error" in ran.out
+    for name in ("samples.png", "uncertainty.png", "attack.png"):
+        assert Path("demo", name).read_bytes().startswith(b"\x89PNG")
+    sections = sections_of(Path("demo/report.html"))
+    kinds = ["graphs", "statistics", "graphs", "classification", "attack", "recommendations"]
+    assert [section["kind"] for section in sections] == kinds
+    assert sections[3]["graph"] == sections[2]["title"]  # the table knows where its nodes are drawn
+    assert Path("demo/report.html").stat().st_size < 500_000
