@@ -6,21 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
-import pytest
-
-from nodecopy import Graph
+from nodecopy import Graph, read_graph, write_graph
 from nodecopy._core.random import child, seed_sequence
+from nodecopy.attacks import Perturbation
 from nodecopy.defend import EvidenceDefence
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
 
 pytest.importorskip("torch")
-
-from nodecopy import read_graph, write_graph
-from nodecopy.attacks import Perturbation
-from nodecopy.io.tables import write_table
 
 WITHOUT_FEATURES = ("defend", "graph.csv", "--labels", "labels.csv")
 

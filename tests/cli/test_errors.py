@@ -14,6 +14,7 @@ from tests.cli.conftest import Run
 from tests.cli.labelled_files import write_files
 
 pytest.importorskip("torch")
+
 GRAPH = "graph.csv --features features.csv --labels labels.csv"
 MISTAKES = f"""
 sample karat | Did you mean karate?

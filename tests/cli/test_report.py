@@ -112,12 +112,6 @@ def test_without_torch_there_is_still_a_page(run: Run, monkeypatch: pytest.Monke
     assert len(sections_of(Path("report.html"))) == 2
 
 
-@pytest.fixture(autouse=True)
-def few_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
-    classifiers = pytest.importorskip("nodecopy.classify_groups.networks")
-    monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
-
-
 def two_groups(n: int, *, n_labelled: int) -> Graph:
     """Two groups with random edges inside them and features that tell them apart."""
     draws = np.random.default_rng(0)
@@ -133,7 +127,7 @@ def classify_groups(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int
     return classify_for_report(graph, split, SeedSequence(0), ("auto", "auto"), 1)
 
 
-def test_few_labels_are_cross_validated() -> None:
+def test_few_labels_are_cross_validated(brief: None) -> None:
     graph = two_groups(60, n_labelled=20)
     result = classify_groups(graph, np.arange(16), np.arange(16, 20))
     assert result.n_folds == 5

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,19 +21,10 @@ from nodecopy import (
     read_graph,
     write_graph,
 )
+from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
 pytest.importorskip("pyarrow")
-
-
-import resource
-from typing import Any
-
-import pytest
-
-from nodecopy.io.tables import write_table
-
-pytest.importorskip("duckdb")
 
 
 @pytest.fixture
@@ -178,6 +171,7 @@ def engine_rows(path: Path | str) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def engine_files(tmp_path: Path) -> tuple[str, str]:
     """A graph with ids that a careless statement would stumble over, and labels for them."""
+    pytest.importorskip("duckdb")
     pairs = np.random.default_rng(0).choice(len(IDS), (30, 2))
     source, target = (np.array(IDS)[column] for column in pairs.T)
     write_table(tmp_path / "it's edges.parquet", {"source": source, "target": target})
