@@ -147,8 +147,9 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("kill", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "2"), (signal.SIGKILL, "2")]
+)
 def test_a_stopped_run_keeps_what_is_finished_of_a_cell(run: Run, kill: signal.Signals, workers: str) -> None:
     """The trials of a cell were one batch, of which a kill lost everything."""
     Path("fake.toml").write_text(TOML.format(pause=0.3, log="log"), encoding="utf-8")
