@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from nodecopy.edge_tables import DuckDB, EdgeTableCopying, SameLabelTable, Spark
-from nodecopy.edge_tables.engines import Engine
+from nodecopy.edge_tables.engines import TableEngine
 
 MEMORY, THREADS, N_CLASSES, N_CHECKED, SEED = "1GB", 2, 20, 200, 7
 STATUS = Path("/proc/self/status")
@@ -35,7 +35,7 @@ def main(engine_name: str, *sizes: int) -> None:
             shutil.rmtree(folder)
 
 
-def measure(engine: Engine, n_edges: int, folder: Path) -> None:
+def measure(engine: TableEngine, n_edges: int, folder: Path) -> None:
     edges, labels = _write_edges(engine, n_edges, folder)
     print(f"\n{type(engine).__name__}, {n_edges:,} undirected edges, {edges.stat().st_size / 1e6:,.0f} MB")
     model = EdgeTableCopying(SameLabelTable(labels), symmetrise="maximum")
@@ -55,7 +55,7 @@ def measure(engine: Engine, n_edges: int, folder: Path) -> None:
     )
 
 
-def check(engine: Engine, model: EdgeTableCopying, edges: Path, path: Path) -> int:
+def check(engine: TableEngine, model: EdgeTableCopying, edges: Path, path: Path) -> int:
     """Check the edges of some nodes against the definition, A'[i, j] or A'[j, i].
 
     Returns the number of edges of the sample.
@@ -86,7 +86,7 @@ def check(engine: Engine, model: EdgeTableCopying, edges: Path, path: Path) -> i
     return int(total)
 
 
-def _find_neighbours(engine: Engine, edges: Any, nodes: list[int]) -> dict[int, set[int]]:
+def _find_neighbours(engine: TableEngine, edges: Any, nodes: list[int]) -> dict[int, set[int]]:
     """Return the neighbours of some nodes in a table of undirected edges, without self-loops."""
     near: dict[int, set[int]] = {node: set() for node in nodes}
     for row in engine.rows(edges.filter(edges.source.isin(nodes) | edges.target.isin(nodes))):
@@ -96,7 +96,7 @@ def _find_neighbours(engine: Engine, edges: Any, nodes: list[int]) -> dict[int, 
     return near
 
 
-def _write_edges(engine: Engine, n_edges: int, folder: Path) -> tuple[Path, Path]:
+def _write_edges(engine: TableEngine, n_edges: int, folder: Path) -> tuple[Path, Path]:
     """Write edges between nodes of a skewed distribution, in pieces, and labels of the nodes."""
     import pyarrow
     from pyarrow import parquet
@@ -118,7 +118,7 @@ def _write_edges(engine: Engine, n_edges: int, folder: Path) -> tuple[Path, Path
     return edges, labels
 
 
-def _open_engine(name: str, folder: Path) -> Engine:
+def _open_engine(name: str, folder: Path) -> TableEngine:
     if name == "spark":
         return Spark(f"local[{THREADS}]", folder)
     return DuckDB(MEMORY, THREADS, folder)

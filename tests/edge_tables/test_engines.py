@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
 from nodecopy.edge_tables.engines import (
     DuckDB,
-    Engine,
     Spark,
+    TableEngine,
     check_ids,
     check_unique_ids,
     check_weights,
@@ -45,7 +45,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[TableEngine]:
     with DuckDB(memory="500MB", threads=1) as opened:
         yield opened
 
@@ -60,7 +60,7 @@ def values(path: Path) -> list[Any]:
     return list(pq.read_table(path)["value"].to_pylist())
 
 
-def test_a_failed_write_leaves_the_earlier_file(engine: Engine, tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_earlier_file(engine: TableEngine, tmp_path: Path) -> None:
     target = save(tmp_path / "out.parquet", 9)
     words = engine.scan(save(tmp_path / "in.parquet", "1", "x"))
     with pytest.raises(InputError, match=r"out\.parquet cannot be written"):
@@ -69,7 +69,7 @@ def test_a_failed_write_leaves_the_earlier_file(engine: Engine, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
 
 
-def test_a_table_is_not_written_over_a_file_it_depends_on(engine: Engine, tmp_path: Path) -> None:
+def test_a_table_is_not_written_over_a_file_it_depends_on(engine: TableEngine, tmp_path: Path) -> None:
     source = save(tmp_path / "folder" / "in.parquet", 1)
     for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
         table = engine.scan(read)
@@ -80,7 +80,7 @@ def test_a_table_is_not_written_over_a_file_it_depends_on(engine: Engine, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["e[1]", "e*", "e?", "it's", "e=1"])
-def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> None:
+def test_names_are_no_patterns(engine: TableEngine, tmp_path: Path, name: str) -> None:
     save(tmp_path / "e1.parquet", 9)
     save(tmp_path / "e1" / "a.parquet", 9)
     file = save(tmp_path / f"{name}.parquet", 1)
@@ -91,7 +91,7 @@ def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> Non
 
 # Ibis with DuckDB
 @pytest.mark.filterwarnings(r"ignore:fetch_record_batch\(\) is deprecated:DeprecationWarning")
-def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: Path) -> None:
+def test_data_in_memory_become_a_table_of_the_engine(engine: TableEngine, tmp_path: Path) -> None:
     given = ibis.memtable(pyarrow.table({"value": [1, 2, 2]}))
     both = given.join(engine.scan(save(tmp_path / "in.parquet", 2, 3)), "value")
     assert engine.rows(engine.materialise(engine.scan(given).distinct().order_by("value"))) == [
@@ -105,7 +105,7 @@ def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: P
     assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
 
 
-def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None:
+def test_the_largest_weight_of_each_pair(engine: TableEngine, tmp_path: Path) -> None:
     given = {"source": [-5, 2, -5, 2], "target": [7, -1, 7, 3], "weight": [1, 2, 3, 4]}
     pq.write_table(pyarrow.table(given), tmp_path / "rows.parquet")
     for kind in ("int32", "int64"):  # sorted outside of DuckDB, grouped inside
@@ -184,7 +184,7 @@ pytest.importorskip("ibis")
     ],
 )
 def test_columns_are_found_by_name_or_position(
-    engine: Engine, columns: dict[str, Any], expected: dict[str, Any]
+    engine: TableEngine, columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     selected = select_columns(table(engine, **columns), EDGE_COLUMNS, "edges", n_required=2)
     assert engine.row(selected) == expected
@@ -252,6 +252,6 @@ def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (lambda e: select_columns(table(e, source=[1]), EDGE_COLUMNS, "edges", n_required=2), "for target"),
     ],
 )
-def test_errors(engine: Engine, call: Any, fragment: str) -> None:
+def test_errors(engine: TableEngine, call: Any, fragment: str) -> None:
     with pytest.raises(InputError, match=fragment):
         call(engine)

@@ -25,7 +25,7 @@ from nodecopy.edge_tables import (
     WeightedTable,
 )
 from nodecopy.edge_tables.donors import exact_literal, flip_coins, threefry, uniforms
-from nodecopy.edge_tables.engines import DuckDB, Engine
+from nodecopy.edge_tables.engines import DuckDB, TableEngine
 from nodecopy.edge_tables.statistics import edge_table_statistics
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.io.node_tables import label_array
@@ -36,7 +36,7 @@ pytest.importorskip("ibis")
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[TableEngine]:
     with DuckDB(memory="500MB", threads=1) as opened:
         yield opened
 
@@ -52,7 +52,13 @@ def engine() -> Iterator[Engine]:
     st.integers(0, 3),
 )
 def test_samples_are_those_of_the_model_in_memory(
-    engine: Engine, data: Graph | Interactions, donors: str, keep: float, rule: str, seed: int, sample: int
+    engine: TableEngine,
+    data: Graph | Interactions,
+    donors: str,
+    keep: float,
+    rule: str,
+    seed: int,
+    sample: int,
 ) -> None:
     twins = Twins(data, donors, keep, rule, seed, sample)
     assert twins.in_tables(engine) == twins.in_memory()
@@ -61,12 +67,12 @@ def test_samples_are_those_of_the_model_in_memory(
 pytest.importorskip("ibis")
 
 
-def donors(donors: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
+def donors(donors: Any, engine: TableEngine, edges: Any, **more: Any) -> dict[Any, Any]:
     drawn = EdgeTableCopying(donors).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
     return {row["node"]: row["donor"] for row in engine.rows(drawn)}
 
 
-def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
+def test_nodes_that_are_not_listed_keep_their_own(engine: TableEngine) -> None:
     edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
     assert donors(NearestNeighboursTable(table(engine, node=[1], donor=[4])), engine, edges) == {
         1: 4,
@@ -95,7 +101,7 @@ def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
         np.array([3, 1, 3, 3, 1, 2**62], np.uint64),
     ],
 )
-def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, labels: Any) -> None:
+def test_labels_of_any_kind_are_those_of_memory(engine: TableEngine, tmp_path: Path, labels: Any) -> None:
     edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
     pq.write_table(pyarrow.table({"source": [0, 1, 2, 3, 4], "target": [1, 2, 3, 4, 5]}), edges)
     pq.write_table(pyarrow.table({"id": list(range(6)), "label": labels}), given)
@@ -119,7 +125,7 @@ def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, 
         JaccardTable(include_self=False, max_item_degree=4),
     ],
 )
-def test_shared_items_that_too_many_have_do_not_count(engine: Engine, rule: JaccardTable) -> None:
+def test_shared_items_that_too_many_have_do_not_count(engine: TableEngine, rule: JaccardTable) -> None:
     log = Interactions((np.random.default_rng(1).random((12, 9)) < 0.35).astype(float))
     counted = log.matrix.toarray()
     if rule.max_item_degree is not None:
@@ -153,7 +159,7 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, rule: Jacc
         (lambda e: SameLabelTable(3), "must be a Parquet file or an Ibis table"),
     ],
 )
-def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> None:
+def test_tables_that_cannot_be_used(engine: TableEngine, make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         donors(make(engine), engine, table(engine, source=[1], target=[2]))
 
@@ -170,7 +176,7 @@ few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck
 @few
 @given(st.tuples(WORDS, WORDS), st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
 def test_threefry_gives_the_bits_of_numpy(
-    engine: Engine, key: tuple[int, int], counters: list[tuple[int, int]]
+    engine: TableEngine, key: tuple[int, int], counters: list[tuple[int, int]]
 ) -> None:
     first, second = np.array(counters).T
     given_counters = table(engine, row=np.arange(len(first)), first=first, second=second)
@@ -183,7 +189,7 @@ def test_threefry_gives_the_bits_of_numpy(
 
 @few
 @given(st.tuples(WORDS, WORDS))
-def test_uniforms_and_coins_are_those_of_numpy(engine: Engine, key: tuple[int, int]) -> None:
+def test_uniforms_and_coins_are_those_of_numpy(engine: TableEngine, key: tuple[int, int]) -> None:
     nodes = table(engine, number=np.arange(50))
     rows = engine.rows(uniforms(nodes, key).order_by("number"))
     assert [row["u"] for row in rows] == random.node_uniforms(key, 50).tolist()
@@ -195,7 +201,7 @@ def test_uniforms_and_coins_are_those_of_numpy(engine: Engine, key: tuple[int, i
 
 @few
 @given(st.floats(0, 1, allow_subnormal=False) | st.sampled_from([0.1, 1e-300, 2.0**53, 1 / 3]))
-def test_literals_are_exact(engine: Engine, value: float) -> None:
+def test_literals_are_exact(engine: TableEngine, value: float) -> None:
     row = table(engine, row=[0]).select(value=exact_literal(value))
     assert engine.row(row)["value"] == value
 
@@ -203,7 +209,7 @@ def test_literals_are_exact(engine: Engine, value: float) -> None:
 pytest.importorskip("ibis")
 
 
-def of_tables(engine: Engine, graph: Graph, **more: Any) -> dict[str, float]:
+def of_tables(engine: TableEngine, graph: Graph, **more: Any) -> dict[str, float]:
     labels = {} if graph.labels is None else {"label": graph.named_labels()}
     nodes = table(engine, id=graph.node_ids, **labels)
     return edge_table_statistics(
@@ -213,7 +219,7 @@ def of_tables(engine: Engine, graph: Graph, **more: Any) -> dict[str, float]:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(graphs())
-def test_as_in_memory(engine: Engine, graph: Graph) -> None:
+def test_as_in_memory(engine: TableEngine, graph: Graph) -> None:
     if not graph.n_nodes:
         return
     found = of_tables(engine, graph)
@@ -222,7 +228,7 @@ def test_as_in_memory(engine: Engine, graph: Graph) -> None:
     np.testing.assert_equal(found, {name: wanted[name] for name in found})
 
 
-def test_a_long_path_is_one_component_and_overlap_counts_shared_edges(engine: Engine) -> None:
+def test_a_long_path_is_one_component_and_overlap_counts_shared_edges(engine: TableEngine) -> None:
     order = np.random.default_rng(0).permutation(100)
     path = Graph.from_edges(order[:-1], order[1:])
     broken = Graph.from_edges(np.delete(order[:-1], 29), np.delete(order[1:], 29), node_ids=np.arange(100))

@@ -22,7 +22,7 @@ from nodecopy.edge_tables import (
     SameLabelTable,
     WeightedTable,
 )
-from nodecopy.edge_tables.engines import Engine
+from nodecopy.edge_tables.engines import TableEngine
 
 Edges = dict[tuple[Any, Any], float]
 Data = Graph | Interactions
@@ -71,7 +71,7 @@ class Twins:
         )
         return edges_of(one)
 
-    def in_tables(self, engine: Engine, edges: Any = None) -> Edges:
+    def in_tables(self, engine: TableEngine, edges: Any = None) -> Edges:
         ids = self.ids
         pairs = {"node": ids[self.pairs[:, 0]], "donor": ids[self.pairs[:, 1]]}
         rule: Any = {
@@ -89,7 +89,7 @@ class Twins:
         )
         return collected(model.sample(rng=self.seed, sample=self.sample))
 
-    def _ranked(self, engine: Engine) -> Any:
+    def _ranked(self, engine: TableEngine) -> Any:
         """The lists that the donor rule in memory finds."""
         if self.donors != "neighbours":
             return None
@@ -98,7 +98,7 @@ class Twins:
         columns = {"node": self.ids[node], "donor": self.ids[lists.members], "rank": np.arange(len(node))}
         return table(engine, **columns)
 
-    def _with_duplicates(self, engine: Engine) -> Any:
+    def _with_duplicates(self, engine: TableEngine) -> Any:
         """Some edges twice, the second time with a smaller weight; undirected ones turned, and loops."""
         data, generator = self.data, np.random.default_rng(self.seed)
         first, second, weight = data.edges() if isinstance(data, Graph) else data.table()
@@ -116,14 +116,14 @@ class Twins:
         return table(engine, source=source, target=target, **more)
 
 
-def table(engine: Engine, **columns: Any) -> Any:
+def table(engine: TableEngine, **columns: Any) -> Any:
     """Return columns as a table of the engine, through a Parquet file."""
     path = Path(FOLDER.name) / f"table-{next(NUMBERS)}.parquet"
     pyarrow.parquet.write_table(pyarrow.table({k: pyarrow.array(v) for k, v in columns.items()}), path)
     return engine.scan(path)
 
 
-def edge_table(engine: Engine, data: Data) -> Any:
+def edge_table(engine: TableEngine, data: Data) -> Any:
     source, target, weight = data.edges() if isinstance(data, Graph) else data.table()
     return table(engine, source=source, target=target, **({} if weight is None else {"weight": weight}))
 

@@ -16,7 +16,7 @@ from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
 from nodecopy.copying.distributions import SIMILARITY_UNITS
 from nodecopy.copying.model import warn_of_few_labels
 from nodecopy.edge_tables.engines import (
-    Engine,
+    TableEngine,
     check_ids,
     check_unique_ids,
     check_weights,
@@ -37,11 +37,11 @@ WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
 class EdgeTableRule(Protocol):
     """A donor rule on edge tables."""
 
-    def ids(self, engine: Engine) -> Any | None:
+    def ids(self, engine: TableEngine) -> Any | None:
         """Return a table of node ids (column id) that the rule adds to the graph; none by default."""
         return None
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
+    def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
         """Return an object whose ``draw(key, keep)`` returns a table of id and donor.
 
         Nodes that are their own donors may be missing in it.
@@ -62,13 +62,13 @@ class SameLabelTable(Configurable, EdgeTableRule):
 
     labels: Any
 
-    def ids(self, engine: Engine) -> Any:
+    def ids(self, engine: TableEngine) -> Any:
         table = self._table(engine)
         check_ids(table, ["id"], "labels of SameLabelTable", engine)
         check_unique_ids(table, "labels of SameLabelTable", engine)
         return table.select("id")
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
+    def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
         labels = self._table(engine).cast({"id": nodes.id.type()})
         members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
         lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
@@ -76,7 +76,7 @@ class SameLabelTable(Configurable, EdgeTableRule):
         warn_of_few_labels(n_labelled, n_nodes)
         return lists
 
-    def _table(self, engine: Engine) -> Any:
+    def _table(self, engine: TableEngine) -> Any:
         name = "labels of SameLabelTable"
         return select_columns(engine.scan(self.labels), LABEL_COLUMNS, name, n_required=2)
 
@@ -94,7 +94,7 @@ class NearestNeighboursTable(Configurable, EdgeTableRule):
 
     neighbours: Any
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
+    def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
         name = "neighbours of NearestNeighboursTable"
         table = select_columns(engine.scan(self.neighbours), LIST_COLUMNS, name, n_required=2)
         rank = table["rank"].min() if "rank" in table.columns else ibis.literal(0)
@@ -117,7 +117,7 @@ class WeightedTable(Configurable, EdgeTableRule):
 
     weights: Any
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
+    def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
         name = "weights of WeightedTable"
         table = select_columns(engine.scan(self.weights), WEIGHT_COLUMNS, name, n_required=3)
         check_weights(table, name, engine)
@@ -143,7 +143,7 @@ class JaccardTable(Configurable, EdgeTableRule):
     include_self: bool = True
     max_donors: int | None = None
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> Any:
+    def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
         for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
             if value is not None:
                 check_integer(value, f"{name} of JaccardTable", low=1)
@@ -175,10 +175,10 @@ class _Lists:
 
     owners: Any
     members: Any
-    engine: Engine
+    engine: TableEngine
 
     @classmethod
-    def build(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
+    def build(cls, members: Any, engine: TableEngine, owners: Any = None) -> _Lists:
         """Build lists from members (list, id, number, rank), which own their lists by default."""
         in_list = ibis.window(group_by="list", order_by=["rank", "number"])
         members = members.mutate(position=ibis.row_number().over(in_list))
@@ -203,10 +203,10 @@ class _Shares:
 
     nodes: Any
     shares: Any
-    engine: Engine
+    engine: TableEngine
 
     @classmethod
-    def build(cls, pairs: Any, nodes: Any, engine: Engine) -> _Shares:
+    def build(cls, pairs: Any, nodes: Any, engine: TableEngine) -> _Shares:
         """Build shares from pairs (i, j, donor, weight) with positive weights."""
         in_row = ibis.window(group_by="i")
         value = pairs.weight.cast("float64")
@@ -228,7 +228,7 @@ class _Shares:
         return pairs.filter(is_donor).select("id", "donor")
 
 
-def _is_labelled(labels: Any, engine: Engine) -> Any:
+def _is_labelled(labels: Any, engine: TableEngine) -> Any:
     """Return the condition that a row has a label."""
     label, kind = labels.label, labels.label.type()
     is_labelled = label.notnull()
@@ -248,7 +248,7 @@ def _is_labelled(labels: Any, engine: Engine) -> Any:
     return is_labelled & (label != UNLABELLED)
 
 
-def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
+def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: TableEngine) -> Any:
     """Return the nodes that are not their own donors, with a rescaled uniform number in column u."""
     nodes = engine.stage(uniforms(nodes, key))
     if keep == 0.0:
@@ -257,7 +257,7 @@ def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
     return nodes.mutate(u=(nodes.u - exact_literal(keep)) / exact_literal(1.0 - keep))
 
 
-def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
+def _number_pairs(table: Any, nodes: Any, engine: TableEngine, name: str) -> Any:
     """Return pairs of node and donor with their numbers i and j; ids that are no nodes are an error."""
     check_ids(table, ["node", "donor"], name, engine)
     if table.node.type().is_string() != nodes.id.type().is_string():

@@ -47,7 +47,7 @@ ROWS_PER_BATCH = 2**20
 QUIET_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
-class Engine(ABC):
+class TableEngine(ABC):
     """The contract of engines; at the end of its ``with`` block an engine removes its scratch files.
 
     Attributes
@@ -218,7 +218,7 @@ class Engine(ABC):
         self.close()
 
 
-class DuckDB(Engine):
+class DuckDB(TableEngine):
     """DuckDB in this process.
 
     Parameters
@@ -295,7 +295,7 @@ class DuckDB(Engine):
         self.backend.con.sql(self.backend.compile(table)).write_parquet(str(path))
 
 
-class Spark(Engine):
+class Spark(TableEngine):
     """Spark, on this machine or on a cluster.
 
     Parameters
@@ -392,7 +392,7 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
     return table.select(**{role: names[position] for role, position in positions.items()})
 
 
-def check_ids(table: Any, roles: Sequence[str], name: str, engine: Engine) -> None:
+def check_ids(table: Any, roles: Sequence[str], name: str, engine: TableEngine) -> None:
     """Raise an error unless some columns hold integers or strings without missing values."""
     for role in roles:
         kind = table[role].type()
@@ -404,7 +404,7 @@ def check_ids(table: Any, roles: Sequence[str], name: str, engine: Engine) -> No
             raise InputError(f"{role} of {name}", f"must not be missing; it is in {n_missing[role]} rows.")
 
 
-def check_unique_ids(table: Any, name: str, engine: Engine) -> None:
+def check_unique_ids(table: Any, name: str, engine: TableEngine) -> None:
     """Raise an error if an id occurs more than once."""
     counts = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
     if counts["rows"] != counts["ids"]:
@@ -412,7 +412,7 @@ def check_unique_ids(table: Any, name: str, engine: Engine) -> None:
         raise InputError(name, f"must list every id once; got {rows} rows for {ids} ids.")
 
 
-def check_weights(table: Any, name: str, engine: Engine) -> None:
+def check_weights(table: Any, name: str, engine: TableEngine) -> None:
     """Raise an error if a weight is missing, infinite or negative."""
     if "weight" not in table.columns:
         return

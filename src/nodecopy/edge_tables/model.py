@@ -9,7 +9,7 @@ from nodecopy._core.checks import check_choice, check_integer, check_real, check
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
 from nodecopy.edge_tables.donors import EdgeTableRule, flip_coins
-from nodecopy.edge_tables.engines import Engine, check_ids, check_weights, ibis, select_columns
+from nodecopy.edge_tables.engines import TableEngine, check_ids, check_weights, ibis, select_columns
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
@@ -53,7 +53,7 @@ class EdgeTableCopying(Configurable):
         self,
         edges: Any,
         *,
-        engine: Engine,
+        engine: TableEngine,
         directed: bool = False,
         interactions: bool = False,
         nodes: Any = None,
@@ -80,7 +80,7 @@ class EdgeTableCopying(Configurable):
         """
         self._keep = check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
-        check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
+        check_type(engine, TableEngine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
         if not hasattr(self.donors, "ids"):
             got = type_name(self.donors)
             raise InputError("donors of EdgeTableCopying", f"must be such as SameLabelTable(); got {got}.")

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from nodecopy._core.checks import check_type
-from nodecopy.edge_tables.engines import Engine, ibis
+from nodecopy.edge_tables.engines import TableEngine, ibis
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
 
 def edge_table_statistics(
-    edges: Any, *, engine: Engine, nodes: Any = None, directed: bool = False, observed: Any = None
+    edges: Any, *, engine: TableEngine, nodes: Any = None, directed: bool = False, observed: Any = None
 ) -> Statistics:
     """Return statistics of an edge table, equal to those of the same names in :func:`.statistics`.
 
@@ -46,7 +46,7 @@ def edge_table_statistics(
     >>> with DuckDB() as engine:  # doctest: +SKIP
     ...     edge_table_statistics("sample.parquet", engine=engine, observed="edges.parquet")["edge_overlap"]
     """
-    check_type(engine, Engine, "engine", "an engine, such as DuckDB()")
+    check_type(engine, TableEngine, "engine", "an engine, such as DuckDB()")
     entries = _entries(engine.scan(edges), directed, engine)
     ends = entries.select(id="source").union(entries.select(id="target"))
     table = ends.distinct() if nodes is None else engine.scan(nodes)
@@ -68,7 +68,7 @@ def edge_table_statistics(
     return values
 
 
-def _entries(table: Any, directed: bool, engine: Engine) -> Any:
+def _entries(table: Any, directed: bool, engine: TableEngine) -> Any:
     """Return the stored entries of the adjacency: both directions of undirected edges, without self-loops."""
     pairs = table.select("source", "target")
     if not directed:
@@ -77,14 +77,14 @@ def _entries(table: Any, directed: bool, engine: Engine) -> Any:
     return engine.materialise_distinct(pairs)
 
 
-def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int, int]]:
+def _degree_histogram(entries: Any, ids: Any, engine: TableEngine) -> list[tuple[int, int]]:
     degrees = entries.group_by("source").agg(degree=entries.count())
     every = ids.left_join(degrees, [("id", "source")]).select(degree=degrees.degree.fill_null(0))
     histogram = every.group_by("degree").agg(number=every.count())
     return sorted((int(row["degree"]), int(row["number"])) for row in engine.rows(histogram))
 
 
-def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
+def _label_statistics(entries: Any, nodes: Any, engine: TableEngine) -> Statistics:
     if "label" not in nodes.columns:
         return dict.fromkeys(LABEL_NAMES, math.nan)
     unknown = "" if nodes.label.type().is_string() else -1
@@ -103,7 +103,7 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
     return summarise_label_counts(same, labelled, size)
 
 
-def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
+def _component_statistics(entries: Any, ids: Any, engine: TableEngine) -> Statistics:
     """Count components: nodes take the smallest name among neighbours, then its name, until no change."""
     both = entries.union(entries.select(source="target", target="source"))
     names = engine.materialise(ids.select("id", name="id"))
