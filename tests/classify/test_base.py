@@ -63,17 +63,6 @@ def test_a_subclass_must_define_predict_trial() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_predict_trial_may_return_a_prediction() -> None:
-    expected = Prediction(np.full((60, 3), 1 / 3, np.float32), np.zeros(60, np.float32), {"steps": 2})
-
-    class Fixed(Classifier):
-        def predict_trial(self, trial: Trial) -> Prediction:
-            return expected
-
-    assert Fixed().fit(GRAPH, [0, 1, 2]).prediction_ is expected
-
-
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_whole_numbers_as_labels_come_back() -> None:
     graph = planted_graph(strings=False)
     labels = np.array([4, 9, 2])[np.array(graph.labels)]
@@ -94,18 +83,6 @@ def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path
     assert "device" not in params
     fitted = {"prediction_", "classes_", "node_ids_", "feature_encoder_", "temperature_"}
     assert set(tree["state"]) == fitted
-
-
-@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_the_graph_model_and_the_base_are_saved(tmp_path: Path) -> None:
-    from nodecopy import NodeCopying, SameLabel
-
-    model = NodeCopying(SameLabel(), keep=0.5)
-    classifier = BayesianGCN(model, n_graphs=1, n_weight_samples=1, base=GCN(n_epochs=2))
-    classifier.fit(GRAPH, [0, 1, 2], rng=0).save(tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    assert (loaded.graph_model.keep, loaded.base.n_epochs) == (0.5, 2)
-    assert np.array_equal(loaded.predict_proba(GRAPH), classifier.predict_proba(GRAPH))
 
 
 class Constant(Classifier):

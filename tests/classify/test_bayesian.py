@@ -151,17 +151,6 @@ def test_many_networks_are_the_same_some_at_a_time(monkeypatch: pytest.MonkeyPat
         np.testing.assert_allclose(first.mean_entropy, second.mean_entropy, rtol=1e-5, atol=1e-6)
 
 
-def test_directed_and_weighted_graphs() -> None:
-    draw = np.random.default_rng(0)
-    adjacency = GRAPH.adjacency.toarray() * draw.integers(0, 4, (60, 60))
-    unweighted = fit(BayesianGCN(**FEW)).predict_proba()
-    for directed in (False, True):
-        graph = Graph(adjacency, GRAPH.features, GRAPH.labels, directed=directed)
-        fitted = BayesianGCN(**FEW).fit(graph, SPLIT.train, rng=0)
-        np.testing.assert_allclose(fitted.predict_proba().sum(axis=1), 1, atol=1e-5)
-        assert not np.array_equal(fitted.predict_proba(), unweighted)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

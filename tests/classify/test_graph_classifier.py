@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from nodecopy import Graph
 from nodecopy.classify import GCN, MLP, SBMGCN, GraphClassifier
 from nodecopy.errors import InputError
-from nodecopy.features import graph_from_features
 
 QUICK = GCN(n_epochs=30, learning_rate=0.05, features="standardise")
 RAW = GCN(n_epochs=30, learning_rate=0.05, features="none")
@@ -49,20 +48,6 @@ def test_unlabelled_rows_and_new_rows_are_classified() -> None:
     assert np.array_equal(model.predict(X[150:]), model.classes_[model.predict_proba(X[150:]).argmax(axis=1)])
     assert (model.n_features_in_, model.graph_.n_nodes) == (5, 150)
     assert model.uncertainty(X[150:]).total.shape == (50,)
-
-
-@pytest.mark.parametrize("scale", ["standardise", "auto", "none"])
-def test_the_graph_keeps_the_rows_and_the_classifier_scales_them_once(scale: str) -> None:
-    """The graph had scaled rows, which a given classifier then scaled by its default once more."""
-    X, _, few = blobs()
-    X = preprocessing.StandardScaler().fit_transform(X) + 1
-    model: Any = GraphClassifier(scale=scale, random_state=0).fit(X, few)
-    assert np.array_equal(model.graph_.features, X)
-    assert model.classifier_.features == model.scaling_.kind == ("none" if scale == "none" else "standardise")
-    scaled = model.scaling_.apply(X).toarray()
-    assert model.graph_.replace(features=None) == graph_from_features(scaled).replace(
-        features=None, labels=model.graph_.labels
-    )
 
 
 @pytest.mark.parametrize("classifier", [None, QUICK, MLP(n_epochs=30)], ids=["APPNP", "GCN", "MLP"])
@@ -186,13 +171,6 @@ def test_wrong_parameters() -> None:
             GraphClassifier(**settings).fit(X, few)
     with pytest.raises(NotFittedError):
         GraphClassifier().predict(X)
-
-
-def test_sparse_labels_are_refused_unread() -> None:
-    y: Any = sparse.csr_array(np.eye(4))
-    y.data = None
-    with pytest.raises(InputError, match="y must be an array with a label per row"):
-        GraphClassifier().fit(np.eye(4), y)
 
 
 def test_tools_of_scikit_learn() -> None:

@@ -20,7 +20,6 @@ from nodecopy.classify import (
     BayesianGCN,
     Classifier,
     CustomNetwork,
-    GraphClassifier,
     ModuleClassifier,
     SelfTraining,
     Trial,
@@ -153,15 +152,6 @@ def test_a_file_names_the_factory_and_load_takes_it_again(tmp_path: Path) -> Non
     build_other.__name__ = "build_sage"
     with pytest.raises(InputError, match=r"must build the networks that were trained. .* size mismatch"):
         nodecopy.load(path, classes=[build_other]).predict_proba(GRAPH)
-
-
-def test_other_families_take_it() -> None:
-    classifier = CustomNetwork(build_sage, **FAST)
-    defence = CopyingDefence(classifier, n_donors=2).fit(GRAPH, SPLIT.train, rng=0)
-    assert defence.predict_proba()[[3, 4]].shape == (2, 3)
-    labels = np.where(np.isin(np.arange(60), SPLIT.train), np.array(GRAPH.labels), -1)
-    rows = GraphClassifier(classifier, n_neighbours=3, random_state=0).fit(GRAPH.features, labels)
-    assert rows.predict(GRAPH.features).shape == (60,)
 
 
 def test_trials_have_their_own_modules_and_report_progress() -> None:

@@ -11,7 +11,6 @@ import torch
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy import Graph
 from nodecopy.classify import DGI, SGC, Classifier, Trial, regressions
 from nodecopy.classify.regressions import (
     EmbeddingRegression,
@@ -20,7 +19,7 @@ from nodecopy.classify.regressions import (
     softmax_regressions,
     train_infomax,
 )
-from nodecopy.errors import DataWarning, InputError
+from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings, leading_directions
 from nodecopy.nn.stack import normalise_adjacency
 from tests.contracts.classifiers import ClassifierContract, other_edges, planted_graph
@@ -55,14 +54,6 @@ def test_it_is_the_regression_of_scikit_learn_on_propagated_features() -> None:
     oracle = LogisticRegression(C=own_C, max_iter=1000, tol=1e-8).fit(rows[train], graph.labels[train])
     fitted = SGC(restart, n_steps=n_steps, rank=3, C=C).fit(graph, train)
     np.testing.assert_allclose(fitted.predict_proba(), oracle.predict_proba(rows), atol=2e-3)
-
-
-def test_equal_nodes_have_equal_probabilities() -> None:
-    """Nothing is left to divide by where propagation makes all nodes equal."""
-    graph = Graph(1 - np.eye(4), features=np.ones((4, 2)), labels=[0, 1, 0, 1])
-    with pytest.warns(DataWarning, match="learned almost nothing"):
-        fitted = SGC().fit(graph)
-    np.testing.assert_allclose(fitted.predict_proba(), 0.5, atol=1e-6)
 
 
 def test_trials_on_one_graph_share_their_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:

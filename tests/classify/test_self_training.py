@@ -72,12 +72,6 @@ def confident(codes: NDArray[np.int64], confidence: NDArray[np.float64]) -> NDAr
     return probabilities
 
 
-def test_no_rounds_are_the_base_alone() -> None:
-    alone = SHORT.fit(GRAPH, SPLIT.train, rng=0).predict_proba()
-    wrapped = SelfTraining(SHORT, 0).fit(GRAPH, SPLIT.train, rng=0).predict_proba()
-    assert np.array_equal(alone, wrapped)
-
-
 @pytest.mark.parametrize(
     ("balance", "expected"),
     [
@@ -102,15 +96,6 @@ def test_the_most_confident_nodes_of_each_class_get_pseudo_labels(
     assert np.array_equal(after.codes[train], trial.codes[train])
     assert after.weights is not None
     assert after.weights[2:].sum() == pytest.approx(len(train), rel=1e-5)
-
-
-def test_a_class_that_no_node_is_predicted_to_be_of_gets_pseudo_labels() -> None:
-    probabilities = np.random.default_rng(0).dirichlet([60, 30, 10], GRAPH.n_nodes)
-    assert not (probabilities.argmax(axis=1) == 2).any()
-    base = Scripted([probabilities] * 2)
-    SelfTraining(base, 1, balance=1).fit_trials([Trial(GRAPH, SPLIT.train, rng=0)])
-    after = base.trials[1]
-    assert (np.bincount(after.codes[after.train[len(SPLIT.train) :]], minlength=3) > 0).all()
 
 
 def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:

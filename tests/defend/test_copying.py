@@ -68,8 +68,8 @@ def networks(*, bias: bool = True, features: str = "none", activation: str = "re
     draw = np.random.default_rng(1)
     shapes = [(FEATURES, HIDDEN), (HIDDEN, CLASSES), *([(1, HIDDEN), (1, CLASSES)] if bias else [])]
     weights = tuple(draw.normal(size=(2, *shape)).astype(np.float32) for shape in shapes)
-    recipe = TrainingConfig(n_hidden=HIDDEN, bias=bias, features=features, activation=activation)
-    return Ensemble(recipe, weights, np.zeros(2, np.int32), 0, FeatureScaling(features), WeightScaling("raw"))
+    config = TrainingConfig(n_hidden=HIDDEN, bias=bias, features=features, activation=activation)
+    return Ensemble(config, weights, np.zeros(2, np.int32), 0, FeatureScaling(features), WeightScaling("raw"))
 
 
 def state_of(trained: Any, graph: Graph) -> AttackedState:
@@ -141,8 +141,8 @@ def test_path_by_hand(mode: str) -> None:
     path = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1.0], [2.0], [3.0], [8.0]])
     weights = np.ones((1, 1, 1), np.float32), np.array([[[1.0, 0.0]]], np.float32)
     scaling = FeatureScaling("none"), WeightScaling("raw")
-    recipe = TrainingConfig(n_hidden=1, features="none")
-    trained = Ensemble(recipe, weights, np.zeros(1, np.int32), 0, *scaling)
+    config = TrainingConfig(n_hidden=1, features="none")
+    trained = Ensemble(config, weights, np.zeros(1, np.int32), 0, *scaling)
     probabilities = TwoHopCopier(trained, path, mode).predict_pairs(np.array([3]), np.array([1]))
     if mode == "swap-features":
         ends = [1 / 2 + 8 / np.sqrt(6), 3 / 2 + 8 / np.sqrt(6)]

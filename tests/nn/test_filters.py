@@ -115,16 +115,6 @@ def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[in
         np.testing.assert_allclose(found[b], dense_logits(nets, b, matrix(b).toarray()), rtol=2e-3, atol=2e-3)
 
 
-def test_masks_change_logits_and_are_a_function_of_the_step() -> None:
-    nets = networks(FilterConfig(widths=(4,), n_heads=2, dropout=0.5))
-    graphs = SparseStack([matrix(0)] * 2, CPU)
-    with torch.no_grad():
-        plain, one, again, other = (nets.logits(graphs, None, step) for step in (None, 1, 1, 2))
-    assert torch.equal(one, again)
-    assert not torch.equal(one, other)
-    assert not torch.equal(one, plain)
-
-
 @pytest.mark.parametrize("heads", [0, 2])
 def test_weights_of_unit_length(heads: int) -> None:
     nets = networks(FilterConfig(widths=(4, 2), n_heads=heads))

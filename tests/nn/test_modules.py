@@ -19,7 +19,6 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.nn import modules
 from nodecopy.nn.modules import (
     ModuleNetwork,
-    build_network,
     evaluation_mode,
     label_columns,
     seed_global_generators,
@@ -305,24 +304,6 @@ def test_global_generators_are_seeded_inside_and_restored_after_an_error() -> No
             raise KeyError
     assert inside[0] == inside[1]
     assert draw() == expected
-
-
-def test_a_factory_must_build_a_new_module() -> None:
-    shared = pyg.GCNConv(12, 3)
-    build_network(lambda n, k: shared, 12, 3, CPU, "base")
-    with pytest.raises(InputError, match="base must return a new module in each call; got the same GCNConv"):
-        build_network(lambda n, k: shared, 12, 3, CPU, "base")
-    networks = [build_network(pyg.GCNConv, 12, 3, CPU, "base") for _ in range(2)]
-    assert networks[0].module is not networks[1].module
-
-
-def test_a_loss_that_is_not_finite_stops_training() -> None:
-    module = Probabilities("logits")
-    module.register_forward_hook(lambda part, given, out: out / (1 - (out.max() > 1.5).float()))
-    with pytest.raises(
-        InputError, match=r"loss of Probabilities must stay finite; got nan by epoch \d+. Lower"
-    ):
-        train(module, TrainingConfig(n_epochs=100, learning_rate=1.0))
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ from nodecopy.nn.networks import (
     TrainingConfig,
     add_identity_features,
     fit_feature_scaling,
-    propagation_matrix,
 )
-from nodecopy.nn.stack import LowRank, Masks, SparseStack, draw_keys, normalise_adjacency
+from nodecopy.nn.stack import Masks, SparseStack, draw_keys, normalise_adjacency
 from nodecopy.nn.training import CompiledSteps, EarlyStopping, LabelledNodes, Targets, TorchSteps, train
 
 CPU = torch.device("cpu")
@@ -102,35 +101,6 @@ def test_logits_are_those_of_dense_matrices(activation: str, slope: float) -> No
         hidden = graph @ (FEATURES[model].astype(np.float32) @ first)
         expected = graph @ np.where(hidden > 0, hidden, slope * hidden) @ second
         np.testing.assert_allclose(logits[model], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_selected_networks_have_the_logits_of_their_models() -> None:
-    networks = Networks.initialise(
-        replace(KIPF, bias=True, drop_edges=0.2),
-        SparseStack([FEATURES[0].astype(np.float32)] * 2, CPU),
-        3,
-        SEEDS,
-    )
-    part, graphs = networks.select(slice(1, 2), FEATURES[0].astype(np.float32)), draw_graphs(0)
-    for step in (None, 7):
-        whole = networks.logits(SparseStack(graphs, CPU), None, step)[1:]
-        selected = part.logits(SparseStack(graphs[1:], CPU), None, step)
-        torch.testing.assert_close(selected, whole, rtol=1e-5, atol=1e-6)
-
-
-def test_weight_decay_is_on_the_first_layer_or_on_all() -> None:
-    assert [group["weight_decay"] for group in build(KIPF).parameter_groups] == [5e-4, 0.0]
-    everywhere = build(replace(KIPF, decay_all=True)).parameter_groups
-    assert [group["weight_decay"] for group in everywhere] == [5e-4, 5e-4]
-
-
-def test_propagation_matrices_follow_the_rank() -> None:
-    adjacency = sparse.csr_array(np.eye(4, k=1, dtype=np.float32) + np.eye(4, k=-1, dtype=np.float32))
-    plain: Any = propagation_matrix(adjacency, KIPF)
-    assert np.array_equal(plain.toarray(), normalise_adjacency(adjacency).toarray())
-    approximation = propagation_matrix(adjacency, replace(KIPF, rank=2))
-    assert isinstance(approximation, LowRank)
-    assert approximation.left.shape == (4, 2)
 
 
 @pytest.mark.parametrize("features", [None, np.zeros((3, 0))], ids=["none", "no columns"])

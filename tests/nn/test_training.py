@@ -176,24 +176,6 @@ def test_only_given_weights_change() -> None:
     assert torch.equal(unused, torch.ones(3))
 
 
-def test_betas_and_decay_are_those_of_adam() -> None:
-    start, pull = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([0.3, 0.1, -2.0])
-
-    def loss(weights: Tensor) -> Tensor:
-        return (weights**2 * pull).sum()
-
-    mine, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
-    descent = AdamStepper([{"params": [mine], "weight_decay": 0.2}], 0.01, (0.5, 0.9))
-    adam = torch.optim.Adam([theirs], lr=0.01, betas=(0.5, 0.9), weight_decay=0.2)
-    for _ in range(20):
-        descent.step(lambda: loss(mine))
-        adam.zero_grad()
-        loss(theirs).backward()  # type: ignore[no-untyped-call]
-        adam.step()
-    torch.testing.assert_close(mine, theirs)
-    assert (mine - start).abs().min() > 0.01
-
-
 @pytest.mark.parametrize("shape", [(1, 7), (5, 3), (16, 2)])
 def test_models_have_the_same_bits_alone_and_beside_others(shape: tuple[int, ...]) -> None:
     """Before, Adam rounded the last entries of a tensor differently, whichever model they were of."""

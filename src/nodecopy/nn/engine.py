@@ -221,9 +221,18 @@ def average_predictions(
     # The masks continue where those of training ended.
     steps = range(config.n_epochs, config.n_epochs + n_weight_samples) or [None]
 
+    @torch.no_grad()
     def sum_part(models: range, stop: Event | None = None) -> list[tuple[Tensor, Tensor]]:
+        """Return the sums of probabilities and of entropies over all samples for each network."""
         part = networks.select(slice(models.start, models.stop), features)
-        return _sum_samples(part, [matrices[model // per_graph] for model in models], steps)
+        compute_logits = build_predictor(part, [matrices[model // per_graph] for model in models])
+        total: Any = 0.0
+        entropies: Any = 0.0
+        with share_threads(part):
+            for step in steps:
+                probabilities = compute_logits(step).softmax(dim=2)
+                total, entropies = total + probabilities, entropies + row_entropy(probabilities)
+        return list(zip(total, entropies, strict=True))
 
     total: list[Any] = [0.0] * len(matrices)
     entropies: list[Any] = [0.0] * len(matrices)
@@ -239,21 +248,6 @@ def average_predictions(
             entropies[model // per_graph] = entropies[model // per_graph] + of_model
     n = per_graph * len(steps)
     return [((p / n).cpu().numpy(), (e / n).cpu().numpy()) for p, e in zip(total, entropies, strict=True)]
-
-
-@torch.no_grad()
-def _sum_samples(
-    networks: Networks, matrices: Sequence[Matrix], steps: Sequence[int | None]
-) -> list[tuple[Tensor, Tensor]]:
-    """Return the sums of probabilities and of entropies over steps for each network."""
-    compute_logits = build_predictor(networks, matrices)
-    total: Any = 0.0
-    entropies: Any = 0.0
-    with share_threads(networks):
-        for step in steps:
-            probabilities = compute_logits(step).softmax(dim=2)
-            total, entropies = total + probabilities, entropies + row_entropy(probabilities)
-    return list(zip(total, entropies, strict=True))
 
 
 def row_entropy(probabilities: Tensor) -> Tensor:
@@ -284,18 +278,14 @@ class Ensemble:
         check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
         check_integer(self.config.n_steps, "n_steps", low=0, high=MAX_STEPS)
         keys, weights = as_array(self.keys, "keys"), [as_array(part, "weights") for part in self.weights]
-        shapes = self.config.network_type.weight_shapes(self.config, self.n_features, self.n_classes)
+        sizes = weights[0].shape[1], weights[-1].shape[2]
+        shapes = self.config.network_type.weight_shapes(self.config, *sizes)
         if keys.dtype != np.int32 or keys.ndim != 1 or not len(keys):
             raise InputError("keys", f"must be a vector of 32-bit integers; got shape {keys.shape}.")
         expected = [(len(keys), *shape) for shape in shapes]
         is_single = all(part.dtype == np.float32 for part in weights)
         if not is_single or [part.shape for part in weights] != expected:
             raise InputError("weights", f"must have the shapes {expected} in single precision; got others.")
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a graph."""
-        return int(self.weights[0].shape[1])
 
     @property
     def n_classes(self) -> int:
@@ -312,7 +302,7 @@ class Ensemble:
 
     def predict(self, graph: Graph, device: str) -> Averages:
         """Return the mean prediction on a graph, with the networks' own dropout masks."""
-        check_features(graph, self.n_features)
+        check_features(graph, self.weights[0].shape[1])
         features = self.feature_scaling.apply(graph.features)
         where = check_device(device)
         weights = [torch.tensor(weight, device=where) for weight in self.weights]
