@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy.special import softmax
-from tests.features.test_node_embeddings import plain_connections, wide_graph
+from tests.features.test_embeddings import plain_connections, wide_graph
 
 from nodecopy import Graph, datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
