@@ -30,7 +30,7 @@ from nodecopy.classify import (
 )
 from nodecopy.classify.base import ClassifierSeeds
 from nodecopy.errors import InputError
-from nodecopy.nn import engine
+from nodecopy.nn import engine, training
 from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.networks import Networks, TrainingConfig
 from nodecopy.nn.stack import normalise_adjacency
@@ -216,7 +216,7 @@ def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch
         sizes.append(len(networks.weights[0]))
         train(networks, *arguments)
 
-    train = engine.train
+    train = training.train
     monkeypatch.setattr(engine, "train", count)
     together = classifier.fit_trials(trials)
     assert sorted(sizes) == [1, 2, 2]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy.special import softmax
-from tests.features.test_embeddings import plain_connections, wide_graph
 
 from nodecopy import Graph, datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
@@ -37,6 +36,7 @@ from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.networks import TrainingConfig, add_identity_features
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
+from tests.features.test_embeddings import plain_connections, wide_graph
 from tests.strategies import matrices
 
 FEATURES, HIDDEN, CLASSES = 5, 3, 4
