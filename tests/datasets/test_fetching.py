@@ -118,12 +118,6 @@ def test_the_address_is_used_after_an_unusable_wheel(data: Path, serve: Any, car
     assert requests == [WHEEL.location, ADDRESS.location]
 
 
-def test_a_zip_behind_an_address(data: Path, serve: Any) -> None:
-    source = Source("https://example.org/all.zip", "all/pairs.txt")
-    serve({source.location: archive(all__pairs_txt=CONTENT)})
-    assert fetching.obtain([DataFile(FILE.path, FILE.sha256, (source,))])[0][1] == CONTENT
-
-
 def test_a_missing_file_names_every_location_and_the_way_out(data: Path, serve: Any) -> None:
     serve({ADDRESS.location: b"<html>moved</html>"})
     with pytest.raises(InputError) as error:

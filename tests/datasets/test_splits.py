@@ -110,11 +110,6 @@ def test_interaction_split_depends_on_its_seed_and_stays_binary() -> None:
     assert [part.n_interactions for part in first] == [140, 20, 40]
 
 
-def test_a_fixed_split_keeps_its_parts() -> None:
-    validation = Interactions([[0, 1, 0], [0, 0, 1]])
-    assert datasets.fixed_split(TRAIN, TEST, validation) == (TRAIN, validation, TEST)
-
-
 def test_a_tenth_of_train_is_the_validation_part_if_there_is_none() -> None:
     train = Interactions(np.ones((20, 10)))
     first, again = (datasets.fixed_split(train, Interactions(np.zeros((20, 10)))) for _ in range(2))

@@ -85,16 +85,6 @@ def test_expected_neighbourhoods_leave_the_node_out() -> None:
         np.testing.assert_allclose(embedding[node], expected / np.linalg.norm(expected), atol=1e-9)
 
 
-def test_many_features_of_few_nodes_are_reduced() -> None:
-    """As many directions as nodes are enough, and nothing between nodes changes."""
-    draw = np.random.default_rng(0)
-    wide = Graph(np.zeros((9, 9)), draw.random((9, 500)))
-    embedding = NodeEmbeddings(wide).features
-    assert embedding.shape == (9, 9)
-    few = NodeEmbeddings(wide, 500).features
-    np.testing.assert_allclose(embedding @ embedding.T, few @ few.T, atol=1e-8)
-
-
 def plain_connections(graph: Graph) -> Any:
     """The neighbourhoods of nodes whose features are the identity, nothing reduced."""
     return embed_neighbourhoods(graph, np.eye(graph.n_nodes))

@@ -164,14 +164,6 @@ def test_nearest_neighbours_are_joined(cells: list[int], data: st.DataObject) ->
     assert graph.node_ids[0] == "n0"
 
 
-def test_neighbours_by_angle_are_those_of_unit_rows() -> None:
-    unit = points(30) / np.linalg.norm(points(30), axis=1, keepdims=True)
-    by_angle = graph_from_features(points(30) * np.arange(1, 31)[:, None], n_neighbours=4, metric="cosine")
-    assert np.array_equal(
-        by_angle.adjacency.toarray(), graph_from_features(unit, n_neighbours=4).adjacency.toarray()
-    )
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize(
     "x",
@@ -257,13 +249,6 @@ def test_few_nodes_and_unknown_ids(features: Path) -> None:
     features.write_text("id,age\n007,31\n")
     with pytest.raises(InputError, match="features of at least two nodes; got 1"):
         read_feature_graph(features)
-
-
-def test_labels_in_the_table_of_features_are_not_features(features: Path) -> None:
-    features.write_text("id,age,plan\na,31,x\nb,33,x\nc,70,y\nd,72,\n")
-    graph = read_feature_graph(features, labels=features, label="plan", n_neighbours=1)
-    assert graph.feature_encoder.feature_names_ == ["age"]
-    assert np.array(graph.named_labels()).tolist() == ["x", "x", "y", ""]
 
 
 def test_one_hot_encoded_text_is_not_taken_for_word_counts(

@@ -39,19 +39,6 @@ def labels(graph: Graph) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("source,target\n1,2\n2,3\n", "Target,SOURCE\n2,1\n3,2\n", "src,dst\n1,2\n2,3\n", "u,v\n1,2\n2,3\n"),
-        *("from,to\n1,2\n2,3\n", "one,other\n1,2\n2,3\n", "year,source,target\n1999,1,2\n2001,2,3\n"),
-        *("1,2\n2,3\n", "1,2\n\n2,3", "\ufeff1,2\r\n2,3\r\n", "1,2,remark\n2,3,another\n"),
-        *("citing,cited\n1,2\n2,3\n", "FromNodeId,ToNodeId\n1,2\n2,3\n", "source_id,target_id\n1,2\n2,3\n"),
-    ],
-)
-def test_headers_and_columns(text: str, write: Write) -> None:
-    assert read_graph(write("edges.csv", text)) == Graph.from_edges([1, 2], [2, 3])
-
-
-@pytest.mark.parametrize(
     "text", ["source,target,weight\na,b,2\nb,c,1\n", "a,b,2\nb,c,1\n", "to,w,from\nb,2,a\nc,1,b\n"]
 )
 def test_weights(text: str, write: Write) -> None:

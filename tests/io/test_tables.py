@@ -201,15 +201,6 @@ def test_frames_of_polars_and_arrow_are_read_like_those_of_pandas() -> None:
         assert read_graph(data) == expected
 
 
-def test_spaces_after_commas_are_not_part_of_ids(tmp_path: Path) -> None:
-    path = tmp_path / "edges.csv"
-    path.write_text("source, target\nann, bob\nbob, cleo\n")
-    assert read_graph(path).node_ids.tolist() == ["ann", "bob", "cleo"]
-    spaced = Graph.from_edges([" ann"], ["bob "])
-    write_graph(spaced, path)
-    assert read_graph(path) == spaced
-
-
 def test_text_for_spreadsheets_is_no_formula(tmp_path: Path) -> None:
     graph = Graph.from_edges(["=1+1", "b"], ["b", "@c"], [1.0, 2.0])
     for suffix in ("csv", "tsv", "txt"):
