@@ -178,10 +178,6 @@ class RecommenderContract:
             for other in ranked
         ]
         assert np.mean(own_group) > 0.6  # a third by chance
-        with pytest.raises(InputError, match="items must hold known ids; got 'nothing'"):
-            fitted.similar_items(["nothing"])
-        with pytest.raises(InputError, match=f"k must be .* n_items - 1 = {N_ITEMS - 1}; got {N_ITEMS}"):
-            fitted.similar_items(item_ids, N_ITEMS)
 
     def test_similar_users(self, fitted: Recommender, split: Any) -> None:
         """Every user is ranked, except the user; most of the nearest are of the same group."""
@@ -193,8 +189,6 @@ class RecommenderContract:
             assert sorted([user, *ranked]) == sorted(group)
         own_group = [group[user] == group[ranked[0]] for user, ranked in zip(user_ids, users, strict=True)]
         assert np.mean(own_group) > 0.6  # a third by chance
-        with pytest.raises(InputError, match="users must hold known ids; got 'nobody'"):
-            fitted.similar_users(["nobody"])
 
     def test_explanations_add_up_to_the_score(self, fitted: Recommender, split: Any) -> None:
         train = split.train
@@ -221,20 +215,8 @@ class RecommenderContract:
         assert best.donors is None
         again = fitted.explain_new([*history, *history[:1], "nothing"], item, None, unknown="ignore")
         assert again.to_dict() == fitted.explain(user, item, None).to_dict()
-        for wrong, message in (
-            ([], "history must hold an item of training; got none"),
-            (["nothing"], "histories must hold known ids; got 'nothing'"),
-        ):
-            with pytest.raises(InputError, match=message):
-                fitted.explain_new(wrong, item)
-        for arguments, message in (
-            ((loner, item), f"user must have a history; {loner!r} has none"),
-            (("nobody", item), "user must hold known ids; got 'nobody'"),
-            ((user, "nothing"), "item must hold known ids; got 'nothing'"),
-            ((user, item, 0), "k must be an integer of at least 1; got 0"),
-        ):
-            with pytest.raises(InputError, match=message):
-                fitted.explain(*arguments)
+        with pytest.raises(InputError, match="user must have a history"):
+            fitted.explain(loner, item)
 
     def test_evaluate(self, fitted: Recommender, split: Any) -> None:
         """Recall@3 equals the share of test items among three recommendations that leave out validation."""
@@ -253,14 +235,10 @@ class RecommenderContract:
         assert printed == fitted.evaluate(test, metrics=["recall@3"])  # without validation they agree
         users, items, _ = test.table()
         assert fitted.evaluate(Interactions.from_table(users, items), metrics=["recall@3"]) == printed
-        with pytest.raises(InputError, match="test: users must hold strings, as in training; got"):
-            fitted.evaluate(Interactions(test.matrix), metrics=["recall@3"])
         strangers = Interactions.from_table(["nobody", users[0]], [items[0], items[0]])
         with pytest.raises(InputError, match="test: users must hold known ids; got 'nobody'"):
             fitted.evaluate(strangers, metrics=["recall@3"])
         assert len(fitted.evaluate(strangers, metrics=["recall@3"], unknown="ignore").users) == 1
-        with pytest.raises(InputError, match=r"metrics must be of the form 'recall@k'.*; got 'recall'"):
-            fitted.evaluate(test, metrics=["recall"])
 
     def test_same_seed_same_result(self, recommender: Recommender, fitted: Recommender, split: Any) -> None:
         for rng in (0, np.random.SeedSequence(0)):

@@ -13,9 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy import Interactions, load
+from nodecopy import Interactions, Jaccard, load
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, IALS, ItemKNN, Popularity, Recommender, WeightedHybrid, als, baselines
+from nodecopy.recommend import (
+    EASE,
+    IALS,
+    CopyEASE,
+    ItemKNN,
+    Popularity,
+    Recommender,
+    WeightedHybrid,
+    als,
+    baselines,
+)
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -180,12 +190,20 @@ def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         (WeightedHybrid(EASE(), ItemKNN(), weight=2.0), "weight of WeightedHybrid must be a number between"),
         (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be a recommender; got 'knn'"),  # type: ignore[arg-type]
         (WeightedHybrid(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
-        (IALS(n_factors=0), "n_factors of IALS must be an integer of at least 1; got 0"),
-        (IALS(n_iterations=0), "n_iterations of IALS must be an integer of at least 1; got 0"),
         (IALS(confidence=0.5), "confidence of IALS must be a number of at least 1"),
-        (IALS(regularisation=-1.0), "regularisation of IALS must be a number of at least 0"),
+        (EASE(popularity_penalty=np.nan), "popularity_penalty of EASE must be a finite number"),
+        (EASE(regularisation=0.0), "regularisation of EASE must be above 0"),
+        (EASE(precision="half"), "precision of EASE must be one of"),
+        (EASE(n_neighbours=0), "n_neighbours of EASE must be an integer of at least 1"),
+        (EASE(device="gpu"), "device must be 'cpu' or an available 'cuda'|torch"),
+        (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1"),
+        (CopyEASE(user_share=1.2), "user_share of CopyEASE must be a number between 0 and 1"),
+        (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule"),
+        (CopyEASE(item_donors=Jaccard), "item_donors of CopyEASE must be a donor rule"),
+        (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
+        (CopyEASE(user_donors="uniform", n_neighbours=5), "the sparse form of CopyEASE needs donor rules"),
     ],
 )
 def test_wrong_parameters(recommender: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises((InputError, ImportError), match=message):
         recommender.fit(tastes())

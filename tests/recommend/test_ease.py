@@ -118,30 +118,6 @@ def test_special_cases_of_copy_ease() -> None:
     assert (first.item_donors.exponent, second.user_donors.exponent) == (4.0, 4.0)
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (EASE(degree_exponent=-1.0), "degree_exponent of EASE must be a number of at least 0"),
-        (EASE(popularity_penalty=np.nan), "popularity_penalty of EASE must be a finite number"),
-        (EASE(regularisation_exponent=np.inf), "regularisation_exponent of EASE must be a finite number"),
-        (EASE(regularisation=0.0), "regularisation of EASE must be above 0"),
-        (EASE(precision="half"), "precision of EASE must be one of"),
-        (EASE(n_neighbours=0), "n_neighbours of EASE must be an integer of at least 1"),
-        (EASE(device="gpu"), "device must be 'cpu' or an available 'cuda'|torch"),
-        (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1"),
-        (CopyEASE(user_share=1.2), "user_share of CopyEASE must be a number between 0 and 1"),
-        (CopyEASE(item_share=-0.1), "item_share of CopyEASE must be a number between 0 and 1"),
-        (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule"),
-        (CopyEASE(item_donors=Jaccard), "item_donors of CopyEASE must be a donor rule"),
-        (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
-        (CopyEASE(user_donors="uniform", n_neighbours=5), "the sparse form of CopyEASE needs donor rules"),
-    ],
-)
-def test_wrong_parameters(model: EASE | CopyEASE, message: str) -> None:
-    with pytest.raises((InputError, ImportError), match=message):
-        model.fit(tastes())
-
-
 @pytest.mark.parametrize("n_neighbours", [None, 3])
 def test_fits_in_a_pool_start_no_threads(n_neighbours: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     model, log = CopyEASE(n_neighbours=n_neighbours), datasets.load("library")

@@ -12,8 +12,7 @@ from scipy import sparse, special
 import nodecopy
 from nodecopy import Interactions, Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, EnsembleBPR, LightGCN, SampledGraphBPR, bpr, ensembles
+from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr, ensembles
 from nodecopy.recommend.bpr import NegativeSampler
 from nodecopy.recommend.ensembles import EnsembleSeeds
 from tests.contracts.recommenders import tastes
@@ -133,23 +132,3 @@ def test_the_threshold_is_chosen_on_validation() -> None:
         scores[threshold] = model.score()
     assert recalls[chosen.threshold_] == max(recalls.values())
     assert np.array_equal(chosen.score(), scores[chosen.threshold_])
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (EnsembleBPR(EASE()), r"base of EnsembleBPR must be a network such as LightGCN\(\); got EASE"),  # type: ignore[arg-type]
-        (EnsembleBPR(LightGCN(), n_graphs=0), "n_graphs of EnsembleBPR must be an integer of at least 1"),
-        (EnsembleBPR(LightGCN(), average="ranks"), "average of EnsembleBPR must be one of"),
-        (EnsembleBPR(LightGCN(), keep=1.5), "keep of EnsembleBPR must be a number between 0 and 1"),
-        (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
-        (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be a donor rule"),
-        (SampledGraphBPR(LightGCN(), threshold=2.0), "threshold of SampledGraphBPR must be a number between"),
-        (SampledGraphBPR(LightGCN(), thresholds=()), "thresholds of SampledGraphBPR must hold at least one"),
-        (SampledGraphBPR(LightGCN()), "threshold of SampledGraphBPR must be given if there is no validation"),
-        (SampledGraphBPR(LightGCN(), test_graph="x"), "test_graph of SampledGraphBPR must be one of"),
-    ],
-)
-def test_wrong_parameters(model: EnsembleBPR, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        model.fit(tastes(), rng=0)
