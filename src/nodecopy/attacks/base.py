@@ -185,7 +185,7 @@ class TargetedAttack(Attack):
         if targets is None:
             raise InputError(f"targets of {name}", "must hold nodes; got None.")
         start = self.prepare(graph, targets, train, child(seed, AttackSeeds.SURROGATE))
-        records, budgets = [start()], []
+        records, budgets = [start()], list[int]()
         for target in targets.tolist() if progress is None else progress(targets.tolist()):
             if not self.together and budgets:
                 records.append(start())

@@ -176,6 +176,8 @@ class DegreeTest:
 
     def _after(self, first: Any, second: Any, change: Any) -> tuple[Any, Any]:
         """Return the number of counted degrees and the sum of their logarithms after a flip."""
+        n: Any
+        log_sum: Any
         n, log_sum = self._now
         for degree in (first, second):
             after, before = (np.where(d >= MIN_DEGREE, d, 1) for d in (degree + change, degree))

@@ -261,7 +261,7 @@ class Defence(Classifier):
         if isinstance(classifier, Classifier):
             observed = classifier.check_fitted()
             observed = classifier.undefended_ if isinstance(classifier, Defence) else observed
-            kept = {"networks": observed.networks, "details": observed.details}
+            kept: Any = {"networks": observed.networks, "details": observed.details}
             prediction, classes = replace(_evaluate_fitted(classifier, graph), **kept), classifier.classes_
         else:
             prediction = evaluate(classifier, None, graph)

@@ -514,7 +514,8 @@ class EvidenceDefence(Defence):
             The attacked graph; by default the one given to ``fit``.
         """
         correction, positions = self._correction_of(nodes, graph)
-        return correction.certify(positions)
+        certified: NDArray[np.bool_] = correction.certify(positions)
+        return certified
 
     def explain(self, nodes: ArrayLike, *, graph: Graph | None = None) -> list[NodeReport]:
         """Return the evidence behind the correction of some nodes, and how credible their edges are.
@@ -533,7 +534,8 @@ class EvidenceDefence(Defence):
         """Return the correction of a graph, and the positions of some of its nodes."""
         _, state, correction = self.prepare_graph(graph)
         positions = check_nodes(state.graph, nodes)
-        if self._prunes and not np.isin(positions, self.targets_).all():
+        targets: Any = self.targets_
+        if self._prunes and not np.isin(positions, targets).all():
             raise InputError(
                 "nodes",
                 "must be targets given to fit: with retrain, only their edges are left out of training.",
