@@ -242,11 +242,9 @@ class BootstrapResult:
             kind = "a simultaneous band" if self.simultaneous else "an interval each"
             what = "edges" if self._is_of_edges(estimate.name) else "nodes"
             return f"{estimate.name}: {np.size(estimate.observed)} {what}, {kind}"
-        _, observed, error, bias, low, high = estimate
-        return (
-            f"{estimate.name}: {observed:.4g}, standard error {error:.3g}, "
-            f"interval {low:.4g} to {high:.4g}, bias {bias:.2g}"
-        )
+        name, observed, error, bias, low, high = estimate
+        interval = f"interval {low:.4g} to {high:.4g}, bias {bias:.2g}"
+        return f"{name}: {observed:.4g}, standard error {error:.3g}, {interval}"
 
     def scaled_values(self, name: str) -> Floats:
         """Return the values of a statistic with the spread of its standard error, one row per sample."""
@@ -327,9 +325,7 @@ class BootstrapResult:
         if name is None and len(names) == 1:
             name = names[0]
         if name in names and self._is_of_edges(name):
-            raise InputError(
-                "name", f"must be a statistic of nodes; {name} is of edges, which samples may not contain."
-            )
+            raise InputError("name", f"must be a statistic of nodes; {name} is of edges.")
         if name not in names or self.resample != "edges":
             raise InputError("name", f"must be a statistic of given nodes, one of {names}; got {name!r}.")
         return np.asarray(self.values[name] - self[name].bias)
@@ -372,10 +368,8 @@ class BootstrapResult:
         for place, estimate in zip(places, self, strict=True):
             if estimate.is_array:
                 order = np.argsort(estimate.observed, kind="stable")
-                observed, low, high = (
-                    np.asarray(part)[order] for part in (estimate.observed, estimate.low, estimate.high)
-                )
-                ranks = np.arange(len(order))
+                parts = (estimate.observed, estimate.low, estimate.high)
+                ranks, (observed, low, high) = np.arange(len(order)), (np.asarray(x)[order] for x in parts)
                 place.fill_between(ranks, low, high, color="#a3be8c", alpha=0.4, step="mid")
                 place.plot(ranks, observed, color="#2e3440")
                 what = "edges" if self._is_of_edges(estimate.name) else "nodes"

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from nodecopy._core.checks import check_integer
 from nodecopy._core.random import Rng, generator
+from nodecopy.generators.base import binary_adjacency
 from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 
@@ -109,10 +110,7 @@ def _squared_distances(rows: NDArray[np.float64], centres: NDArray[np.float64]) 
 
 def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
     """Return the adjacency matrix without directions, weights and self-loops."""
-    simple = Graph(graph.adjacency) if graph.directed else graph
-    adjacency = simple.adjacency.astype(np.float64)
-    adjacency.data = np.ones_like(adjacency.data)
-    return adjacency
+    return binary_adjacency(graph.undirected()).astype(np.float64)
 
 
 def _count_negative_eigenvalues(adjacency: sparse.csr_array) -> int:

@@ -17,6 +17,7 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.copying.donors import select_nodes
 from nodecopy.errors import InputError
+from nodecopy.generators.base import binary_adjacency
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.io import GraphLike, convert_graph
@@ -78,12 +79,11 @@ class DegreeClasses(Configurable):
         if values is None:
             return spectral_communities(graph)
         name = "communities of DegreeClasses"
-        if isinstance(values, str):
-            if values != "labels" or graph.labels is None:
-                raise InputError(
-                    name, f"must be integers, 'labels' of a graph that has them, or None; got {values!r}."
-                )
+        if isinstance(values, str) and values == "labels":
             values = graph.labels
+        if values is None or isinstance(values, str):
+            allowed = "must be integers, 'labels' of a graph that has them, or None"
+            raise InputError(name, f"{allowed}; got {self.communities!r}.")
         codes = check_vector(values, name, length=graph.n_nodes)
         if codes.dtype.kind not in "biu":
             raise InputError(name, f"must be integers; got {codes.dtype}.")
@@ -98,11 +98,8 @@ def _chance_variances(graph: Graph, communities: NDArray[np.int64]) -> NDArray[n
     """Return d_i - sum_b e_ib^2 / n_b, with e_ib edges from node i to the n_b nodes of community b."""
     n_nodes, sizes = graph.n_nodes, np.bincount(communities)
     member = sparse.csr_array((np.ones(n_nodes), (np.arange(n_nodes), communities)))
-    rows = graph.rows
-    pattern = sparse.csr_array((np.ones(rows.n_entries), rows.indices, rows.indptr), (n_nodes, n_nodes))
-    edges = sparse.csr_array(pattern @ member)
-    squares = edges.multiply(edges) @ (1 / sizes)
-    return np.asarray(rows.degrees - squares, np.float64)
+    edges = sparse.csr_array(binary_adjacency(graph).astype(np.float64) @ member)
+    return np.asarray(graph.rows.degrees - edges.multiply(edges) @ (1 / sizes), np.float64)
 
 
 def _class_size(degrees: NDArray[np.float64], variances: NDArray[np.float64], tolerance: float) -> int:
@@ -156,10 +153,8 @@ class DirectedCopying(GraphModel[Graph]):
         """Estimate communities and classes of degrees; ``rng`` is not used."""
         graph = convert_graph(graph, "graph of DirectedCopying")
         if not graph.directed:
-            raise InputError(
-                "graph of DirectedCopying",
-                f"must be directed; got {graph!r}. Use NodeCopying(DegreeClasses()).",
-            )
+            allowed = "must be directed, unlike for NodeCopying(DegreeClasses())"
+            raise InputError("graph of DirectedCopying", f"{allowed}; got {graph!r}.")
         codes = DegreeClasses(self.communities, self.tolerance).find_communities(graph)
         both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
         self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))

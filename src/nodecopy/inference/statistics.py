@@ -12,6 +12,7 @@ from scipy import sparse
 from nodecopy._core.checks import check_choice, check_sequence, show, type_name
 from nodecopy._core.imports import check_name
 from nodecopy.errors import InputError
+from nodecopy.generators.base import binary_adjacency
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import count_communities, spectral_communities
 from nodecopy.io import GraphLike, convert_graph, to_networkx
@@ -282,7 +283,7 @@ def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _largest_eigenvalue(graph: Graph) -> float:
-    matrix: Any = _binary_matrix(graph)
+    matrix: Any = binary_adjacency(graph).astype(np.float64)
     vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
     for _ in range(MAX_POWER_STEPS):
         image = matrix @ vector
@@ -296,7 +297,7 @@ def _largest_eigenvalue(graph: Graph) -> float:
 
 def _pagerank(graph: Graph) -> Floats:
     n_nodes = graph.n_nodes
-    transition = sparse.csr_array(_binary_matrix(graph).T / np.maximum(graph.degrees, 1))
+    transition = sparse.csr_array(binary_adjacency(graph).astype(np.float64).T / np.maximum(graph.degrees, 1))
     is_sink = graph.degrees == 0
     rank = np.full(n_nodes, 1 / max(n_nodes, 1))
     for _ in range(MAX_PAGERANK_STEPS):
@@ -306,10 +307,3 @@ def _pagerank(graph: Graph) -> Floats:
         if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
             break
     return np.asarray(rank, np.float64)
-
-
-def _binary_matrix(graph: Graph) -> sparse.csr_array:
-    rows = graph.rows
-    return sparse.csr_array(
-        (np.ones(rows.n_entries), rows.indices, rows.indptr), (rows.n_rows, rows.n_columns)
-    )
