@@ -430,7 +430,7 @@ def read_split(
 
 
 def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
-    """Warn if no user or no item of test is in train, as where files write ids in different ways."""
+    """Warn if no user or no item of test is in train, for instance if files write ids in different ways."""
     first, second = train.rows.csr, test.rows.csr
     for name, axis in (("users", 1), ("items", 0)):
         is_shared = (first.sum(axis=axis) > 0) & (second.sum(axis=axis) > 0)

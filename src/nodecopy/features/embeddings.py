@@ -254,7 +254,7 @@ def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
 def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
     """Return the directions of the largest singular values as columns; ``None`` if all columns are kept.
 
-    The rows of ``matrix @ directions``, scaled to length one, are those of :func:`reduce_rank`.
+    The rows of ``matrix @ directions``, scaled to length one, equal :func:`reduce_rank`.
     """
     svd = _leading_svd(matrix, rank)
     return None if svd is None else np.asarray(svd[2].T)

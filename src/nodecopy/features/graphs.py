@@ -187,7 +187,7 @@ def estimate_scale(by_node: FloatArray, degree: int) -> float:
 def initial_duals(costs: FloatArray) -> NDArray[np.float64]:
     """Return the dual variables that hold if both ends of every edge had the same one.
 
-    ``costs`` holds those of the edges of every node in ascending order. With t edges of total cost s the
+    ``costs`` holds the costs of the edges of every node in ascending order. With t edges of total cost s the
     variable solves t p - s = 1 / p; the number of edges that minimises it is taken.
     """
     n_edges, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)

@@ -159,8 +159,8 @@ def match_columns(
 
     The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
     one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
-    Optional roles are then matched with the columns behind those of the required ones, in their order, if
-    they are numeric; if all required roles have usual names, only with ``always_by_position``.
+    Optional roles are then matched, in their order, with numeric columns behind the required ones; if all
+    required roles have usual names, only with ``always_by_position``.
 
     The names are empty if there is no header. The first ``n_required`` roles must have a column. ``keys`` are
     0, 1, 2, ... by default, and ``owner`` is what the table is called in errors.
@@ -236,7 +236,7 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
 def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
     """Return the positions of the first two columns that can hold ids, fewer if there are fewer.
 
-    Dates, numbers with decimals and truth values are no ids. If ids are alike (``is_alike``) and the first
+    Dates, numbers with decimals and truth values are not ids. If ids are alike (``is_alike``) and the first
     two columns are one of numbers and one of text, the first two columns of text are returned, if there are
     two.
     """

@@ -72,7 +72,7 @@ def as_graph(
     weight
         Name of the edge attribute or column with weights; by default the usual one, if it exists.
     directed
-        Whether the graph is directed; by default as the object says.
+        Whether the graph is directed; by default as in the object.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def convert_interactions(
         way_out = "read_interactions reads a file, Interactions takes a dense matrix"
         raise InputError(name, f"must be {allowed}; got {type_name(data)}. {way_out}.")
     if like is not None and not _is_sparse(data):
-        # Ids are texts where those of training are, since a part of them may hold integers only.
+        # Texts if the training ids are texts: a part of them may hold integers only.
         users, items, ratings = interactions.table()
         known = (users, like.user_ids), (items, like.item_ids)
         users, items = (part.astype(str) if ids.dtype.kind == "U" else part for part, ids in known)

@@ -120,8 +120,8 @@ class FeatureEncoder(Saveable):
     ) -> NDArray[np.float64]:
         """Return the matrix of numbers of rows, one column for each of ``feature_names_``.
 
-        A value that no row had in :meth:`fit` belongs to none of the categories. Parameters are those of
-        :meth:`fit`; columns that were not there are left out.
+        A value that did not occur in :meth:`fit` belongs to no category, and new columns are left out. The
+        parameters are the same as for :meth:`fit`.
         """
         if not hasattr(self, "feature_names_"):
             raise NotFittedError("this FeatureEncoder is not fitted yet: call fit(columns) first.")
@@ -132,7 +132,7 @@ class FeatureEncoder(Saveable):
             )
         numbers = {name: _parse(name, table[name], row_name or _row_name) for name in self.medians_}
         if wrong := [name for name, column in numbers.items() if column.dtype.kind != "f"]:
-            raise InputError(f"column {wrong[0]!r} must hold numbers, as where the encoder was fitted.")
+            raise InputError(f"column {wrong[0]!r} must hold numbers, as in fit.")
         parts: list[NDArray[Any]] = [
             np.where(np.isnan(column), self.medians_[name], column) for name, column in numbers.items()
         ]

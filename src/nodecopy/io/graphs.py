@@ -94,7 +94,7 @@ def read_graph(
     id, label
         Names of the columns of ``labels`` and ``features``, or ``label`` of a node attribute of a network. By
         default columns with usual names, otherwise the first column and, in a table of two, the second.
-        Labels are integers or text; an empty cell, ``NA`` or ``nan`` is none.
+        Labels are integers or text; an empty cell, ``NA`` or ``nan`` is missing.
     duplicates
         An edge that is listed more than once has the largest of its weights (``"max"``), their sum
         (``"sum"``), or is an error (``"error"``). In an undirected graph, so has one that is listed in both
@@ -108,10 +108,10 @@ def read_graph(
     Ids are integers if all of them, in all tables, are integers in canonical form (7, but not 007), otherwise
     strings. A file with nothing but a header is a graph without edges, as :func:`write_graph` writes it.
 
-    The first row is a header if it has usual names, if a column below it holds numbers and its own cell is
-    none, or if none of its ids occurs again below while those of nearly all other rows do. It is data if one
-    of its ids occurs again or is a number, and, with a warning, if no row shares an id with another. Such
-    decisions, and columns that are not read, are logged to the logger ``nodecopy`` at level INFO.
+    The first row is a header if it has usual names, if it has text above a column of numbers, or if its ids
+    never occur again below while the ids of nearly all other rows do. It is data if one of its ids occurs
+    again or is a number, and, with a warning, if no row shares an id with another. Such decisions, and
+    columns that are not read, are logged to the logger ``nodecopy`` at level INFO.
 
     Examples
     --------
@@ -171,8 +171,8 @@ def read_graph(
 def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
     """Return the matrix in an ``.npy`` file, in SciPy's ``.npz`` format or in an ``.npz`` with one array.
 
-    With ``node_ids``, rows and columns belong to nodes and are returned in their order. The array ``ids`` of
-    the file says which nodes; without it, row i belongs to node i.
+    With ``node_ids``, rows and columns belong to nodes and are returned in their order. The file names the
+    nodes of its rows in the array ``ids``; without it, row i belongs to node i.
     """
     format_of(path, (".npz", ".npy"))
     with reading(path) as file:
@@ -294,7 +294,7 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
 
 
 def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options: Any) -> Graph:
-    """Return the graph of edges; the first of ``ids`` are those of sources and targets."""
+    """Return the graph of edges; ``ids`` begins with sources and targets."""
     _warn_about_lists(ids[0], ids[1], options["file"])
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
@@ -305,7 +305,7 @@ def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options:
 def _order_nodes(
     ids: Sequence[list[Any]], tables: Sequence[NodeRows], *, is_fixed: bool, allow_isolated: bool
 ) -> list[Any]:
-    """Return the nodes in their order; ``ids`` are those of the edges, then those of each table."""
+    """Return the nodes in their order; ``ids`` holds the ids of the edges, then of each table."""
     n_own = len(ids) - len(tables)
     order = ids[n_own - 1] if is_fixed else sorted(set().union(*ids[:n_own]))
     node_set = set(order)

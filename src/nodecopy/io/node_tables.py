@@ -60,7 +60,7 @@ class NodeRows:
     """Whether the file has no ids, so that row i belongs to node i."""
 
     def number(self, node_ids: NDArray[Any] | None) -> NodeRows:
-        """Return rows without ids with those of the caller, if there are as many."""
+        """Return rows without ids with the ids of the caller, if there are as many."""
         if not self.is_numbered or node_ids is None or len(node_ids) != len(self.ids):
             return self
         return replace(self, ids=node_ids, is_numbered=False)
@@ -88,10 +88,10 @@ def read_node_tables(
     id: str | None,
     label: str | None,
 ) -> list[NodeRows]:
-    """Return the rows of labels and those of features, where given.
+    """Return the rows of labels and of features, where given.
 
     ``nodes`` are the ids in the edges as text, by which a header is recognised; without edges, the ids of the
-    labels. The other parameters are those of :func:`.read_graph`.
+    labels. The other parameters are described in :func:`.read_graph`.
     """
     tables: list[NodeRows] = []
     if labels is not None:
@@ -206,7 +206,7 @@ def read_features(
     """Return ids and rows of numbers from a table, or from an ``.npz`` or ``.npy`` matrix.
 
     ``id`` is the name of the column of ids, which must exist if ``id_required``; ``label`` is the name of a
-    column of labels, which is not a feature. The other parameters are those of :func:`read_labels`.
+    column of labels, which is not a feature. The others are described in :func:`read_labels`.
     """
     suffix = format_of(path, (*TABLES, ".npz", ".npy"))
     with reading(path) as file:
@@ -241,7 +241,7 @@ def read_features(
 
 
 def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
-    """Raise an error if some node is not 0 to ``n_rows`` - 1, so that the rows of a matrix have no ids."""
+    """Raise an error unless the nodes are 0 to ``n_rows`` - 1, as a matrix without ids requires."""
     numbers = set(map(str, range(n_rows)))
     if (other := next((node for node in nodes if str(node) not in numbers), None)) is not None:
         raise InputError(

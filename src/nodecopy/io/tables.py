@@ -41,7 +41,7 @@ BATCH_ROWS = 1024
 """Rows of a Parquet file whose size is checked together."""
 COMMENT_SIGNS = ("#", "%")
 COMMENT = re.compile(r"[#%](\s|%|$)")
-"""A comment above a .csv or .tsv table; an id such as #python is none."""
+"""A comment above a .csv or .tsv table; an id such as #python is not a comment."""
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
 BLANKS = " \t"
 LINES_AT_ONCE = 2**14
@@ -178,7 +178,7 @@ def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Itera
 
 
 def check_signature(start: bytes) -> None:
-    """Raise an error if the first bytes of a file are not those of text in UTF-8."""
+    """Raise an error if a file does not start like text in UTF-8."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("the file is not encoded in UTF-8 but in UTF-16; save it as 'CSV UTF-8'.")
     if start.startswith(b"PK\x03\x04"):
