@@ -116,7 +116,15 @@ def defend(
         check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
     else:
         check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
-    _check_targets(nodes, suspects, detects, trust_edges, scores)
+    if nodes is not None and suspects is not None:
+        raise InputError(
+            "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
+            "detects them. Leave one out."
+        )
+    if detects:
+        check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
+    else:
+        check_applicable("--suspects", "known attacked nodes", scores=scores)
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.networks import add_identity_features
 
@@ -132,8 +140,8 @@ def defend(
         detection = ("detecting attacked nodes" if suspects is None else "--suspects") if detects else None
         _check_without_features(method, donors, detection, trust_edges)
     graph = add_identity_features(graph)
-    settings: Any = {"n_donors": min(10, graph.n_nodes - 1) if n_donors is None else n_donors}
-    settings |= {"device": device}
+    n_donors = min(10, graph.n_nodes - 1) if n_donors is None else n_donors
+    settings: Any = {"n_donors": n_donors, "device": device}
     if method == "copying":
         settings |= {"donors": donors or "expected", "retrain": retrain}
         settings |= {} if detects else {"trust_edges": trust_edges}
@@ -168,21 +176,6 @@ def defend(
     _print_corrections(results, columns, graph, reports, suspicion)
     print_written(out, "table of corrections", option="--out FILE")
     print_written(scores, "suspicion scores")
-
-
-def _check_targets(
-    nodes: str | None, suspects: float | None, detects: bool, trust_edges: bool, scores: Path | None
-) -> None:
-    """Reject options that contradict each other about which nodes are attacked."""
-    if nodes is not None and suspects is not None:
-        raise InputError(
-            "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
-            "detects them. Leave one out."
-        )
-    if detects:
-        check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
-    else:
-        check_applicable("--suspects", "known attacked nodes", scores=scores)
 
 
 def _find_attacked(

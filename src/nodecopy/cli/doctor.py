@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -88,14 +87,12 @@ def _describe_extras() -> dict[str, dict[str, Any]]:
         match = re.fullmatch(r"([\w.-]+).*extra == [\"'](\w+)[\"']", line)
         if match is not None and match[2] not in GROUPS:
             extras.setdefault(match[2], {})[match[1]] = _find_version(match[1])
-    return {
-        name: {
-            "present": None not in packages.values(),
-            "packages": packages,
-            "install": None if None not in packages.values() else install_command(name),
-        }
-        for name, packages in sorted(extras.items())
-    }
+    described = {}
+    for name, packages in sorted(extras.items()):
+        present = None not in packages.values()
+        install = None if present else install_command(name)
+        described[name] = {"present": present, "packages": packages, "install": install}
+    return described
 
 
 def _find_version(package: str) -> str | None:
@@ -122,13 +119,9 @@ def _describe_data() -> dict[str, Any]:
 
 def _run_checks() -> dict[str, dict[str, Any]]:
     """Run the parts of the self-test; each returns what it computed, and errors are kept as text."""
-    checks: dict[str, Callable[[], str]] = {
-        "sample": _check_sampling,
-        "recommend": _check_recommendation,
-        "classify": _check_classification,
-    }
+    checks = (_check_sampling, _check_recommendation, _check_classification)
     results: dict[str, dict[str, Any]] = {}
-    for name, check in checks.items():
+    for name, check in zip(("sample", "recommend", "classify"), checks, strict=True):
         start, error, result = time.perf_counter(), None, None
         try:
             with mute_decisions():
@@ -137,11 +130,8 @@ def _run_checks() -> dict[str, dict[str, Any]]:
             result = f"left out: {missing}"
         except Exception as problem:
             error = f"{type(problem).__name__}: {problem}"
-        results[name] = {
-            "result": result,
-            "error": error,
-            "seconds": round(time.perf_counter() - start, 2),
-        }
+        seconds = round(time.perf_counter() - start, 2)
+        results[name] = {"result": result, "error": error, "seconds": seconds}
     return results
 
 
@@ -181,21 +171,14 @@ def _print(about: dict[str, Any]) -> None:
         rows.append([name, "yes" if extra["present"] else "no", packages, extra["install"] or ""])
     print_table(["extra", "present", "packages", "to install it"], rows)
     print()
-    lists = (
-        (key, ", ".join(value) if isinstance(value, list) else value) for key, value in about["data"].items()
-    )
-    print_table(["data", "value"], [[key, value or "none"] for key, value in lists])
+    rows = [[key, ", ".join(x) if isinstance(x, list) else x or "none"] for key, x in about["data"].items()]
+    print_table(["data", "value"], [[key, value or "none"] for key, value in rows])
     print()
-    checks = [
-        [
-            name,
-            "failed" if check["error"] else "passed",
-            f"{check['seconds']:.2f} s",
-            check["error"] or check["result"],
-        ]
-        for name, check in about["checks"].items()
-    ]
-    print_table(["self-test", "status", "time", "result"], checks)
+    rows = []
+    for name, check in about["checks"].items():
+        status, result = ("failed", check["error"]) if check["error"] else ("passed", check["result"])
+        rows.append([name, status, f"{check['seconds']:.2f} s", result])
+    print_table(["self-test", "status", "time", "result"], rows)
     print_note("Paste the lines above into a bug report.")
 
 

@@ -333,7 +333,8 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
 
     ``names`` are those of the option, if it is not named as the parameter.
     """
-    kind, info, metadata = parameter.annotation, parameter.default, ()
+    kind, info = parameter.annotation, parameter.default
+    metadata: tuple[Any, ...] = ()
     if get_origin(kind) is Annotated:
         kind, metadata = get_args(kind)[0], kind.__metadata__
     is_annotated = bool(metadata) and hasattr(metadata[-1], "param_decls")

@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
 
-# The recommenders of the command line by name, and how they are fitted there.
-
-
 VALIDATION_SHARE = 0.1
 """Share of the interactions by which networks choose their number of epochs."""
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
@@ -216,6 +213,7 @@ def recommend(
         nodecopy recommend library --user "reader 001" --k 5 --explain 2
         nodecopy recommend ratings.csv --all-users --min-rating 4 --out recommendations.csv
     """
+    from nodecopy.recommend import Recommender
     from nodecopy.recommend.base import list_best
 
     check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
@@ -224,9 +222,17 @@ def recommend(
     if all_users:
         check_applicable("some users", "--all-users", user=user or None, users=users)
     filters = Filters(user or [], users, all_users, items, exclude, unknown)
-    _check_model(model, model_file, tune, explain)
+    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
+        got = "--model-file" if model_file is not None else f"--model {model}"
+        check_applicable("--model ease or copy-ease", got, tune=True)
+    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
+        check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
     if model_file is not None:
-        recommender = _load_recommender(model_file, source, model, min_rating, device, log)
+        of_source = {"model": model, "min_rating": min_rating} | log.given()
+        check_applicable("a source", "--model-file, which is fitted already", **of_source)
+        if source is not None:
+            raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
+        recommender = Recommender.load(model_file, device=device)
     else:
         recommender = _fit_recommender(
             source, model or "copy-ease", min_rating, filters, tune, device, seed, log
@@ -260,32 +266,6 @@ def recommend(
     _print_recommendations(rows)
     print_written(out, "table of recommendations")
     print_written(save, "recommender")
-
-
-def _check_model(model: Model | None, model_file: Path | None, tune: bool, explain: int) -> None:
-    """Raise an error if --tune or --explain is given for a model that cannot do it."""
-    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
-        got = "--model-file" if model_file is not None else f"--model {model}"
-        check_applicable("--model ease or copy-ease", got, tune=True)
-    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
-        check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
-
-
-def _load_recommender(
-    model_file: Path,
-    source: str | None,
-    model: Model | None,
-    min_rating: float | None,
-    device: str,
-    log: InteractionOptions,
-) -> Recommender:
-    from nodecopy.recommend import Recommender
-
-    got = "--model-file, which is fitted already"
-    check_applicable("a source", got, model=model, min_rating=min_rating, **log.given())
-    if source is not None:
-        raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
-    return Recommender.load(model_file, device=device)
 
 
 def _fit_recommender(

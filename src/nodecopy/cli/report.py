@@ -57,73 +57,6 @@ if TYPE_CHECKING:
 
 
 N_FOLDS = 5
-
-
-class Classification(NamedTuple):
-    """Predictions for all nodes, and their evaluation on nodes whose labels were held out."""
-
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
-    """The class number of every node, -1 where it is unknown."""
-    prediction: Prediction
-    """Of nodes with held-out labels: by a classifier that did not read them."""
-    train: NDArray[np.int64]
-    tested: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    """Nodes with held-out labels and without labels."""
-    evaluations: dict[str, HeldOutPredictions] | None
-    n_folds: int
-    n_pseudo_labels: int
-
-
-def classify_for_report(
-    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str], n_graphs: int
-) -> Classification:
-    """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels.
-
-    With fewer than 30 held-out nodes, the classifier learns from all labelled nodes, and both are evaluated
-    by cross-validation. ``scalings`` are those of features and weights.
-    """
-    from nodecopy.classify import Prediction, Trial
-
-    assert graph.labels is not None
-    codes = class_codes(graph.labels)[1]
-    tests, train = [split.test], split.train
-    if len(split.test) < MIN_CURVE_NODES:
-        tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
-        train = np.flatnonzero(codes != UNLABELLED)
-        log_decision(
-            f"cross-validation with {len(tests)} folds, since only {len(split.test)} of {len(train)} labels "
-            "would be held out."
-        )
-    main = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=n_graphs)
-    main.fit(graph, train, validation=split.validation, rng=rng)
-    gcn = create_classifier("gcn", *scalings, "cpu")
-    trials = [Trial(graph, np.setdiff1d(train, test), split.validation, rng) for test in tests]
-    others = [] if not tests else main.fit_trials(trials) if len(tests) > 1 else [main.prediction_]
-    p, entropy = main.prediction_.probabilities.copy(), main.prediction_.mean_entropy.copy()
-    for test, prediction in zip(tests, others, strict=True):
-        p[test], entropy[test] = prediction.probabilities[test], prediction.mean_entropy[test]
-    tested = np.concatenate([np.zeros(0, np.int64), *tests])
-    evaluations = None
-    if len(tested):
-        evaluations = {
-            "GCN": join_trials(gcn.fit_trials(trials), tests, codes),
-            "self-training": join_trials(others, tests, codes),
-        }
-    return Classification(
-        main.classes_,
-        codes,
-        Prediction(p, entropy),
-        train,
-        tested,
-        np.union1d(tested, np.flatnonzero(codes == UNLABELLED)),
-        evaluations,
-        len(tests),
-        sum(main.prediction_.details["pseudo_labels"]),
-    )
-
-
 N_PLOTTED, N_GRAPHS = 3, 5
 """Samples that are plotted, and sampled graphs of the classifier."""
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
@@ -313,6 +246,72 @@ def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> Boo
             return bootstrap(graph, names, n=N_BOOTSTRAP, method="normal", rng=seed)
     except InputError:
         return None
+
+
+class Classification(NamedTuple):
+    """Predictions for all nodes, and their evaluation on nodes whose labels were held out.
+
+    ``codes`` has the class number of every node, -1 where it is unknown; ``nodes`` are those with held-out
+    labels, which are predicted by a classifier that did not read them, and those without labels.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    prediction: Prediction
+    train: NDArray[np.int64]
+    tested: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    evaluations: dict[str, HeldOutPredictions] | None
+    n_folds: int
+    n_pseudo_labels: int
+
+
+def classify_for_report(
+    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str], n_graphs: int
+) -> Classification:
+    """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels.
+
+    With fewer than 30 held-out nodes, the classifier learns from all labelled nodes, and both are evaluated
+    by cross-validation. ``scalings`` are those of features and weights.
+    """
+    from nodecopy.classify import Prediction, Trial
+
+    assert graph.labels is not None
+    codes = class_codes(graph.labels)[1]
+    tests, train = [split.test], split.train
+    if len(split.test) < MIN_CURVE_NODES:
+        tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
+        train = np.flatnonzero(codes != UNLABELLED)
+        log_decision(
+            f"cross-validation with {len(tests)} folds, since only {len(split.test)} of {len(train)} labels "
+            "would be held out."
+        )
+    main = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=n_graphs)
+    main.fit(graph, train, validation=split.validation, rng=rng)
+    gcn = create_classifier("gcn", *scalings, "cpu")
+    trials = [Trial(graph, np.setdiff1d(train, test), split.validation, rng) for test in tests]
+    others = [] if not tests else main.fit_trials(trials) if len(tests) > 1 else [main.prediction_]
+    p, entropy = main.prediction_.probabilities.copy(), main.prediction_.mean_entropy.copy()
+    for test, prediction in zip(tests, others, strict=True):
+        p[test], entropy[test] = prediction.probabilities[test], prediction.mean_entropy[test]
+    tested = np.concatenate([np.zeros(0, np.int64), *tests])
+    evaluations = None
+    if len(tested):
+        evaluations = {
+            "GCN": join_trials(gcn.fit_trials(trials), tests, codes),
+            "self-training": join_trials(others, tests, codes),
+        }
+    return Classification(
+        main.classes_,
+        codes,
+        Prediction(p, entropy),
+        train,
+        tested,
+        np.union1d(tested, np.flatnonzero(codes == UNLABELLED)),
+        evaluations,
+        len(tests),
+        sum(main.prediction_.details["pseudo_labels"]),
+    )
 
 
 def _reason_against_training(graph: Graph) -> str | None:

@@ -127,7 +127,7 @@ def sample(
         nodecopy sample edges.parquet --engine duckdb --out large
     """
     settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
-    of_rules = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
+    of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
         check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
@@ -143,7 +143,7 @@ def sample(
         summaries = _sample_in_memory(model, origin, workers or 1, write, out, suffix, overwrite, inputs)
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
-        of_memory = graph.given() | log.given() | {"workers": workers}
+        of_memory: dict[str, Any] = {**graph.given(), **log.given(), "workers": workers}
         of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent}
         of_memory = {name: value for name, value in of_memory.items() if name not in ("labels", "directed")}
         check_applicable("--engine memory", f"--engine {engine}", **of_memory)
