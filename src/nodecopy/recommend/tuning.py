@@ -24,12 +24,10 @@ from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
 from nodecopy.metrics.ranking import Lists
 from nodecopy.recommend.algebra import best_unseen, row_blocks
-from nodecopy.recommend.base import align, check_nonempty
+from nodecopy.recommend.base import MAX_BLOCK_SCORES, align, check_nonempty
 
-HELD_OUT_SHARE = 0.1
-DEFAULT_K = 20
+HELD_OUT_SHARE, DEFAULT_K = 0.1, 20
 REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
-MAX_BLOCK_SCORES = 2**25
 MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5
 """Smallest gain that counts: more than rounding, and than noise, in standard errors over users."""
 NO_MOMENTS = ("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision")
@@ -86,9 +84,7 @@ def tune(
     )
 
 
-def _hold_out(
-    train: Interactions, validation: InteractionsLike | None, rng: Rng
-) -> tuple[Interactions, Interactions]:
+def _hold_out(train: Interactions, validation: Any, rng: Rng) -> tuple[Interactions, Interactions]:
     """Return the interactions to fit and those to score."""
     if validation is None:
         return interaction_split(train, (1 - HELD_OUT_SHARE, HELD_OUT_SHARE, 0.0), rng=rng)[:2]
