@@ -138,7 +138,7 @@ def test_files_that_change_while_an_experiment_runs(folder: Path) -> None:
         ("edges =", "egdes =", r"key of an entry of datasets of \[protocol\] .*Did you mean edges"),
         ('name = "mine", ', "", "an entry of datasets of .* must have name; it has edges, labels"),
         ('edges = "data/edges.csv", ', "", "an entry of datasets of .* must have edges; it has name, labels"),
-        ('"mine"', '"karate"', "must not be that of a dataset of the package; got 'karate'"),
+        ('"mine"', '"karate"', "must not be the name of a dataset of the package; got 'karate'"),
         ('"mine"', '"My graph"', "name of an entry of datasets .* must be of lower-case letters"),
         ('"data/labels.csv"', "3", "labels of mine must be a text; got 3"),
         (" }", ", directed = [1] }", "directed of mine must be a text, a number, true or false; got"),

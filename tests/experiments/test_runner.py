@@ -103,7 +103,7 @@ def test_trials_on_two_forms_of_a_dataset_do_not_mix(
     run(table.narrow(trials=2, methods=methods), store)
     other_form()
     run(table.narrow(trials=2, methods=methods), store)  # nothing is missing, and nothing is computed
-    with pytest.raises(InputError, match=r"dataset karate must be that of the trials in .*afresh"):
+    with pytest.raises(InputError, match=r"dataset karate must be the same as for the trials in .*afresh"):
         run(table, store)
     run(table, store, fresh=True)
     records = chain(*read_records(table, store).values())

@@ -137,7 +137,7 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     check_keys(section, where, ("name", *required, *optional, *readers), ("name", *required))
     name = read_name(section["name"], f"name of {where}")
     if name in datasets.names():
-        raise InputError(f"name of {where} must not be that of a dataset of the package; got {name!r}.")
+        raise InputError(f"name of {where} must not be the name of a dataset of the package; got {name!r}.")
     files = []
     for entry in (*required, *optional):
         if entry in section:

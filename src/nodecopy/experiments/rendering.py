@@ -209,7 +209,7 @@ def build_footer(results: Results) -> list[str]:
 
 
 def _format_cell(cell: Summary | None, style: Style, results: Results) -> tuple[str, str, str]:
-    """Return ours, the paper's and the verdict; ours says its number of trials if some are missing."""
+    """Return our result, with its number of trials if some are missing, the paper's and the verdict."""
     if cell is None:
         return "-", "-", "-"
     task, verdict = results.experiment.task, "-"

@@ -199,9 +199,9 @@ def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
     )
     if list_forms(records) - {cell.task.digest_data(cell)}:
         raise InputError(
-            f"the dataset {cell.dataset} must be that of the trials in {store.folder}; it has other nodes, "
-            "edges, labels or features, or the same in another order. Choose another store, or compute all "
-            "trials afresh."
+            f"the dataset {cell.dataset} must be the same as for the trials in {store.folder}; it has other "
+            "nodes, edges, labels or features, or the same in another order. Choose another store, or "
+            "compute all trials afresh."
         )
 
 
@@ -437,7 +437,7 @@ class FitCache:
 
 
 FIT_CACHE = FitCache(max_fits=16)
-"""A method of a recommendation table has at most six candidates, so 16 hold those of two methods."""
+"""A method of a recommendation table has at most six candidates, so 16 hold the fits of two methods."""
 
 
 class CachedGraphModel(GraphModel[Graph]):

@@ -283,24 +283,11 @@ def dataset_seed(seed: int, dataset: str) -> SeedSequence:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a dataset's table: a score under some conditions, which make columns equal.
+    """A column of a dataset's table: a score under some conditions, such as ``("labels", 5)``.
 
-    Attributes
-    ----------
-    score
-        Name of the score in a trial's record.
-    conditions
-        Pairs of names and values that the cells of the column share, such as ``("labels", 5)``.
-    heading
-        Heading of the column.
-    scale
-        Factor between the stored and the printed number.
-    is_compared
-        Whether the best mean is marked, or the nearest to the reference in tables that have one.
-    lower_is_better
-        Whether the lowest mean is the best one.
-    part
-        Columns with different parts are in different tables.
+    ``scale`` is the factor between the stored and the printed number. ``is_compared`` says whether the best
+    mean is marked, or the nearest to the reference in tables that have one. Columns with different ``part``
+    are in different tables.
     """
 
     score: str
@@ -345,22 +332,11 @@ class Timing:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table.
+    """A row of the table: a class with settings, or only published numbers if ``path`` is empty.
 
-    Attributes
-    ----------
-    title
-        Its name in the table.
-    path
-        ``module.Class`` (key ``class``); empty if the row only has published numbers.
-    settings, on
-        Keywords of the constructor, and those that differ on some datasets.
-    gain_over
-        Methods to compare with, trial by trial.
-    search
-        Settings to choose from in every trial, for tasks that have a validation score.
-    datasets, conditions
-        Where it runs: datasets, and values of the task's conditions. What is left out does not restrict it.
+    ``on`` has the settings that differ on some datasets. ``gain_over`` are methods to compare with, trial by
+    trial. ``search`` are settings to choose from in every trial, for tasks that have a validation score. The
+    method runs on ``datasets`` and under ``conditions``, by default on all.
     """
 
     name: str
@@ -404,7 +380,7 @@ class Cell:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders of the cell below that of its experiment."""
+        """The folders of the cell below the folder of its experiment."""
         return (self.dataset, *map(str, self.conditions.values()), self.method)
 
     @cached_property
@@ -440,7 +416,7 @@ class Experiment:
     """A table to reproduce.
 
     ``published_trials`` is the number of trials behind a published number; ``notes`` are printed with the
-    table; ``timing`` says whose run times are compared.
+    table; ``timing`` is for comparisons of run times.
     """
 
     name: str

@@ -57,21 +57,10 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Record:
-    """A finished trial.
+    """A finished trial: its number, scores in their own units, and its share of the time of its batch.
 
-    Attributes
-    ----------
-    trial
-        Its number.
-    scores
-        By name, in their own units; a score that a trial does not have is left out.
-    seconds
-        The trial's share of the time of its batch.
-    details
-        Further results of the method. Under ``samples`` there may be the values of a score for each of
-        several samples.
-    provenance
-        Commit, versions, machine and time.
+    ``details`` are further results of the method; under ``samples`` there may be the values of a score for
+    each of several samples. ``provenance`` is the commit, versions, machine and time.
     """
 
     trial: int

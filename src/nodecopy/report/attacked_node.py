@@ -37,7 +37,7 @@ class Stage(NamedTuple):
 class AttackedNode:
     """A node before the attack, after it, and with copied neighbours; the last of ``n_attacked`` nodes.
 
-    ``evidence`` is that of :class:`nodecopy.defend.EvidenceDefence`, which corrects the node by its features,
+    ``evidence`` comes from :class:`nodecopy.defend.EvidenceDefence`, which corrects the node by its features,
     its donors and its credible edges.
     """
 
@@ -156,8 +156,7 @@ def attack_section(
 ) -> Section:
     """Return the section of a node before an attack, after it, and with copied neighbours.
 
-    ``images`` [n_nodes, height, width], where they are given, are drawn in place of the nodes; ``noun`` says
-    what the nodes are.
+    ``images`` [n_nodes, height, width] are drawn in place of the nodes; ``noun`` is the word for a node.
     """
     names, codes = np.asarray(ids), attacked.codes
     text = (

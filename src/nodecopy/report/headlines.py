@@ -51,7 +51,7 @@ def _describe_comparison(comparison: Comparison, model: str) -> str:
     if not outside:
         return f"{samples} all {len(rows)} statistics."
     n_kept = len(rows) - len(outside)
-    # The mean degree changes with the number of edges, which says the same.
+    # The mean degree is redundant beside the number of edges.
     named = [row for row in outside if row.name != "mean_degree" or "n_edges" not in comparison.outside]
     parts = [_describe_statistic(row) for row in named[:MAX_NAMED]]
     rest = len(outside) - len(parts)
@@ -102,8 +102,8 @@ def attack_headline(
 ) -> str:
     """Say what an attack and a correction do to the prediction of a node.
 
-    ``probabilities`` are those of the classes before the attack, after it, after the correction by copied
-    neighbours and, where it is known, by all evidence.
+    ``probabilities`` are the class probabilities before the attack, after it, after the correction by copied
+    neighbours and, if given, by all evidence.
 
     >>> attack_headline(["cat", "dog"], 0, [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], 3)
     '3 flipped edges change the prediction from cat to dog. Copied neighbours restore it (70 %).'

@@ -33,7 +33,7 @@ MAX_STEPS_WITHOUT_NEW_NODE = 100
 def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
     """Return positions ``[n_nodes, 2]`` between 0 and 1 by a force-directed layout.
 
-    The forces are those of ForceAtlas2 (Jacomy et al., 2014): attraction grows with the length of an edge,
+    The forces follow ForceAtlas2 (Jacomy et al., 2014): attraction grows with the length of an edge,
     repulsion with the product of the degrees over the distance. The longer axis of the drawing is horizontal.
     """
     adjacency = sparse.csr_array(graph.undirected().adjacency, copy=True)

@@ -64,7 +64,7 @@ def draw_graphs(
     seed
         Seed of the layout, which is random for more than 300 nodes.
     axes
-        Matplotlib axes to draw on, one for each graph. By default those of a new figure.
+        Matplotlib axes to draw on, one for each graph. By default, new axes.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def draw_accuracy_by_certainty(
     predictions
         For each classifier: whether each prediction is correct, and its uncertainty.
     axes
-        Matplotlib axes to draw on. By default those of a new figure.
+        Matplotlib axes to draw on. By default, new axes.
 
     Returns
     -------
@@ -271,7 +271,7 @@ def certainty_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
 
-    The accuracies are those of :func:`~nodecopy.metrics.classification.selective_accuracy`.
+    See :func:`~nodecopy.metrics.classification.selective_accuracy`.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def draw_attacked_node(
     images
         An image ``[height, width]`` of every node, drawn in its place. By default the name of its class.
     axes
-        Matplotlib axes to draw on: two rows, one column for each stage. By default those of a new figure.
+        Matplotlib axes to draw on: two rows, one column for each stage. By default, new axes.
 
     Returns
     -------

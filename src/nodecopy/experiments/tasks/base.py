@@ -24,6 +24,7 @@ from nodecopy.experiments.spec import (
 from nodecopy.experiments.store import Record, Store
 
 MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
+NUMBER = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
 BEST_NOTE = (
     "Bold: the best method. Asterisk: better than the second best by the Wilcoxon signed-rank test at 5 %."
 )
@@ -171,13 +172,22 @@ class Task(ABC):
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the records of trials of a cell, each as soon as it is finished.
 
-        Their provenance is left to the runner, unless it says that they were copied (:data:`.COPIED_FROM`).
+        Their provenance is left to the runner, unless they were copied (:data:`.COPIED_FROM`).
         """
 
     @abstractmethod
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        """Return how to read the table; ``titles`` are those of the methods."""
+        """Return how to read the table; ``titles`` are the titles of methods."""
 
     def notes_on_paper(self) -> list[str]:
         """Return how to read the columns with the paper's numbers."""
         return [VERDICT_NOTE.format(f"{rounding_error(self.digits or 0):g}", "ahead or behind")]
+
+
+def read_number(entry: Any, where: str, examples: str) -> Published:
+    """Read a published number without a deviation, such as ``"17.65"`` or ``"1.43e3"``."""
+    printed = NUMBER.fullmatch(entry) if isinstance(entry, str) else None
+    if printed is None:
+        raise InputError(f"{where} must hold entries such as {examples} or '-'; got {entry!r}.")
+    digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
+    return Published(float(entry), None, rounding_error(digits - exponent))

@@ -220,8 +220,8 @@ class ClassifyTask(NodeTask):
     def fit_once(self, cell: Cell, device: str, path: str, settings: dict[str, Any]) -> Any:
         """Return a graph model that is fitted once for all trials of a process.
 
-        It is fitted to the graph without its labels. Its randomness is that of the dataset, not of a trial.
-        The seconds of its fit count in every trial.
+        It is fitted to the graph without labels, with a seed of the dataset, not of a trial. The seconds of
+        its fit count in every trial.
         """
         if self.without_test_edges:
             raise InputError(

@@ -130,7 +130,7 @@ def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
 class CoverageTask(Task):
     """Coverage of intervals on networks of known models; a trial has ``networks`` of them.
 
-    ``sizes`` are pairs of a number of nodes and a mean degree, ``samples`` those of each network. Methods in
+    ``sizes`` are pairs of a number of nodes and a mean degree, ``samples`` the number per network. Methods in
     ``known_labels`` get the true blocks as labels, the others estimated communities. The modularity of
     communities that are found in every sample takes long; it is measured for the methods in ``found_by``, by
     default all.
@@ -171,7 +171,7 @@ class CoverageTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """For each size, one table of each kind; the first heading of a table says which."""
+        """For each size, one table of each kind; the first heading of a table names both."""
         columns = []
         for conditions, kind in product(self.conditions, KINDS):
             nodes, degree = conditions.values()
@@ -230,14 +230,14 @@ class CoverageTask(Task):
         return score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
-        """Return a model: that of all networks of the dataset, or one with the nodes of a seed."""
+        """Return the model of all networks of the dataset, or one with the nodes of a seed."""
         nodes, degree = cell.conditions.values()
         if self.target == "edges":
             return fixed_network(cell.dataset, nodes, degree, cell.seed)
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
-        """Return the statistics; modularity is that of the true blocks, or of communities of each graph.
+        """Return the statistics; modularity is of the true blocks, or of communities of each graph.
 
         The latter are as many as in ``graph``, if it is given.
         """

@@ -1,4 +1,4 @@
-"""The task ``generate``: statistics of the samples of graph models beside those of the observed graph.
+"""The task ``generate``: statistics of samples of graph models, compared with the observed graph.
 
 A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the very model that
 the table shows on its own. A model with a ``sampler`` is trained once for all samplers.
@@ -7,7 +7,6 @@ the table shows on its own. A model with a ``sampler`` is trained once for all s
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from nodecopy._core.random import Rng, child
-from nodecopy.errors import InputError
 from nodecopy.experiments.runner import FIT_CACHE
 from nodecopy.experiments.spec import (
     Cell,
@@ -26,15 +24,13 @@ from nodecopy.experiments.spec import (
     Published,
     instantiate,
     key,
-    rounding_error,
 )
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import VERDICT_NOTE, Task
+from nodecopy.experiments.tasks.base import VERDICT_NOTE, Task, read_number
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, select_statistics
 from nodecopy.models import GraphModel
 
-PRINTED = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
 UNITS = (
     "Every training of a model is a trial, after which {} graphs are sampled. Means and standard deviations "
     "over trials."
@@ -100,7 +96,7 @@ class ObservedGraph(GraphModel[Graph]):
 class GenerateTask(Task):
     """Sampling of graphs: each trial is a training, after which ``samples`` graphs are drawn.
 
-    ``scores`` are statistics that should be near those of the row ``reference``.
+    ``scores`` are statistics that should be near the row ``reference``.
     """
 
     samples: int = key("count")
@@ -123,12 +119,7 @@ class GenerateTask(Task):
         return {"samples": self.samples, "scores": sorted(self.scores)}
 
     def read_published(self, entry: Any, where: str) -> Published:
-        """Read a number of the section ``[published]``, such as ``"1.43e3"``."""
-        printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
-        if printed is None:
-            raise InputError(f"{where} must hold entries such as '3.89', '1.43e3' or '-'; got {entry!r}.")
-        digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
-        return Published(float(entry), None, rounding_error(digits - exponent))
+        return read_number(entry, where, "'3.89', '1.43e3'")
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -141,10 +132,9 @@ class GenerateTask(Task):
         return [VERDICT_NOTE.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the means of the statistics of a trial's samples; the details have those of each sample.
+        """Yield the mean statistics of a trial's samples; the details have the statistics of each sample.
 
-        Seconds are those of fitting and sampling, without those of counting, and without what an earlier
-        method had trained.
+        Seconds count fitting and sampling, but neither the statistics nor what an earlier method trained.
         """
         graph = self.load(cell)
         for trial in trials:

@@ -8,7 +8,6 @@ first. Every candidate and every part that a method is built on gets the same se
 from __future__ import annotations
 
 import copy
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +26,9 @@ from nodecopy.experiments.spec import (
     instantiate,
     key,
     merge_settings,
-    rounding_error,
 )
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import BEST_NOTE, Task
+from nodecopy.experiments.tasks.base import BEST_NOTE, Task, read_number
 from nodecopy.interactions import Interactions
 
 if TYPE_CHECKING:
@@ -58,7 +56,6 @@ CONVENTIONS = (
     "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
     "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
 )
-PRINTED = re.compile(r"\d+(?:\.(\d+))?")
 SPLIT_UNITS = (
     "In percent, on the published test part. All items but those of train are ranked. Recall@20 is the "
     "number of hits divided by the number of test items; the ideal list of NDCG@20 has min(20, number of "
@@ -73,7 +70,7 @@ VERDICTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RankingTask(Task):
-    """Recommendation of the interactions in a test part; a subclass says what the parts are."""
+    """Recommendation of the interactions in a test part; subclasses define the parts."""
 
     scores: tuple[str, ...] = key([SCORES], default=tuple(SCORES))
 
@@ -152,11 +149,7 @@ class PublicSplitTask(RankingTask):
         return {"split": "published"} | super().protocol(cell)
 
     def read_published(self, entry: Any, where: str) -> Published:
-        """Read a number of the section ``[published]``, such as ``"17.65"``."""
-        printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
-        if printed is None:
-            raise InputError(f"{where} must hold entries such as '17.65' or '-'; got {entry!r}.")
-        return Published(float(entry), None, rounding_error(len(printed[1] or "")))
+        return read_number(entry, where, "'17.65'")
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         others = f"Rows that are not run have the verdict of {titles.get(self.verdict_of, self.verdict_of)}."
@@ -200,7 +193,7 @@ class TrialFits:
     def search(self) -> tuple[Recommender, dict[str, Any]]:
         """Return the recommender that is best on the validation part, and the details of the search.
 
-        ``seconds_to_fit`` are those of the chosen settings alone, without parts that were fitted before.
+        ``seconds_to_fit`` counts the fit with the chosen settings, without parts that were fitted before.
         """
         cell = self.cell
         if not cell.search:
