@@ -141,7 +141,7 @@ def test_real_counts(name: str) -> None:
     ],
 )
 def test_real_graphs(
-    name: str, n_nodes: int | None, n_edges: int, mean: float, maximum: int, n_features: int, n_classes: int
+    name: str, n_nodes: Any, n_edges: int, mean: float, maximum: int, n_features: Any, n_classes: int
 ) -> None:
     """The statistics of Table 1, of the largest component where it names a number of nodes."""
     graph: Any = datasets.load(name, largest_component=n_nodes is not None)
