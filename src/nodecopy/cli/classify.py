@@ -207,8 +207,6 @@ def create_classifier(
             check_applicable(f"--method {' or '.join(methods)}", f"--method {method}", **{name: True})
     if "n_rounds" in given:
         given["n_rounds"] = _parse_rounds(given["n_rounds"], method)
-    if "pseudo_degree" in given:
-        given["prior"] = given.pop("pseudo_degree")
     scaling: dict[str, Any] = {"features": features, "weights": weights, "device": device}
     if method in ("label-propagation", "sgc"):
         others = {"scale_features": features != "auto" and method != "sgc", "device": device != "cpu"}
