@@ -87,7 +87,7 @@ def test_features_without_edges(run: Run, truth: dict[str, str]) -> None:
     assert "there are no edges, so each node is connected to its 7 nearest neighbours by features" in ran.err
     assert "--n-neighbours" in ran.err
     assert accuracy("predictions.csv", truth) > 0.5
-    ran = run("report", *arguments, "--labels", "labels.csv", "--samples", "2", "--without", "attack")
+    ran = run("report", "features.csv", "--labels", "labels.csv", "--samples", "2", "--without", "attack")
     assert ran.code == 0, ran.err
     assert Path("report.html").is_file()
 

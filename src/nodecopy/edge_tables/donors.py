@@ -58,6 +58,12 @@ class SameLabelTable(Configurable, EdgeTableRule):
         A table (Parquet or Ibis) of id and label. Nodes without a label (not listed, null, NaN, -1 or empty)
         keep their neighbours; ids without edges are isolated nodes. As in files that are read into memory,
         whole numbers below -1 are an error, and other values, such as fractions and dates, are names.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import SameLabelTable
+    >>> SameLabelTable("labels.parquet")
+    SameLabelTable(labels='labels.parquet')
     """
 
     labels: Any
@@ -90,6 +96,12 @@ class NearestNeighboursTable(Configurable, EdgeTableRule):
     neighbours
         A table (Parquet or Ibis) of node, donor and optionally rank (or distance), which orders the donors of
         a node; without it they are ordered by number. A node that is not listed keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import NearestNeighboursTable
+    >>> NearestNeighboursTable("neighbours.parquet")
+    NearestNeighboursTable(neighbours='neighbours.parquet')
     """
 
     neighbours: Any
@@ -113,6 +125,12 @@ class WeightedTable(Configurable, EdgeTableRule):
     weights
         A table (Parquet or Ibis) of node, donor and weight; a pair that is listed twice has the larger
         weight. A node without a positive weight keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import WeightedTable
+    >>> WeightedTable("weights.parquet")
+    WeightedTable(weights='weights.parquet')
     """
 
     weights: Any
@@ -137,6 +155,12 @@ class JaccardTable(Configurable, EdgeTableRule):
         by default. An item of m nodes makes m^2 pairs: set a limit if popular items exhaust time or memory.
     include_self, max_donors
         As in :class:`~nodecopy.copying.Jaccard`.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import JaccardTable
+    >>> JaccardTable(max_item_degree=1000)
+    JaccardTable(max_item_degree=1000, include_self=True, max_donors=None)
     """
 
     max_item_degree: int | None = None

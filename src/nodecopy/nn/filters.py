@@ -89,7 +89,7 @@ VARIANCE_EPSILON = 1e-3
 
 @dataclass(frozen=True)
 class FilterConfig(TrainingConfig):
-    """How networks of filters are built and trained; see :class:`~nodecopy.classify.DFNet`.
+    """How networks of filters are built and trained; see ``DFNet``.
 
     Biases, hidden units and activations of :class:`TrainingConfig` do not apply. A penalty of c times the
     squares of kernels, as Keras has it, is a weight decay of 2 c.

@@ -44,8 +44,8 @@ Stack: TypeAlias = SparseStack | LowRankStack
 class TrainingConfig:
     """How networks are built and trained; the defaults are those of Kipf and Welling (2017).
 
-    The hyperparameters are described in :class:`~nodecopy.classify.NetworkClassifier`,
-    :class:`~nodecopy.classify.GCN` and :class:`~nodecopy.classify.APPNP`. ``propagation`` is ``"none"``
+    The hyperparameters are described in ``NetworkClassifier``,
+    ``GCN`` and ``APPNP``. ``propagation`` is ``"none"``
     (MLP), ``"convolution"`` (GCN) or ``"pagerank"`` (APPNP).
     """
 
