@@ -264,7 +264,7 @@ def words(share: float) -> NDArray[np.float64]:
 def test_sparse_word_counts_get_appnp_and_nearest_donors() -> None:
     base = build(RING.replace(features=words(0.95)))
     assert isinstance(base.base, APPNP)
-    assert base.base.n_hidden == defaults.N_HIDDEN
+    assert base.base.n_hidden == 16
     assert isinstance(base.graph_model.donors.donors, NearestNeighbours)
 
 

@@ -219,14 +219,17 @@ def check_trials(trials: Any) -> list[Trial]:
 
 
 def fit_in_groups(
-    trials: Any, key: Callable[[Trial], Hashable], fit: Callable[[list[Trial]], Sequence[Prediction]]
+    trials: Any,
+    fit: Callable[[list[Trial]], Sequence[Prediction]],
+    key: Callable[[Trial], Hashable] | None = None,
 ) -> list[Prediction]:
-    """Return the predictions of trials in their order; ``fit`` gets all trials with the same key at once."""
+    """Return predictions in the order of trials; ``fit`` gets trials with equal keys (or classes) at once."""
     trials, groups = check_trials(trials), dict[Hashable, list[int]]()
     if not trials:
         raise InputError("trials", "must hold at least one trial; got none.")
     for number, trial in enumerate(trials):
-        groups.setdefault(key(trial), []).append(number)
+        group = trial.classes.tobytes() if key is None else key(trial)
+        groups.setdefault(group, []).append(number)
     predictions: dict[int, Prediction] = {}
     for numbers in groups.values():
         predictions |= zip(numbers, fit([trials[number] for number in numbers]), strict=True)

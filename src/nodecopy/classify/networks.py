@@ -157,7 +157,7 @@ class BatchClassifier(Classifier):
         def fit(part: Sequence[Trial]) -> list[Prediction]:
             return self.fit_batch(self.build_batch(part, keep_networks=keep_networks))
 
-        return fit_in_groups(trials, lambda trial: trial.classes.tobytes(), fit)
+        return fit_in_groups(trials, fit)
 
     def change_config(self, config: AnyConfig) -> AnyConfig:
         """Return a configuration with the parameters of this classifier that are not ``None``."""

@@ -56,8 +56,6 @@ VOTERS = ("networks", "sgc", "dgi")
 """Classifiers whose probabilities the default base averages."""
 N_GRAPHS = 5
 """Sampled graphs in every round."""
-N_HIDDEN = 16
-"""Hidden units of APPNP; with few labels they do better than 64."""
 N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
 """Nearest nodes that a donor is drawn from, and the largest graph in which they are sought: the search takes
 time in the square of the size of a class."""
@@ -67,15 +65,9 @@ class above which it falls faster: with many, copying adds nothing and can cost 
 BASE_WEIGHT = 0.5
 """Weight of the default base where there are many labels and no validation nodes: pseudo-labels, too, can
 cost accuracy then."""
-N_INFOMAX, N_INFOMAX_EPOCHS = 256, 150
-"""Dimension of the embeddings of DGI, and epochs of their training: more take long and gain little."""
 MAX_NODES_FOR_INFOMAX = 50_000
 """The largest graph in which DGI takes part: it takes as long as all other voters together, and on a CPU
 hours in graphs of a million nodes."""
-N_SCALINGS = 20
-"""Steps in which probabilities are scaled to sizes of classes; they converge in fewer."""
-MIN_NODES_PER_CLASS = 5
-"""Unlabelled nodes per class that are needed to estimate the sizes of classes."""
 TINY = np.finfo(np.float64).tiny
 """Divisor in place of a sum that is zero."""
 RECOMMENDED_BASE = (
@@ -195,7 +187,7 @@ class SelfTraining(Classifier):
 
         if given is not None:
             return fit(check_trials(trials))
-        return fit_in_groups(trials, lambda trial: (id(trial.graph), _scarcity(trial)), fit)
+        return fit_in_groups(trials, fit, lambda trial: (id(trial.graph), _scarcity(trial)))
 
     def _fit_rounds(self, base: Classifier, trials: Sequence[Trial], keep_networks: bool) -> list[Prediction]:
         rounds: list[list[Prediction]] = []
@@ -292,13 +284,13 @@ class SelfTraining(Classifier):
         self, trial: Trial, probabilities: Probabilities, free: NDArray[np.int64]
     ) -> Probabilities:
         """Return the probabilities, scaled by class until they add up to its estimated size."""
-        if len(free) < MIN_NODES_PER_CLASS * trial.n_classes:
+        if len(free) < 5 * trial.n_classes:  # too few to estimate sizes of classes
             return probabilities
         of_free = probabilities[free].astype(np.float64)
         target = np.maximum(self._class_sizes(trial, probabilities[free]), 1)
         target *= len(free) / target.sum()
         scale = np.ones(trial.n_classes)
-        for _ in range(N_SCALINGS):
+        for _ in range(20):  # it converges in fewer steps
             scale *= target / np.maximum(_normalise(of_free * scale).sum(axis=0), TINY)
         return _normalise(probabilities * scale).astype(np.float32)
 
@@ -396,7 +388,8 @@ def build_default_base(trial: Trial, settings: SelfTraining) -> Classifier:
         elif voter == "sgc":
             base.append(SGC(**given))
         else:
-            base.append(DGI(N_INFOMAX, n_epochs=N_INFOMAX_EPOCHS, device=settings.device, **given))
+            # More dimensions and epochs take long and gain little.
+            base.append(DGI(256, n_epochs=150, device=settings.device, **given))
     return base[0] if len(base) == 1 else SoftVoting(base)
 
 
@@ -429,7 +422,8 @@ def _choose_voters(graph: Graph) -> Sequence[str]:
 def _build_networks(trial: Trial, settings: SelfTraining, **options: Any) -> BayesianGCN:
     """Return networks on copied graphs; the more labels there are, the less is copied."""
     network = _choose_network(trial.graph) if settings.network == "auto" else settings.network
-    base = APPNP(n_hidden=N_HIDDEN, **options) if network == "appnp" else GCN(**options)
+    # With few labels, 16 hidden units do better than 64.
+    base = APPNP(n_hidden=16, **options) if network == "appnp" else GCN(**options)
     scarcity, degree = _scarcity(trial), settings.pseudo_degree
     if degree is None:
         degree = PSEUDO_DEGREE * scarcity * min(1.0, N_FEW_LABELS * scarcity**2)

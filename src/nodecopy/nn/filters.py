@@ -125,15 +125,6 @@ class FilterConfig(TrainingConfig):
         check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
 
-    @property
-    def network_type(self) -> type[Networks]:
-        return FilterNetworks
-
-    @property
-    def edge_dropout(self) -> float:
-        """Share of attention weights that a training step drops."""
-        return self.attention_dropout
-
     def count_activations(self, features: sparse.csr_array) -> int:
         """Return about how many numbers training keeps: hidden layers twice, and kernels."""
         n_nodes, n_features = features.shape
@@ -183,6 +174,7 @@ class FilterNetworks(Networks):
     """
 
     config: FilterConfig
+    edge_dropout = "attention_dropout"
 
     @staticmethod
     def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:
@@ -309,6 +301,9 @@ class FilterNetworks(Networks):
                 factors = graphs.draw_factors(self.edge_masks, step=step, place=place)
             means.append(attend(graphs, dense, own, other, factors))
         return torch.cat(means, dim=2)
+
+
+FilterConfig.network_type = FilterNetworks
 
 
 def _split_layers(weights: list[Tensor], config: FilterConfig) -> list[list[Tensor]]:

@@ -50,6 +50,7 @@ class TrainingConfig:
     """
 
     PROPAGATIONS: ClassVar[list[str]] = ["none", "convolution", "pagerank"]
+    network_type: ClassVar[type[Networks]]
 
     propagation: str = "convolution"
     n_hidden: int = 16
@@ -87,16 +88,6 @@ class TrainingConfig:
         for name in ("learning_rate", "weight_decay"):
             check_real(getattr(self, name), name, low=0)
 
-    @property
-    def network_type(self) -> type[Networks]:
-        """The class of the networks."""
-        return Networks
-
-    @property
-    def edge_dropout(self) -> float:
-        """Share of edges that a training step drops."""
-        return self.drop_edges
-
     def is_compiled(self, device: torch.device) -> bool:
         """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
         is_plain = self.propagation in TrainingConfig.PROPAGATIONS
@@ -126,12 +117,15 @@ class Networks:
     """
 
     config: TrainingConfig
+    edge_dropout: ClassVar[str] = "drop_edges"
+    """The hyperparameter that is the share of edges dropped in a training step."""
 
     def __init__(
         self, config: TrainingConfig, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
     ) -> None:
         self.config, self.features, self.weights = config, features, list(weights)
-        self.masks, self.edge_masks = Masks(keys, config.dropout), Masks(keys, config.edge_dropout)
+        self.masks = Masks(keys, config.dropout)
+        self.edge_masks = Masks(keys, getattr(config, self.edge_dropout))
 
     @classmethod
     def initialise(
@@ -207,6 +201,9 @@ class Networks:
                 propagated = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES + number)
                 out = (1 - teleport) * propagated + teleport * local
         return out + biases[1] if biases else out
+
+
+TrainingConfig.network_type = Networks
 
 
 def _multiply(stack: Stack | None, dense: Tensor, masks: Masks, step: int | None, place: int) -> Tensor:
