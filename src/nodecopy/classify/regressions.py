@@ -59,7 +59,8 @@ class RegressionClassifier(Classifier):
     """
 
     C: float | None
-    device = "cpu"  # without an annotation, so that it is no parameter
+    device: str = "cpu"  # no parameters, unless the dataclass of a classifier has them
+    seed: int | None = 0
 
     def check_parameters(self) -> None:
         """Raise an error for wrong parameters."""
@@ -71,10 +72,6 @@ class RegressionClassifier(Classifier):
         """Return an embedding that is fitted to the graph of a trial, and the embeddings of its nodes."""
         raise NotImplementedError
 
-    def embedding_key(self, trial: Trial) -> int:
-        """Return a number that trials share if they have the same embeddings."""
-        return id(trial.graph)
-
     def sample_weights(self, trial: Trial) -> NDArray[np.floating] | None:
         """Return the weights of the training nodes in the regression; ``None`` if all are one."""
         return trial.weights
@@ -82,14 +79,13 @@ class RegressionClassifier(Classifier):
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         self.check_parameters()
         trials, device = check_trials(trials), check_device(self.device)
-        embeddings: dict[int, tuple[Embedding, NDArray[np.floating]]] = {}
-        for trial in trials:
-            if (key := self.embedding_key(trial)) not in embeddings:
-                embeddings[key] = self.embed(trial)
+        # Trials on one graph share their embeddings, unless these are drawn from the seed of the trial.
+        keys = [id(trial) if self.seed is None else id(trial.graph) for trial in trials]
+        first = dict(zip(reversed(keys), reversed(trials), strict=True))
+        embeddings = {key: self.embed(first[key]) for key in dict.fromkeys(keys)}
         predictions = []
-        for trial in trials:
-            embedding, rows = embeddings[self.embedding_key(trial)]
-            prediction = self._fit_regression(trial, embedding, rows, device)
+        for trial, key in zip(trials, keys, strict=True):
+            prediction = self._fit_regression(trial, *embeddings[key], device)
             predictions.append(prediction if keep_networks else replace(prediction, networks=None))
         return predictions
 
@@ -105,12 +101,10 @@ class RegressionClassifier(Classifier):
         regressions = [EmbeddingRegression(embedding, *solution) for solution in solutions]
         candidates = [Prediction(*regression.classify(rows)) for regression in regressions]
         best = int(np.argmax(trial.validation_accuracy(candidates))) if len(strengths) > 1 else 0
-        details = self.describe(strengths[best], embedding)
+        details = {}
+        if isinstance(embedding, InfomaxEmbedding):
+            details = {"C": strengths[best], "epochs": embedding.n_epochs}
         return replace(candidates[best], details=details, networks=regressions[best])
-
-    def describe(self, strength: float, embedding: Any) -> dict[str, Any]:
-        """Return the details of a prediction."""
-        return {}
 
 
 @dataclass(eq=False, repr=False)
@@ -243,14 +237,8 @@ class DGI(RegressionClassifier):
         check_real(self.learning_rate, "learning_rate of DGI", low=0)
         super().check_parameters()
 
-    def embedding_key(self, trial: Trial) -> int:
-        return id(trial) if self.seed is None else id(trial.graph)
-
     def embed(self, trial: Trial) -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
         return InfomaxEmbedding.fit(trial, self)
-
-    def describe(self, strength: float, embedding: Any) -> dict[str, Any]:
-        return {"C": strength, "epochs": embedding.n_epochs}
 
 
 @dataclass(frozen=True, eq=False)
