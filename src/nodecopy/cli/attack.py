@@ -240,14 +240,10 @@ def _check_targets(
             after = dict(zip(targets, predict(perturbation.apply(graph))[targets], strict=True))
         else:
             after = {node: predict(perturbation.apply(graph, target=node))[node] for node in targets}
-    return [
-        Outcome(
-            before[node],
-            after[node],
-            _is_labelled(graph, node) and before[node] == names[node] != after[node],
-        )
-        for node in targets
-    ]
+    is_misled = {
+        node: _is_labelled(graph, node) and before[node] == names[node] != after[node] for node in targets
+    }
+    return [Outcome(before[node], after[node], is_misled[node]) for node in targets]
 
 
 def _is_labelled(graph: Graph, node: int) -> bool:

@@ -157,7 +157,13 @@ def defend(
     suspicion = None
     if detects:
         suspicion = cast(Any, defence.correction_).suspicion[corrected]
-        _note_share(len(corrected), graph.n_nodes, getattr(defence, "share", None))
+        share = getattr(defence, "share", None)
+        most = "most" if share is None else f"{100 * share:.3g} % most"
+        log_decision(
+            f"the {most} suspicious nodes, {len(corrected):,} of {graph.n_nodes:,}, are corrected and listed, "
+            "whether the graph was attacked or not: a listed node need not have been attacked.",
+            "suspects",
+        )
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
     _note_contradictions(columns, graph, corrected[~is_held_out], ~is_held_out)
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
@@ -236,21 +242,10 @@ def _create_defence(
     return SuspectCorrection(share=share, **settings) if detects else CopyingDefence(**settings)
 
 
-def _find_suspects(correction: Any) -> NDArray[np.int64]:
+def _find_suspects(correction: Any) -> Any:
     """Return the corrected nodes, the most suspicious first and ties by position."""
     order = np.argsort(-correction.suspicion, kind="stable")
-    suspects: NDArray[np.int64] = order[correction.is_corrected[order]]
-    return suspects
-
-
-def _note_share(n_corrected: int, n_nodes: int, share: float | None) -> None:
-    """Say that nodes are listed whether they were attacked or not; ``share`` is ``None`` if it was chosen."""
-    most = "most" if share is None else f"{100 * share:.3g} % most"
-    log_decision(
-        f"the {most} suspicious nodes, {n_corrected:,} of {n_nodes:,}, are corrected and listed, whether the "
-        "graph was attacked or not: a listed node need not have been attacked.",
-        "suspects",
-    )
+    return order[correction.is_corrected[order]]
 
 
 def _note_contradictions(

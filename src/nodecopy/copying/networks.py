@@ -39,7 +39,7 @@ def sample_like(
     ----------
     network
         A graph of NetworkX or igraph, a :class:`.Graph` or :class:`.Interactions`. For PyTorch Geometric use
-        :class:`~nodecopy.nn.pyg.NodeCopy`.
+        the transform ``NodeCopy``.
     n
         Number of samples, which are returned as an iterator. By default one sample is returned.
     donors
