@@ -88,10 +88,10 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
     if name in names:
         return name
     if not names:
-        raise InputError(f"{what} must be left out: there is nothing to choose from; got {name!r}.")
+        raise InputError(what, f"must be left out: there is nothing to choose from; got {name!r}.")
     nearest = get_close_matches(str(name), names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-    raise InputError(f"{what} must be one of {', '.join(names)}; got {name!r}.{hint}")
+    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{hint}")
 
 
 def import_by_name(name: str, paths: Mapping[str, str], what: str) -> Any:
