@@ -21,16 +21,12 @@ from nodecopy import (
     SameLabel,
     Weighted,
 )
-from nodecopy._core import arrays as csr
 from nodecopy._core.arrays import IntArray
 from nodecopy.copying import choose_donors
 from nodecopy.copying import donors as rules
 from nodecopy.copying import kernels as kernels
 from nodecopy.copying.distributions import DonorLists, KeepingDistribution
-from nodecopy.copying.donors import (
-    group_labels,
-    restrict_rule,
-)
+from nodecopy.copying.donors import group_labels, restrict_rule
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.features.embeddings import shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
@@ -271,17 +267,14 @@ def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int 
     st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     st.none() | st.integers(1, 4),
     st.sampled_from([1, 20, rules.MAX_BLOCK_ENTRIES]),
-    st.sampled_from([-1.0, np.inf]),
 )
 def test_jaccard_against_sets(
-    log: Interactions, include_self: bool, exponent: float, top: int | None, block: int, dense_from: float
+    log: Interactions, include_self: bool, exponent: float, top: int | None, block: int
 ) -> None:
-    """Also with blocks of one user and of a few, by dense and by sparse products."""
+    """Also with blocks of one user and of a few."""
     sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "MAX_BLOCK_ENTRIES", block)
-        patch.setattr(rules, "MAX_CACHED_ENTRIES", block)
-        patch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
         result = P(Jaccard(include_self, exponent, top), log)
     np.testing.assert_allclose(
         result, jaccard(sets, include_self, exponent, top).reshape(result.shape), rtol=1e-12
@@ -312,7 +305,6 @@ def test_the_same_bits_as_without_compiled_code(
     assume(log.n_users)
     rule = Jaccard(include_self, exponent, max_donors)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
         patch.setattr(kernels, "N_TASKS", n_tasks)
         expected = NodeCopying(rule).fit(log).distribution_
         patch.setattr(rules, "MIN_COMPILED_PRODUCTS", 0)
@@ -323,8 +315,6 @@ def test_the_same_bits_as_without_compiled_code(
 
 
 N_GRID = 4000
-
-
 STAR = Graph.from_edges([0, 0, 0], [1, 2, 3], node_ids=range(5), labels=[0, 1, 1, 0, 0])
 
 

@@ -29,20 +29,17 @@ from nodecopy.errors import InputError
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Value = TypeVar("Value")
-MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
-"""Share of the steps of a dense product from which a sparse one is slower, and the largest dense factor."""
-MAX_COMPARED = 8
-"""Up to this many ids are compared with all others, which is faster than sorting those."""
+MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
+MAX_COMPARED = 8  # up to this many ids are compared with all others, which is faster than sorting those
 
 
 def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
-    """Return a SciPy matrix of any format as a CSR matrix, after checking its arrays.
+    """Return a SciPy matrix of any format as a CSR matrix, which may share its arrays without ``copy``.
 
-    SciPy's and our compiled code read the arrays unchecked, so that wrong ones would end the process. The
-    input is not changed; without ``copy`` the result shares the arrays of a CSR matrix.
+    Its arrays are checked first: compiled code reads them unchecked, and wrong ones would end the process.
     """
     try:
-        csr = _convert(matrix, shape_of(matrix, name), name)
+        csr = _convert(matrix, check_matrix_shape(matrix.shape, name), name)
     except InputError:
         raise
     except MemoryError as error:
@@ -90,7 +87,7 @@ def as_matrix(values: Any, name: str) -> Any:
 
 def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) -> sparse.csr_array:
     """Return the CSR matrix of three arrays after checking them."""
-    n_rows, n_columns = _check_shape(shape, name)
+    n_rows, n_columns = check_matrix_shape(shape, name)
     starts, columns = check_rows(indptr, indices, n_rows, n_columns, name)
     values = _check_values(data, len(columns), name)
     return sparse.csr_array((values, columns, starts), shape=(n_rows, n_columns))
@@ -108,17 +105,12 @@ def check_rows(
     return starts, columns
 
 
-def shape_of(matrix: Any, name: str) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a SciPy matrix, whose attribute may be wrong."""
-    return _check_shape(matrix.shape, name)
-
-
-def _check_shape(shape: Any, name: str) -> tuple[int, int]:
+def check_matrix_shape(shape: Any, name: str) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a matrix, whose attribute may be wrong."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else ()
-    is_valid = [
-        type(size) is not bool and isinstance(size, (int, np.integer)) and 0 <= size < 2**62 for size in sizes
-    ]
-    if is_valid != [True, True]:
+    if len(sizes) != 2 or not all(
+        isinstance(size, (int, np.integer)) and 0 <= size < 2**62 for size in sizes
+    ):
         raise InputError(name, f"must be a matrix with two dimensions; got shape {shape!r}.")
     return int(sizes[0]), int(sizes[1])
 
@@ -163,9 +155,7 @@ def native(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _error(name: str, reason: str) -> InputError:
-    way_out = (
-        "Build it from rows, columns and values, as in scipy.sparse.coo_array((values, (rows, columns)))."
-    )
+    way_out = "Build it by scipy.sparse.coo_array((values, (rows, columns)))."
     return InputError(name, f"must be a valid sparse matrix: {reason}. {way_out}")
 
 
@@ -188,17 +178,7 @@ def freeze(value: Value) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Sorted rows of column numbers with optional positive weights, in CSR layout.
-
-    Parameters
-    ----------
-    indptr, indices
-        Row ``i`` holds the columns ``indices[indptr[i]:indptr[i + 1]]``, ascending, each once.
-    weights
-        One weight per stored entry, or ``None`` where every weight is one.
-    n_columns
-        Number of columns.
-    """
+    """Sorted rows of distinct column numbers in CSR layout; ``weights`` are ``None`` if all are one."""
 
     indptr: IntArray
     indices: IntArray
@@ -342,19 +322,14 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
     return bool(n_rows * n_columns <= MAX_DENSE_ENTRIES and per_column @ per_column > steps)
 
 
-def largest_entries(
-    matrix: sparse.csr_array, n_largest: int, threshold: NDArray[np.float64] | None = None
-) -> sparse.csr_array:
-    """Return the ``n_largest`` largest stored entries of each row; ties go to the lowest column.
+def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
+    """Return the ``n_largest`` largest stored entries of each row, sorted; ties go to the lowest column.
 
-    Entries must not be negative. Rows need not be sorted; those of the result are. Where ``threshold`` is
-    given, it holds the last of the largest entries of each row, and no entry is smaller.
+    Entries must not be negative. Rows need not be sorted.
     """
-    candidates = matrix
-    if threshold is None:
-        # Only the entries from the threshold on, little more than the result, are sorted.
-        threshold = _row_thresholds(matrix, n_largest)
-        candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
+    # Only the entries from the threshold on, little more than the result, are sorted.
+    threshold = _row_thresholds(matrix, n_largest)
+    candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
     candidates.sort_indices()
     row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
     is_tie = candidates.data == threshold[row]
@@ -437,22 +412,17 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: A
         return np.zeros(0, np.int64)
     if len(values) <= MAX_COMPARED:
         matches = [np.flatnonzero(ids == value) for value in values]
-        is_missing = np.array([not len(match) for match in matches])
         positions = np.array([match[0] if len(match) else -1 for match in matches], np.int64)
-    else:
+    elif ids.size:
         order = np.argsort(ids, kind="stable")
-        ranks = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
-        is_missing = ranks >= len(ids)
-        ranks[is_missing] = 0
-        if ids.size:
-            is_missing |= ids[order[ranks]] != values
-        positions = order[ranks].astype(np.int64) if ids.size else ranks
-    if is_missing.any():
-        raise InputError(
-            name,
-            f"must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them.",
-            *hints,
-        )
+        ranks = np.searchsorted(ids[order], values)
+        positions = order[np.minimum(ranks, len(ids) - 1)].astype(np.int64)
+        positions[ids[positions] != values] = -1
+    else:
+        positions = np.full(len(values), -1)
+    if positions.min() < 0:
+        wrong = values[positions < 0].tolist()[0]
+        raise InputError(name, f"must hold known ids; got {wrong!r}, which is not among them.", *hints)
     return positions
 
 

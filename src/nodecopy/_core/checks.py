@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import InputError
 
-MAX_SHOWN = 100
-"""Longer values are not shown in messages."""
+MAX_SHOWN = 100  # longer values are not shown in messages
 MAX_COUNT = 2**31 - 1
 """The largest number of things, such as epochs or neighbours, where no other limit is known."""
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -242,8 +241,7 @@ MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000
 """How many rows and columns a matrix of a file may have: at least, and for each of its entries."""
 MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
 """How many bytes the ids of an array may take at least, and how many a character takes."""
-LIMIT = "NODECOPY_MAX_UNPACKED"
-"""Environment variable for a larger number of bytes."""
+LIMIT = "NODECOPY_MAX_UNPACKED"  # environment variable for a larger number of bytes
 CHUNK = 2**20
 ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}
 """At least how many bytes an element counts, else 8: integers are converted, and texts become objects."""

@@ -27,11 +27,9 @@ from nodecopy._core.imports import check_name, import_class, public_name
 from nodecopy.errors import InputError
 
 PACKAGE, TREE, CSR_PARTS = "nodecopy", "tree", ("data", "indices", "indptr")
-MIN_MAPPED_BYTES = 2**24
-"""Size from which arrays are mapped; smaller ones are read in milliseconds."""
+MIN_MAPPED_BYTES = 2**24  # size from which arrays are mapped; smaller ones are read in milliseconds
 ALIGNMENT, LOCAL_HEADER_BYTES, ZIP64_BYTES = 64, 30, 20
-PADDING_ID = 0xD935
-"""Identifier of the padding in an extra field, as Android's zipalign writes it."""
+PADDING_ID = 0xD935  # identifier of the padding in an extra field, as Android's zipalign writes it
 
 
 class Configurable:

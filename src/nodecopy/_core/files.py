@@ -31,8 +31,7 @@ if sys.platform != "win32":
     import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
-TableLike: TypeAlias = PathLike | Any
-"""A file, or a data frame (pandas, polars, Arrow) instead of a table."""
+TableLike: TypeAlias = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 CONVERSION_HINTS = {

@@ -19,8 +19,7 @@ from nodecopy._core.arrays import IntArray, as_csr, index_dtype
 from nodecopy._core.checks import check_finite, check_indices, check_vector
 from nodecopy.errors import InputError
 
-SIMILARITY_UNITS = 2**40
-"""The largest similarity of a row in units; every similarity is rounded up to whole units."""
+SIMILARITY_UNITS = 2**40  # the largest similarity of a row; every one is rounded up to whole units
 
 
 class DonorDistribution(ABC):
@@ -232,10 +231,8 @@ class KeepingDistribution(DonorDistribution):
         return sparse.csr_array(mixed), np.arange(self.n_nodes)
 
     def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
-        p = self.keep_probabilities
-        return np.asarray(
-            (1 - p) * self.other.match_probabilities(group_of, wanted) + p * (group_of == wanted)
-        )
+        p, copied = self.keep_probabilities, self.other.match_probabilities(group_of, wanted)
+        return np.asarray((1 - p) * copied + p * (group_of == wanted))
 
 
 def _rescale(uniforms: NDArray[np.float64], keep: float) -> NDArray[np.float64]:

@@ -22,7 +22,6 @@ from nodecopy._core.arrays import (
     as_matrix,
     check_row_data,
     index_dtype,
-    is_dense_product_faster,
     largest_entries,
 )
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
@@ -35,16 +34,10 @@ from nodecopy.features.scaling import scale_features
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
-BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
-"""Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
-N_CANDIDATES = 4
-"""Candidates per wanted neighbour that are kept for searches within groups; 9 of 10 nodes need no search."""
-MAX_BLOCK_ENTRIES = 2**22
-"""Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
-MAX_CACHED_ENTRIES = 2**16
-"""Entries of a block of a dense matrix that stays in the cache."""
-MIN_COMPILED_PRODUCTS = 2**25
-"""Multiplications from which compiled code finds the most similar users; it takes a second to load."""
+BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000  # of the row sums of Balanced, and of its iterations
+N_CANDIDATES = 4  # per wanted neighbour in searches within groups; 9 of 10 nodes need no further search
+MAX_BLOCK_ENTRIES = 2**22  # similarities that Jaccard holds in memory at once, unless one node has more
+MIN_COMPILED_PRODUCTS = 2**25  # multiplications from which Jaccard uses compiled code, which loads slowly
 
 
 class DonorRule(Protocol):
@@ -87,7 +80,7 @@ def group_labels(donors: Any, data: Graph | Interactions) -> Any:
 
 
 def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
-    """Return the values of some nodes; anything but one value for each of ``n_nodes`` nodes is unchanged."""
+    """Return the values of some nodes; anything but a value for each node is unchanged."""
     if values is None or isinstance(values, str):
         return values
     array = as_matrix(values, "values of the nodes")
@@ -427,93 +420,40 @@ class Jaccard(Configurable):
         rows = check_row_data(data).rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
         transpose = sparse.csr_array(pattern.T)
-        factors: tuple[Any, Any] = pattern, transpose
         # A row of the product has at most as many entries as multiplications.
         n_entries: Any = pattern @ np.diff(transpose.indptr).astype(np.float64)
-        if is_dense_product_faster(pattern):
-            dense = pattern.toarray()
-            factors = dense, dense.T
-            n_entries = np.full(rows.n_rows, float(rows.n_rows))
-        elif self.max_donors is not None and n_entries.sum() >= MIN_COMPILED_PRODUCTS:
+        if self.max_donors is not None and n_entries.sum() >= MIN_COMPILED_PRODUCTS:
             from nodecopy.copying.kernels import most_similar_rows  # imports numba, which is slow
 
-            index = most_similar_rows(
-                pattern, transpose, min(self.max_donors, pattern.shape[0]), self.include_self
-            )
+            index = most_similar_rows(pattern, transpose, self.max_donors, self.include_self)
             return DonorRows.from_similarity(self._sharpen(index))
-        degrees = rows.degrees.astype(np.float64)
         block_of = np.cumsum(n_entries) // MAX_BLOCK_ENTRIES
         bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), rows.n_rows]
-        blocks = [self._similarities(slice(*bound), *factors, degrees) for bound in pairwise(bounds)]
+        blocks = [self._similarities(slice(*bound), pattern, transpose) for bound in pairwise(bounds)]
         empty = sparse.csr_array((0, rows.n_rows))
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 
-    def _similarities(self, some: slice, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
-        users = np.arange(some.start, some.stop)
-        similarity, thresholds = self._index(users, pattern[some] @ transpose, degrees)
+    def _similarities(self, some: slice, pattern: Any, transpose: Any) -> sparse.csr_array:
+        """Return the powers of the Jaccard index of some users with all users."""
+        shared, degrees = pattern[some] @ transpose, np.diff(pattern.indptr).astype(np.float64)
+        users = np.repeat(np.arange(some.start, some.stop), np.diff(shared.indptr))
+        index = shared.data / (degrees[users] + degrees[shared.indices] - shared.data)
+        if not self.include_self:
+            index[users == shared.indices] = 0.0
+        similarity = sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
         if self.max_donors is not None:
-            n_donors = min(self.max_donors, similarity.shape[1])
-            similarity = largest_entries(similarity, n_donors, thresholds)
+            similarity = largest_entries(similarity, min(self.max_donors, similarity.shape[1]))
         similarity.sort_indices()
         return self._sharpen(similarity)
 
     def _sharpen(self, similarity: sparse.csr_array) -> sparse.csr_array:
-        """Raise similarities to the exponent.
-
-        They are divided by the user's largest one first: a large exponent would underflow to zero otherwise.
-        """
+        """Raise similarities to the exponent, divided by the user's largest one so that none underflows."""
         lengths, is_positive = np.diff(similarity.indptr), similarity.data > 0
         largest = np.maximum.reduceat(similarity.data, similarity.indptr[:-1][lengths > 0])
         largest = np.maximum(largest, np.finfo(float).tiny)
         similarity.data = (similarity.data / np.repeat(largest, lengths[lengths > 0])) ** self.exponent
         similarity.data *= is_positive
         return similarity
-
-    def _index(self, users: Any, shared: Any, degrees: Any) -> tuple[sparse.csr_array, Any]:
-        """Return the Jaccard index of some users with all users, from the number of items they share.
-
-        Of a dense matrix only entries that may be among the ``max_donors`` largest are stored; the smallest
-        of them, by user, is the second result, which is ``None`` for a sparse matrix.
-        """
-        if isinstance(shared, np.ndarray):
-            return self._dense_index(users, shared, degrees)
-        lengths = np.diff(shared.indptr)
-        union = np.repeat(degrees[users], lengths)
-        union += degrees[shared.indices]
-        union -= shared.data
-        index = np.divide(shared.data, union, out=union)
-        if not self.include_self:
-            index[np.repeat(users.astype(shared.indices.dtype), lengths) == shared.indices] = 0.0
-        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape), None
-
-    def _dense_index(self, users: Any, shared: Any, degrees: Any) -> tuple[sparse.csr_array, Any]:
-        """Return what :meth:`_index` does, computed by blocks of rows that fit into the cache."""
-        thresholds, none = np.empty(len(users)), np.zeros(0, np.int64)
-        parts: list[tuple[Any, Any, Any]] = [(none, np.zeros(0), none)]
-        n_users = shared.shape[1]
-        step = 1 + MAX_CACHED_ENTRIES // max(n_users, 1)
-        for first in range(0, len(users), step):
-            rows = slice(first, first + step)
-            union = degrees[users[rows], None] + degrees
-            union -= shared[rows]
-            index = np.divide(shared[rows], np.maximum(union, 1.0, out=union), out=union)
-            if not self.include_self:
-                index[np.arange(len(index)), users[rows]] = 0.0
-            thresholds[rows] = _smallest_accepted(index, self.max_donors)
-            positions = np.flatnonzero(index >= thresholds[rows, None])
-            row, columns = np.divmod(positions, n_users)
-            parts.append((columns, index.ravel()[positions], np.bincount(row, minlength=len(index))))
-        columns, data, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-        indptr = np.append(0, np.cumsum(counts))
-        return sparse.csr_array((data, columns, indptr), shape=shared.shape), thresholds
-
-
-def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> NDArray[np.float64]:
-    """Return the ``max_donors``-th largest entry of each row, at least the smallest positive number."""
-    tiny = np.full(len(index), np.finfo(float).tiny)
-    if max_donors is None or max_donors >= index.shape[1]:
-        return tiny
-    return np.maximum(np.partition(index, -max_donors, axis=1)[:, -max_donors], tiny)
 
 
 @dataclass(eq=False)

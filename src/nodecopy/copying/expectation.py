@@ -13,8 +13,7 @@ from nodecopy._core.arrays import IntArray, Rows
 from nodecopy._core.checks import check_indices, check_vector
 from nodecopy.copying.distributions import DonorDistribution
 
-MAX_BLOCK_ENTRIES = 2**22
-"""Entries of the expectation that a product holds in memory at once."""
+MAX_BLOCK_ENTRIES = 2**22  # entries of the expectation that a product holds in memory at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
 
 Every kernel takes CSR arrays and writes into arrays that the caller allocates. The twins in
-:mod:`.row_copying`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits without a
+:mod:`.rows`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits without a
 compiler and serve small graphs. ``rows`` and ``merged`` are pairs of row pointers and column numbers,
 ``chunks`` is ``(pool, cursors, next_chunk)``. Weights may be ``None``; they are arguments of their own, since
 numba drops their branches only then.
@@ -28,12 +28,10 @@ from nodecopy._core.random import PARITY, ROTATIONS
 CHUNK_BITS = 10
 CHUNK_SIZE = 1 << CHUNK_BITS
 R0, R1, R2, R3, R4, R5, R6, R7 = ROTATIONS
-POINTERS_AHEAD, ROWS_AHEAD = 40, 12
-"""How many rows before their use the row pointers and the entries of donors are prefetched."""
+POINTERS_AHEAD, ROWS_AHEAD = 40, 12  # rows before their use when pointers and entries are prefetched
 ENTRIES_PER_PREFETCH = 16
 COINS_AT_ONCE = 2048
-N_TASKS = 64
-"""Blocks of rows with about as many multiplications each, which threads take in turn."""
+N_TASKS = 64  # blocks of rows with about as many multiplications each, which threads take in turn
 
 compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
@@ -333,32 +331,26 @@ def merge_buckets(
 def most_similar_rows(
     pattern: sparse.csr_array, transpose: sparse.csr_array, n_largest: int, include_self: bool
 ) -> sparse.csr_array:
-    """Return the largest Jaccard indices of each row with all rows; ties go to the lowest row.
-
-    Threads share the blocks of rows; this is for many rows.
-    """
-    n_rows = pattern.shape[0]
+    """Return the largest Jaccard indices of each row with all rows; ties go to the lowest row."""
+    n_rows, n_largest = pattern.shape[0], min(n_largest, pattern.shape[0])
     n_products = pattern @ np.diff(transpose.indptr).astype(np.float64)
     work = np.cumsum(np.append(0.0, n_products))
     # A row has no more similar rows than multiplications.
-    n_entries = np.minimum(n_products, min(n_largest, n_rows)).astype(np.int64)
+    n_entries = np.minimum(n_products, n_largest).astype(np.int64)
     bounds = np.unique(np.append(np.searchsorted(work, np.linspace(0, work[-1], N_TASKS)), [0, n_rows]))
-    csr = (pattern.indptr, pattern.indices, transpose.indptr, transpose.indices)
 
     def search(block: tuple[int, int]) -> Any:
-        first, last = block
-        size = int(n_entries[first:last].sum())
-        arguments: tuple[Any, ...] = (*csr, first, last, min(n_largest, n_rows), include_self, size)
-        return _most_similar(*arguments)
+        size = int(n_entries[slice(*block)].sum())
+        csr = (pattern.indptr, pattern.indices, transpose.indptr, transpose.indices)
+        return _most_similar(*csr, *block, n_largest, include_self, size)
 
-    parts = map_on_cores(search, pairwise(bounds.tolist()))
-    counts, columns, values = zip(*parts, strict=True)
+    counts, columns, values = zip(*map_on_cores(search, pairwise(bounds.tolist())), strict=True)
     indptr = np.append(0, np.cumsum(np.concatenate(counts)))
-    shape = (n_rows, n_rows)
-    return sparse.csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=shape)
+    entries = np.concatenate(values), np.concatenate(columns), indptr
+    return sparse.csr_array(entries, shape=(n_rows, n_rows))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _most_similar(
     indptr, indices, other_indptr, other_indices, first, last, n_largest, include_self, n_entries
 ):

@@ -35,10 +35,8 @@ from nodecopy.models import Data, GraphModel
 
 Fitted = TypeVar("Fitted", Graph, Interactions)
 
-MIN_LABELLED_SHARE = 0.5
-"""Share of nodes with a label below which a donor rule by labels warns and is not chosen."""
-MAX_DISTINCT_WEIGHTS = 64
-"""Distinct weights up to which the expectation under ``"maximum"`` is computed exactly."""
+MIN_LABELLED_SHARE = 0.5  # share of nodes with a label below which donor rules by labels warn
+MAX_DISTINCT_WEIGHTS = 64  # distinct weights up to which the expectation under "maximum" is computed exactly
 
 
 class NodeCopying(GraphModel[Data]):
@@ -123,9 +121,8 @@ class NodeCopying(GraphModel[Data]):
     @staticmethod
     def _check_settings(keep: Any, symmetrise: Any) -> tuple[float, str]:
         keep = check_real(keep, "keep of NodeCopying", low=0.0, high=1.0)
-        return keep, check_choice(
-            symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"]
-        )
+        rules = ["maximum", "one-endpoint", "none"]
+        return keep, check_choice(symmetrise, "symmetrise of NodeCopying", rules)
 
     def draw(self, seed: SeedSequence) -> Data:
         key = threefry_key(seed)
@@ -214,9 +211,7 @@ class NodeCopying(GraphModel[Data]):
         else:
             uniforms = node_uniforms(key, n_rows)
         donors = self.distribution_.draw(uniforms, self.keep_, compiled=compiled)
-        check_positions(
-            check_vector(donors, "donors", length=n_rows), n_rows, "donors that the donor rule draws"
-        )
+        check_positions(check_vector(donors, "donors", length=n_rows), n_rows, "donors of the donor rule")
         return donors
 
     def _sampled_rows(self, donors: IntArray, key: Key) -> Rows:
@@ -304,21 +299,8 @@ def _row_bytes(rows: Rows) -> Iterator[bytes]:
 class EdgeTrackingSampler:
     """Sample the edges of a fitted model: their ends, and the observed edge behind each of them.
 
-    Parameters
-    ----------
-    model
-        Node copying, fitted to the graph of the edges.
-    first, second, weights
-        Ends (node positions) and weights of the edges in the order of the caller. Of parallel edges the
-        heaviest is kept; ties go to the last one.
-
-    Examples
-    --------
-    >>> from nodecopy import Graph, NodeCopying, SameLabel
-    >>> model = NodeCopying(SameLabel([0, 0, 1])).fit(Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], directed=True))
-    >>> edges = np.array([0, 1]), np.array([1, 2]), np.ones(2)
-    >>> [part.tolist() for part in EdgeTrackingSampler(model, *edges).sample(rng=0)]
-    [[0, 1], [2, 2], [1, 1]]
+    ``first``, ``second`` and ``weights`` are the ends (node positions) and weights of the edges. Of parallel
+    edges the heaviest is kept; ties go to the last one.
     """
 
     def __init__(
@@ -340,10 +322,7 @@ class EdgeTrackingSampler:
     def sample_many(
         self, n: int, *, rng: Rng = None, workers: int = 1
     ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.int64]]]:
-        """Yield sources, targets and numbers of the observed edges of ``n`` samples.
-
-        Undirected edges come in both directions.
-        """
+        """Yield sources, targets and observed edges of ``n`` samples; undirected edges in both directions."""
         for sample in self.model.sample_many(n, rng=rng, workers=workers):
             rows = sample.rows
             ranks = np.ones(rows.n_entries) if rows.weights is None else rows.weights

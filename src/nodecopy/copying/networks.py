@@ -47,7 +47,7 @@ def sample_like(
         :class:`.NodeCopying` chooses.
     label, weight
         Names of the node attribute with classes and of the edge attribute with weights. Nodes without a class
-        keep its neighbours; an edge without a weight has weight one.
+        keep theirs; an edge without a weight has weight one.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     rng
@@ -70,24 +70,20 @@ def sample_like(
     library = find_library(network)
     if isinstance(network, (Graph, Interactions)):
         samples: Iterator[Any] = model.fit(network).sample_many(number, rng=rng)
-    elif library == "networkx":
+        return next(samples) if n is None else samples
+    if library == "networkx":
         # Nodes of any type are numbered by their order.
         numbered = import_optional("networkx", "sample_like").convert_node_labels_to_integers(network)
-        _fit(model, from_networkx(numbered, **attributes), label)
-        samples = _sample_networkx(network, model, weight, number, rng)
+        graph, sample = from_networkx(numbered, **attributes), _sample_networkx
     elif library == "igraph":
-        _fit(model, from_igraph(network, **attributes), label)
-        samples = _sample_igraph(network, model, weight, number, rng)
+        graph, sample = from_igraph(network, **attributes), _sample_igraph
     else:
         got = type_name(network)
         raise InputError("network", f"must be a graph of NetworkX or igraph, or a Graph; got {got}.")
-    return next(samples) if n is None else samples
-
-
-def _fit(model: NodeCopying[Any], graph: Graph, label: str | None) -> None:
     if label is not None and graph.labels is None:
         raise InputError("label", f"must be a node attribute; no node has {label!r}.")
-    model.fit(graph)
+    samples = sample(network, model.fit(graph), weight, number, rng)
+    return next(samples) if n is None else samples
 
 
 def _sample_networkx(network: Any, model: NodeCopying[Any], weight: str, n: int, rng: Rng) -> Iterator[Any]:
@@ -125,14 +121,12 @@ def _sample_igraph(network: Any, model: NodeCopying[Any], weight: str, n: int, r
 
 
 class Attribute(NamedTuple):
-    """An attribute of a graph, of its nodes (by position) or of its edges (pairs of positions)."""
+    """Numbers of a graph, of its nodes (by position) or of its edges (pairs of positions)."""
 
     name: str
     kind: Literal["graph", "node", "edge"]
-    value: Any
-    """A number; a list of them for nodes or edges."""
-    places: Sequence[Any] = ()
-    """The nodes or edges that the numbers belong to."""
+    value: Any  # a number, or a list of them for nodes or edges
+    places: Sequence[Any] = ()  # the nodes or edges of the numbers
 
 
 def annotate(network: Any, attributes: Iterable[Attribute]) -> Any:
@@ -152,13 +146,11 @@ def annotate(network: Any, attributes: Iterable[Attribute]) -> Any:
         if kind == "graph":
             graph[name] = value
         for place, number in zip(places, value if places else (), strict=True):
-            if kind == "node":
-                owner = other.nodes[nodes[place]] if nodes else other.vs[place]
+            if library == "igraph":
+                owner = other.vs[place] if kind == "node" else other.es[other.get_eid(*place)]
+            elif kind == "node":
+                owner = other.nodes[nodes[place]]
             else:
-                owner = (
-                    other.edges[nodes[place[0]], nodes[place[1]]]
-                    if nodes
-                    else other.es[other.get_eid(*place)]
-                )
+                owner = other.edges[nodes[place[0]], nodes[place[1]]]
             owner[name] = number
     return other

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from nodecopy._core.arrays import IntArray, Rows, index_dtype, keep_entries
 from nodecopy._core.random import Key, pair_coins
 
-MIN_COMPILED_SIZE = 200_000
-"""Stored entries plus rows from which compiled kernels are used; below, compiling them takes longer."""
+MIN_COMPILED_SIZE = 200_000  # entries plus rows below which loading compiled code takes longer than it saves
 
 
 def is_large(rows: Rows) -> bool:
@@ -108,10 +107,7 @@ def _select_by_coin_compiled(rows: Rows, donors: IntArray, key: Key) -> Rows:
 
 
 def _copied_indptr(rows: Rows, donors: IntArray, max_growth: int = 1) -> tuple[IntArray, int]:
-    """Return the row pointers of the copied rows and the number n of their entries.
-
-    The type of the row pointers can hold ``max_growth`` times n.
-    """
+    """Return row pointers, of a type for ``max_growth`` times as many entries, and the number of entries."""
     from nodecopy.copying import kernels
 
     indptr = np.empty(len(donors) + 1, rows.indptr.dtype)

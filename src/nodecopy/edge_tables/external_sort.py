@@ -19,12 +19,9 @@ from nodecopy._core.kernels import njit
 from nodecopy.edge_tables.engines import PURPOSE
 
 N_PARTITIONS = 256
-MAX_SORTED_PAIRS = 2**21
-"""Pairs of a partition that are sorted at once."""
-HASH_FACTOR = 2654435761
-"""2^32 over the golden ratio, so that consecutive numbers go to different partitions."""
-HALF, WORD = 2**31, 2**32
-"""A pair is packed as first * WORD + (second + HALF)."""
+MAX_SORTED_PAIRS = 2**21  # pairs of a partition that are sorted at once
+HASH_FACTOR = 2654435761  # 2^32 over the golden ratio, so that consecutive numbers go to different partitions
+HALF, WORD = 2**31, 2**32  # A pair is packed as first * WORD + (second + HALF)
 
 
 class PairSorter:

@@ -13,8 +13,7 @@ from nodecopy.edge_tables.engines import TableEngine, check_ids, check_weights, 
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
-MAX_NODES = 2**32
-"""Node numbers are counters of Threefry, which have 32 bits."""
+MAX_NODES = 2**32  # node numbers are counters of Threefry, which have 32 bits
 
 
 class EdgeTableCopying(Configurable):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import as_csr, shape_of
+from nodecopy._core.arrays import as_csr, check_matrix_shape
 from nodecopy._core.checks import type_name
 from nodecopy._core.files import is_frame
 from nodecopy._core.messages import log_decision
@@ -164,7 +164,7 @@ def convert_interactions(
         return data
     if _is_sparse(data):
         ids: tuple[Any, ...] = ()
-        if like is not None and shape_of(data, name) == like.matrix.shape:
+        if like is not None and check_matrix_shape(data.shape, name) == like.matrix.shape:
             ids = like.user_ids, like.item_ids
         interactions = Interactions(data, *ids)
     elif has_pairs(data):
@@ -194,7 +194,7 @@ def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
     if isinstance(data, (Graph, Interactions)):
         return data
     is_log = is_frame(data) and match_kind(read_names(data)) == "interactions"
-    if is_log or (_is_sparse(data) and len(set(shape_of(data, name))) > 1):
+    if is_log or (_is_sparse(data) and len(set(check_matrix_shape(data.shape, name))) > 1):
         return convert_interactions(data, name)
     return convert_graph(data, name)
 
