@@ -174,11 +174,11 @@ def test_precision_and_zeros() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: accuracy([0.5, 0.5], [0]), "one row per node and one column per class"),
+        (lambda: accuracy([0.5, 0.5], [0]), "one column per class"),
         (lambda: nll([["a", "b"]], [0]), "probabilities must hold numbers"),
         (lambda: brier([[]], [0]), r"got float64 of shape \(1, 0\)"),
         (lambda: scores([[0.5, math.nan]], [0]), "probabilities must hold finite numbers; got nan"),
-        (lambda: accuracy([[0.5, 0.6]], [0]), "add up to 1 in every row; got a row that adds up to 1.1"),
+        (lambda: accuracy([[0.5, 0.6]], [0]), "add up to 1 in every row; got a sum of 1.1"),
         (lambda: nll([[-0.5, 1.5]], [0]), "probabilities must not be negative; got -0.5"),
         (lambda: brier([[0.5, 0.5]], [2]), "labels of the nodes must lie between 0 and 1; got 2"),
         (lambda: scores([[0.5, 0.5]], [-1]), "labels of the nodes must lie between 0 and 1; got -1"),

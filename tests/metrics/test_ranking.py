@@ -165,7 +165,7 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"test": Interactions(np.zeros((2, 3)))}, "test must hold at least one interaction"),
         ({"test": Interactions(np.ones((1, 3)))}, "test must be of the users and items of "),
         ({"validation": Interactions(np.ones((2, 4)))}, "validation must be of the users and items of "),
-        ({"score": lambda rows: np.full((2, 3), np.nan)}, "scores must be finite; got nan"),
+        ({"score": lambda rows: np.full((2, 3), np.nan)}, "scores must hold finite numbers; got nan"),
         ({"score": lambda rows: np.ones((2, 4))}, r"scores must have shape \(2, 3\)"),
     ],
 )

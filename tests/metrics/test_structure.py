@@ -229,7 +229,7 @@ def test_edge_overlap() -> None:
     observed = graph_of((0, 1), (1, 2), (2, 3), n=4)
     assert edge_overlap(graph_of((0, 1), (0, 3), n=4), observed) == pytest.approx(1 / 3)
     assert edge_overlap(observed, observed) == 1
-    with pytest.raises(InputError, match=r"observed must have the nodes of the graph, 4 in all; got 5"):
+    with pytest.raises(InputError, match=r"observed must have 4 nodes; got 5"):
         edge_overlap(observed, star(4))
 
 
@@ -279,17 +279,14 @@ def triangles_by_search(graph: Graph) -> list[int]:
 
 
 @settings(deadline=None, max_examples=150)
-@given(graph=graphs(), other=graphs())
-def test_compiled_and_plain_counts_are_equal(graph: Graph, other: Graph) -> None:
+@given(graph=graphs())
+def test_compiled_and_plain_counts_are_equal(graph: Graph) -> None:
     rows = graph.rows
     expected = triangles_by_search(graph)
     for module in (counting, counting_kernels):
         assert module.triangle_counts(rows).tolist() == expected
         assert module.count_triangles(rows) == sum(expected) // 3
     assert counting.component_sizes(rows) == counting_kernels.component_sizes(rows)
-    assert counting.degree_products(rows) == counting_kernels.degree_products(rows)
-    if graph.n_nodes == other.n_nodes:
-        assert counting.common_entries(rows, other.rows) == counting_kernels.common_entries(rows, other.rows)
 
 
 @settings(deadline=None, max_examples=150)
@@ -379,12 +376,12 @@ def test_wrong_samples() -> None:
     with pytest.raises(InputError, match="at least one graph; got none"):
         compare(PATH, [])
     smaller = Graph.from_edges([0], [1])
-    with pytest.raises(InputError, match=r"graphs on 4 nodes; got Graph\(2 nodes.* as number 1"):
+    with pytest.raises(InputError, match=r"of Graph\(4 nodes.*; got Graph\(2 nodes.* as number 1"):
         compare(PATH, [PATH, smaller])
     with pytest.raises(InputError, match="several graphs"):
         compare(PATH, PATH)  # type: ignore[arg-type]
     for other in (PATH.replace(node_ids=[5, 6, 7, 8]), PATH.replace(directed=True)):
-        with pytest.raises(InputError, match="node ids and directedness; number 0 has not"):
+        with pytest.raises(InputError, match="node ids and directedness of .* as number 0"):
             compare(PATH, [other])
 
 

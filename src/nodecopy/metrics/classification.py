@@ -1,9 +1,8 @@
 """Metrics of predicted class probabilities: accuracy, likelihood and calibration, and of uncertainty.
 
-Metrics of probabilities take ``probabilities`` [n_nodes, n_classes], one row per node, and ``labels``
-[n_nodes], the column of each node's true class. ``nodes`` holds the positions of the nodes to evaluate, all
-by default; labels of other nodes are ignored and may be -1 (unknown). :func:`selective_accuracy` and
-:func:`area_under_roc` judge how a score, such as an uncertainty, ranks the nodes.
+Metrics of probabilities take ``probabilities`` [n_nodes, n_classes] and ``labels`` [n_nodes], the column of
+each node's true class. ``nodes`` holds the positions of the nodes to evaluate, all by default; labels of
+other nodes are ignored and may be -1 (unknown).
 """
 
 from __future__ import annotations
@@ -84,9 +83,9 @@ def selective_accuracy(
     correct
         Whether the prediction of each node is correct.
     uncertainty
-        Of each node, on any scale: ``classifier.uncertainty().total`` or ``.epistemic``, for example.
+        Of each node, on any scale, such as ``classifier.uncertainty().total``.
     left_out
-        Shares of the nodes to leave out, from 0 to less than 1; a tenth, a fifth and a half by default.
+        Shares of the nodes to leave out, from 0 to less than 1.
 
     Examples
     --------
@@ -99,9 +98,8 @@ def selective_accuracy(
     if not len(is_correct):
         raise InputError("correct", "must hold at least one node; got none.")
     check_finite(values, "uncertainty")
-    if not ((shares >= 0) & (shares < 1)).all():
-        wrong = shares[~((shares >= 0) & (shares < 1))][0]
-        raise InputError("left_out", f"must hold shares from 0 to less than 1; got {wrong:g}.")
+    if len(wrong := shares[~((shares >= 0) & (shares < 1))]):
+        raise InputError("left_out", f"must hold shares from 0 to less than 1; got {wrong[0]:g}.")
     levels, sizes = np.unique(values, return_inverse=True, return_counts=True)[1:]
     level_accuracy = np.bincount(levels, is_correct) / sizes
     n_correct = np.cumsum(np.repeat(level_accuracy, sizes))
@@ -132,12 +130,10 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     values = check_vector(check_numbers(scores, "scores"), "scores").astype(np.float64)
     check_finite(values, "scores")
     is_positive = _check_booleans(positive, "positive", length=len(values))
-    n_positive = int(is_positive.sum())
-    n_negative = len(values) - n_positive
+    n_positive, n = int(is_positive.sum()), len(values)
+    n_negative = n - n_positive
     if not n_positive or not n_negative:
-        raise InputError(
-            "positive", f"must hold positives and negatives; got {n_positive} positives of {len(values)}."
-        )
+        raise InputError("positive", f"must hold positives and negatives; got {n_positive} positives of {n}.")
     ranks = rankdata(values)[is_positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
@@ -211,11 +207,8 @@ def select_nodes(
     """Return the checked probabilities, a copy, and true classes of the nodes to evaluate."""
     p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
-        raise InputError(
-            "probabilities",
-            f"must hold numbers, one row per node and one column per class; "
-            f"got {p.dtype} of shape {p.shape}.",
-        )
+        got = f"{p.dtype} of shape {p.shape}"
+        raise InputError("probabilities", f"must hold numbers, one column per class; got {got}.")
     codes: NDArray[Any] = check_vector(labels, "labels", length=len(p))
     if nodes is not None:
         chosen = check_indices(nodes, "nodes", size=len(p))
@@ -230,14 +223,11 @@ def select_nodes(
     sums = p.sum(axis=1)
     worst = sums[np.abs(sums - 1).argmax()]
     if abs(worst - 1) > SUM_TOLERANCE:
-        raise InputError(
-            "probabilities", f"must add up to 1 in every row; got a row that adds up to {worst:g}."
-        )
+        raise InputError("probabilities", f"must add up to 1 in every row; got a sum of {worst:g}.")
     return p, codes
 
 
-MAX_TEMPERATURE = 20.0
-"""The largest temperature; the smallest is its reciprocal."""
+MAX_TEMPERATURE = 20.0  # the smallest is its reciprocal
 
 
 @dataclass(frozen=True)
@@ -271,13 +261,8 @@ class TemperatureScaling:
     ) -> TemperatureScaling:
         """Return the scaling with the least negative log-likelihood on labelled nodes.
 
-        The temperature is between 1/20 and 20; it is near 1/20 if all predictions are correct.
-
-        Parameters
-        ----------
-        probabilities, labels, nodes
-            As in :func:`~nodecopy.metrics.classification.nll`. The nodes must not be training nodes, whose
-            predictions are too good: take validation nodes.
+        The temperature is between 1/20 and 20; it is near 1/20 if all predictions are correct. Take
+        validation nodes, not training nodes, whose predictions are too good.
         """
         from scipy.optimize import minimize_scalar
         from scipy.special import logsumexp
@@ -297,9 +282,7 @@ class TemperatureScaling:
         """Return calibrated probabilities, in the precision of those given; 0 counts as 2^-23."""
         p = check_numbers(probabilities, "probabilities")
         if p.ndim != 2 or not p.shape[1]:
-            raise InputError(
-                "probabilities", f"must have one row per node and one column per class; got shape {p.shape}."
-            )
+            raise InputError("probabilities", f"must have one column per class; got shape {p.shape}.")
         scaled = _logits(p) / check_real(self.temperature, "temperature", low=1 / MAX_TEMPERATURE)
         scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         scaled /= scaled.sum(axis=1, keepdims=True)
@@ -319,10 +302,9 @@ def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
     n_missing = graph.n_nodes - len(labelled)
     if not n_missing or not len(labelled):
         return
-    effects, parameters = [], []
+    effects = []
     if "modularity" in names:
         effects.append(f"modularity counts the {n_missing:,} others as one community")
-        parameters.append("labels")
     if affected:
         n_edges = graph.subgraph(labelled).n_edges
         subject = f"{', '.join(affected)} {'is' if len(affected) == 1 else 'are'}"
@@ -330,5 +312,5 @@ def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
     warn_about_data(
         f"{len(labelled):,} of {graph.n_nodes:,} nodes have a label: {'; '.join(effects)}. Label all nodes, "
         "such as by predicted classes, for a statistic of the whole graph.",
-        *parameters,
+        *(["labels"] if "modularity" in names else []),
     )

@@ -1,8 +1,4 @@
-"""Counts of triangles, components, labels and distances with NumPy and SciPy, for small graphs.
-
-:mod:`nodecopy.metrics.counting_kernels` has compiled functions of the same names, which return the same
-integers.
-"""
+"""Counts of triangles, components, labels and distances with NumPy and SciPy, for small graphs."""
 
 from __future__ import annotations
 
@@ -17,19 +13,15 @@ MAX_LEVELS = 100  # levels after which a search from one source at a time is fas
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
-    """Return the number of triangles through each node of a symmetric graph without loops.
-
-    Edges point from lower to higher (degree, number), so that products of the matrix stay sparse even
-    around hubs. A triangle u -> w -> v, u -> v is then counted once at each of its three nodes.
-    """
+    """Return the number of triangles through each node of a symmetric graph without loops."""
+    # Edges point from lower to higher (degree, number), so that products stay sparse even around hubs.
     first, second, degrees = rows.row_numbers, rows.indices, rows.degrees
     up = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
     shape = (rows.n_rows, rows.n_rows)
     forward = sparse.csr_array((np.ones(np.count_nonzero(up), np.int64), (first[up], second[up])), shape)
     closed = (forward @ forward) * forward
     opposite = (forward.T @ forward) * forward
-    counts: NDArray[np.int64] = closed.sum(axis=1) + closed.sum(axis=0) + opposite.sum(axis=1)
-    return counts
+    return np.asarray(closed.sum(axis=1) + closed.sum(axis=0) + opposite.sum(axis=1))
 
 
 def count_triangles(rows: Rows) -> int:
@@ -45,24 +37,12 @@ def component_sizes(rows: Rows) -> tuple[int, int]:
     return int(number), int(np.bincount(component).max())
 
 
-def degree_products(rows: Rows) -> int:
-    """Return the sum over all entries of the product of both degrees."""
-    degrees = rows.degrees.astype(np.int64)
-    return int((degrees[rows.row_numbers] * degrees[rows.indices]).sum())
-
-
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each class of source, the entries whose target has the same label, and any label."""
     own, other = labels[rows.row_numbers], labels[rows.indices]
     labelled = (own >= 0) & (other >= 0)
     same = labelled & (own == other)
     return np.bincount(own[same], minlength=n_classes), np.bincount(own[labelled], minlength=n_classes)
-
-
-def common_entries(first: Rows, second: Rows) -> int:
-    """Return the number of entries in both."""
-    a, b = (rows.row_numbers.astype(np.int64) * rows.n_columns + rows.indices for rows in (first, second))
-    return len(np.intersect1d(a, b, assume_unique=True))
 
 
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:

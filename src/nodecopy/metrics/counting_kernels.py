@@ -1,8 +1,7 @@
 """Compiled counts for large graphs; :mod:`nodecopy.metrics.counting` returns the same numbers with SciPy.
 
-Only integers are counted, so neither the order of the work nor the number of threads changes a result.
-Threads are Python's, which run compiled code without the GIL: unlike numba's own thread pools, they survive a
-fork and may be used from several threads at once.
+Only integers are counted, so the number of threads does not change a result. Threads are Python's: unlike
+numba's, they survive a fork and may be used from several threads at once.
 """
 
 from __future__ import annotations
@@ -19,15 +18,13 @@ from nodecopy._core.parallel import map_on_cores, n_threads
 
 prefetch: Any = prefetching.prefetch
 BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
-POINTERS_AHEAD, ROWS_AHEAD, ENTRIES_PER_PREFETCH = 40, 12, 16
-"""How many rows before their use row pointers and entries are prefetched, and how many entries at once."""
+POINTERS_AHEAD, ROWS_AHEAD, ENTRIES_PER_PREFETCH = 40, 12, 16  # how many rows before their use
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     """Return the number of triangles through each node of a symmetric graph without loops."""
     starts, targets, number = sort_by_degree(rows.indptr, rows.indices)
-    counts: NDArray[np.int64] = _sum_over_nodes(_triangles, starts, targets)[number]
-    return counts
+    return np.asarray(_sum_over_nodes(_triangles, starts, targets)[number])
 
 
 def count_triangles(rows: Rows) -> int:
@@ -51,20 +48,10 @@ def component_sizes(rows: Rows) -> tuple[int, int]:
     return int(number), int(largest)
 
 
-def degree_products(rows: Rows) -> int:
-    """Return the sum over all entries of the product of both degrees."""
-    return int(_degree_products(rows.indptr, rows.indices))
-
-
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each class of source, the entries whose target has the same label, and any label."""
     same, labelled = _label_counts(rows.indptr, rows.indices, labels, n_classes)
     return same, labelled
-
-
-def common_entries(first: Rows, second: Rows) -> int:
-    """Return the number of entries in both."""
-    return int(_common_entries(first.indptr, first.indices, second.indptr, second.indices))
 
 
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
@@ -76,11 +63,8 @@ def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def sort_by_degree(indptr: IntArray, indices: IntArray) -> Any:
-    """Return the rows of the same graph with nodes in descending order of degree, and the new numbers.
-
-    Rows of equal length follow each other, so that the ends of loops over them are predictable, and the nodes
-    that are read most often are next to each other.
-    """
+    """Return the rows of the same graph with nodes in descending order of degree, and the new numbers."""
+    # Ends of loops over rows of equal length are predictable, and nodes that are read often are neighbours.
     n, largest = len(indptr) - 1, 0
     for u in range(n):
         largest = max(largest, indptr[u + 1] - indptr[u])
@@ -111,10 +95,7 @@ def sort_by_degree(indptr: IntArray, indices: IntArray) -> Any:
 
 @njit(cache=True, nogil=True)
 def _earlier_neighbours(indptr: IntArray, indices: IntArray) -> Any:
-    """Return each edge once, to the node that comes first: no row is longer than sqrt(2 edges).
-
-    Nodes are in descending order of degree.
-    """
+    """Return each edge once, to the node of higher degree: no row is longer than sqrt(2 edges)."""
     n = len(indptr) - 1
     starts, filled = np.zeros(n + 1, indptr.dtype), np.uint64(0)
     targets = np.empty(len(indices) // 2 + 1, indices.dtype)
@@ -200,11 +181,9 @@ def _join(parents: IntArray, first: Any, second: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _components(indptr: IntArray, indices: IntArray) -> Any:
-    """Find components by union-find that skips most edges (Afforest, Sutton et al., 2018).
-
-    Two edges of each node already join most of the largest component. Its nodes are skipped afterwards,
-    because every edge that leaves it is seen from its other end.
-    """
+    """Find components by union-find that skips most edges (Afforest, Sutton et al., 2018)."""
+    # Two edges of each node join most of the largest component. Its nodes are skipped afterwards, because
+    # every edge that leaves it is seen from its other end.
     n = len(indptr) - 1
     parents = np.arange(n).astype(indices.dtype)
     for u in range(n):
@@ -227,18 +206,6 @@ def _components(indptr: IntArray, indices: IntArray) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _degree_products(indptr: IntArray, indices: IntArray) -> int:
-    degrees = np.diff(indptr)
-    total = 0
-    for u in range(len(degrees)):
-        neighbour_degrees = 0
-        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-            neighbour_degrees += degrees[np.uint64(indices[e])]
-        total += neighbour_degrees * degrees[u]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_classes: int) -> Any:
     same = np.zeros(n_classes, np.int64)
     labelled = np.zeros(n_classes, np.int64)
@@ -254,21 +221,6 @@ def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_class
         same[own] += n_same
         labelled[own] += n_labelled
     return same, labelled
-
-
-@njit(cache=True, nogil=True)
-def _common_entries(
-    first_indptr: IntArray, first_indices: IntArray, second_indptr: IntArray, second_indices: IntArray
-) -> int:
-    total = 0
-    for u in range(len(first_indptr) - 1):
-        e, f = first_indptr[u], second_indptr[u]
-        while e < first_indptr[u + 1] and f < second_indptr[u + 1]:
-            a, b = first_indices[e], second_indices[f]
-            total += a == b
-            e += a <= b
-            f += b <= a
-    return total
 
 
 @njit(cache=True, nogil=True)

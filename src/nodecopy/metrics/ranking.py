@@ -1,13 +1,10 @@
 """Metrics of ranked lists of items, by the paper's formulas and by the convention of its printed numbers.
 
 A user's list holds the items by descending score; ties go to the lower column. Users without test items are
-left out of every mean. :func:`evaluate` defines the metrics.
-
-With ``convention="formula"``, the one to report, recall and NDCG are those that the paper's section 7
-defines, and neither training nor validation items are candidates. With ``"printed"`` only training items
-are left out of the candidates, and the ideal list consists of the hits among a user's first 100 items. The
-paper's printed NDCG follows this convention (as does NGCF's code), not its formula: use it only to compare
-with printed numbers.
+left out of every mean. With ``convention="formula"``, the one to report, recall and NDCG are defined as in
+the paper's section 7, and neither training nor validation items are candidates. With ``"printed"`` only
+training items are left out, and the ideal list consists of the hits among a user's first 100 items: the
+paper's printed NDCG follows this convention (as does NGCF's code), not its formula.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray, Rows, unit_rows
-from nodecopy._core.checks import as_array, check_choice, check_integer, check_sequence, show
+from nodecopy._core.checks import as_array, check_choice, check_finite, check_integer, check_sequence, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
@@ -36,14 +33,10 @@ DEFAULT_METRICS = tuple(
     f"{metric}@{k}" for k in (10, 20) for metric in ("recall", "ndcg", "coverage", "novelty")
 )
 CONVENTIONS = ("formula", "printed")
-PRINTED_IDEAL_DEPTH = 100
-"""Length of the list whose hits make up the ideal list of the printed convention."""
-MAX_BLOCK_SCORES = 2**23
-"""Scores of one block of users, which bounds the memory."""
-LISTS_PER_BLOCK = 512
-"""Lists whose diversity is computed at once, which bounds the memory."""
-MAX_SORTED_RATIO = 8
-"""Rows with at most this many times k candidates are sorted; rows with more have ties, which are counted."""
+PRINTED_IDEAL_DEPTH = 100  # length of the list whose hits make up the ideal list of the printed convention
+MAX_BLOCK_SCORES = 2**23  # of one block of users
+LISTS_PER_BLOCK = 512  # whose diversity is computed at once
+MAX_SORTED_RATIO = 8  # rows with at most this many times k candidates are sorted; others have ties
 
 
 class Evaluation(dict[str, float]):
@@ -69,11 +62,8 @@ class Evaluation(dict[str, float]):
     [1.0, 0.0]
     """
 
-    users: NDArray[Any]
-    per_user: Mapping[str, NDArray[np.float64]]
-
     def __init__(
-        self, means: Mapping[str, float], users: NDArray[Any], per_user: Mapping[str, NDArray[np.float64]]
+        self, means: Mapping[str, float], users: NDArray[Any], per_user: Mapping[str, Values]
     ) -> None:
         super().__init__(means)
         self.users, self.per_user = users, per_user
@@ -147,7 +137,12 @@ def evaluate(
         raise InputError("test", "must hold at least one interaction; got none.")
     is_printed = convention == "printed"
     hidden = [seen.rows] if validation is None or is_printed else [seen.rows, validation.rows]
-    _warn_about_hidden_tests(test.rows, hidden)
+    first, *others = (rows.csr.astype(bool) for rows in hidden)
+    if n_hidden := int(test.rows.csr.astype(bool).multiply(sum(others, first)).nnz):
+        warn_about_data(
+            f"test: {n_hidden} of its {test.n_interactions} interactions are in train or validation too and "
+            f"count as misses. test.difference(train) leaves them out."
+        )
     longest = max(k for _, k in parsed.values())
     lists = _rank_users(score, users, test.rows, hidden, longest, is_printed)
     items = ItemStatistics(train.binary().rows)
@@ -163,9 +158,7 @@ def evaluate(
     return Evaluation(means, test.user_ids[users], per_user)
 
 
-def parse_metrics(
-    names: Sequence[str], n_items: int, allowed: Sequence[str] = METRICS
-) -> dict[str, tuple[str, int]]:
+def parse_metrics(names: Sequence[str], n_items: int) -> dict[str, tuple[str, int]]:
     """Split names such as ``"recall@10"`` into the metric and the length of the list."""
     form = "a list of names such as 'recall@10'"
     if isinstance(names, str) or not (names := check_sequence(names, "metrics", form)):
@@ -173,26 +166,15 @@ def parse_metrics(
     parsed = {}
     for name in names:
         metric, at, length = str(name).partition("@")
-        if metric not in allowed or not at or not length.isdecimal():
-            forms = ", ".join(f"'{metric}@k'" for metric in allowed)
-            nearest = get_close_matches(metric, allowed, n=1)
+        if metric not in METRICS or not at or not length.isdecimal():
+            forms = ", ".join(f"'{metric}@k'" for metric in METRICS)
+            nearest = get_close_matches(metric, METRICS, n=1)
             hint = f" Did you mean {nearest[0]}@{length if length.isdecimal() else 10}?" if nearest else ""
             raise InputError("metrics", f"must be of the form {forms} with an integer k; got {name!r}.{hint}")
-        k = check_integer(
-            int(length), f"k of the metric {name!r}", low=1, high=n_items, high_name="the number of items"
-        )
+        k_name, high_name = f"k of the metric {name!r}", "the number of items"
+        k = check_integer(int(length), k_name, low=1, high=n_items, high_name=high_name)
         parsed[str(name)] = metric, k
     return parsed
-
-
-def _warn_about_hidden_tests(test: Rows, hidden: Sequence[Rows]) -> None:
-    first, *others = (rows.csr.astype(bool) for rows in hidden)
-    n_hidden = int(test.csr.astype(bool).multiply(sum(others, first)).nnz)
-    if n_hidden:
-        warn_about_data(
-            f"test: {n_hidden} of its {test.n_entries} interactions are in train or validation too, whose "
-            f"items are not candidates, so that they count as misses. test.difference(train) leaves them out."
-        )
 
 
 def _rank_users(
@@ -211,7 +193,9 @@ def _rank_users(
         block = users[start : start + step]
         part = slice(start, start + len(block))
         ranked = _rank_candidates(score(block), block, hidden, depth)
-        items[part], hits[part] = ranked[:, :longest], _find_hits(ranked, block, test)
+        is_relevant = np.zeros((len(block), test.n_columns + 1), bool)  # the last column stands for -1
+        is_relevant[test.csr[block].nonzero()] = True
+        items[part], hits[part] = ranked[:, :longest], np.take_along_axis(is_relevant, ranked, axis=1)
     n_relevant = test.degrees[users]
     n_ideal = hits[:, :PRINTED_IDEAL_DEPTH].sum(axis=1) if is_printed else n_relevant
     return Lists(items, hits, n_relevant, n_ideal)
@@ -221,37 +205,24 @@ def _rank_candidates(scores: Any, users: IntArray, hidden: Sequence[Rows], depth
     """Return the best candidates of some users, padded with -1 where a user has fewer than ``depth``."""
     values = as_array(scores, "scores")
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)  # a copy
-    if values.shape != (len(users), hidden[0].n_columns):
-        raise InputError(
-            "scores",
-            f"must have shape {(len(users), hidden[0].n_columns)}, users x items; got {values.shape}.",
-        )
-    if not np.isfinite(values).all():
-        raise InputError("scores", f"must be finite; got {values[~np.isfinite(values)][0]}.")
+    shape = len(users), hidden[0].n_columns
+    if values.shape != shape:
+        raise InputError("scores", f"must have shape {shape}, users x items; got {values.shape}.")
+    check_finite(values, "scores")
     for rows in hidden:
         values[rows.csr[users].nonzero()] = -np.inf
     ranked = top_items(values, depth)
     return np.where(np.isinf(np.take_along_axis(values, ranked, axis=1)), -1, ranked)
 
 
-def _find_hits(ranked: IntArray, users: IntArray, relevant: Rows) -> NDArray[np.bool_]:
-    """Return whether each ranked item is relevant to its user."""
-    is_relevant = np.zeros((len(users), relevant.n_columns + 1), bool)  # the last column stands for -1
-    is_relevant[relevant.csr[users].nonzero()] = True
-    return np.take_along_axis(is_relevant, ranked, axis=1)
-
-
 @dataclass(frozen=True)
 class Lists:
     """Ranked lists of users and their hits."""
 
-    items: IntArray
-    """Columns of the items, best first; -1 where a user has fewer candidates."""
-    hits: NDArray[np.bool_]
-    """Whether each of at least as many items is relevant."""
+    items: IntArray  # columns of the items, best first; -1 where a user has fewer candidates
+    hits: NDArray[np.bool_]  # whether each of at least as many items is relevant
     n_relevant: IntArray
-    n_ideal: IntArray
-    """Number of hits of the ideal list of NDCG."""
+    n_ideal: IntArray  # number of hits of the ideal list of NDCG
 
     def metric(self, name: str, k: int) -> Values:
         """Return one of ``HIT_METRICS`` of the first k items of every list."""
@@ -326,9 +297,8 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
     """
     values = as_array(scores, "scores")
     if values.ndim != 2 or values.dtype.kind not in "biuf":
-        raise InputError(
-            "scores", f"must hold numbers, one row per user; got {values.dtype} of shape {values.shape}."
-        )
+        kind = f"{values.dtype} of shape {values.shape}"
+        raise InputError("scores", f"must hold numbers, one row per user; got {kind}.")
     n_users, n_items = values.shape
     check_integer(k, "k", low=1, high=n_items, high_name="n_items")
     if values.dtype.kind != "f":
@@ -350,10 +320,7 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
 
 
 def _lower_bound(values: NDArray[Any], k: int) -> NDArray[Any]:
-    """Return a number for each row that is at most the k-th largest of the row, and near it.
-
-    It is the k-th largest of the maxima of groups of columns, which are faster to find than ranks.
-    """
+    """Return the k-th largest of the maxima of groups of columns, at most the k-th largest of each row."""
     n_users, n_items = values.shape
     size = max(1, n_items // (4 * k))
     n_groups = n_items // size

@@ -8,24 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.checks import check_finite, check_real, check_vector
+from nodecopy._core.checks import check_finite, check_numbers, check_real, check_vector
 from nodecopy.errors import InputError
 
 
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the p-value of the two-sided Wilcoxon signed-rank test for paired results.
+    """Return the p-value of the two-sided Wilcoxon signed-rank test for the results of two methods by trial.
 
     Pairs without a difference are left out, as Wilcoxon did; if no pair differs, the p-value is 1.
-    Differences are rounded to 12 decimals first, so that 0.735 - 0.734 and 0.701 - 0.700 tie despite binary
-    rounding.
+    Differences are rounded to 12 decimals, so that 0.735 - 0.734 and 0.701 - 0.700 tie.
 
-    Parameters
-    ----------
-    first, second
-        Results of two methods, one per trial, in the same order of trials.
-
-    Examples
-    --------
     >>> signed_rank_p([0.71, 0.72, 0.73, 0.74, 0.75, 0.76], [0.70, 0.70, 0.70, 0.70, 0.70, 0.70])
     0.03125
     """
@@ -53,15 +45,13 @@ def _p_value(differences: NDArray[np.float64]) -> float:
 
 
 def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    a = check_vector(first, "first")
-    b = check_vector(second, "second", length=len(a), per="trial")
+    a = check_vector(check_numbers(first, "first"), "first").astype(np.float64)
+    b = check_vector(check_numbers(second, "second"), "second", length=len(a), per="trial").astype(np.float64)
     if not len(a):
         raise InputError("first", "must hold the result of at least one trial; got none.")
-    for values, name in ((a, "first"), (b, "second")):
-        if values.dtype.kind not in "biuf":
-            raise InputError(name, f"must hold numbers; got {values.dtype}.")
-        check_finite(values, name)
-    return np.round(a.astype(np.float64) - b.astype(np.float64), 12)
+    check_finite(a, "first")
+    check_finite(b, "second")
+    return np.round(a - b, 12)
 
 
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -69,14 +59,7 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 
 @dataclass
 class TailCount:
-    """Samples at least as extreme as the observed value on one side, counted until ``stop_after`` are.
-
-    >>> tail = TailCount(stop_after=2)
-    >>> for is_extreme in (True, False, True, True):
-    ...     tail.add(is_extreme)
-    >>> tail.n_extreme, tail.n_samples, tail.p_value
-    (2, 3, 0.6666666666666666)
-    """
+    """Samples at least as extreme as the observed value on one side, counted until ``stop_after`` are."""
 
     stop_after: int | None = None
     n_extreme: int = 0

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,9 @@ from nodecopy.io import GraphLike, as_graph, convert_graph
 from nodecopy.metrics import counting
 from nodecopy.metrics.significance import MonteCarloTest
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-
 Statistics: TypeAlias = dict[str, float]
-
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
-MIN_TOTAL_ENTRIES = 20 * MIN_COMPILED_ENTRIES
-"""Entries of small graphs after which compiled code is loaded all the same: samples come by the thousand."""
+MIN_TOTAL_ENTRIES = 20 * MIN_COMPILED_ENTRIES  # of many small graphs together
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
 N_SOURCES = 512  # nodes at which paths start in larger graphs
 LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
@@ -56,9 +51,9 @@ def statistics(
     path_length
         Whether to add ``path_length``, see :func:`mean_path_length`; by default if it is exact.
     rng
-        Seed or generator that chooses the sources of sampled paths; 0 by default.
+        Seed or generator that chooses the sources of sampled paths.
     observed
-        A graph on the same nodes, for ``edge_overlap``; ``None``, the default, leaves that out.
+        A graph on the same nodes, for ``edge_overlap``.
 
     Returns
     -------
@@ -170,11 +165,7 @@ def label_statistics(graph: Graph) -> Statistics:
 
 
 def summarise_label_counts(same: IntArray, labelled: IntArray, sizes: IntArray) -> Statistics:
-    """Return :func:`label_statistics` from counts per class.
-
-    ``same`` counts the entries that join two nodes of the class, ``labelled`` those that join one of them
-    with any labelled node, and ``sizes`` the nodes.
-    """
+    """Return :func:`label_statistics` from the entries within each class, to any class, and its nodes."""
     n_same, n_labelled = int(same.sum()), int(labelled.sum())
     excess = np.maximum(0, same / np.maximum(labelled, 1) - sizes / sizes.sum())
     insensitive = _ratio(float(excess.sum()), int(np.count_nonzero(sizes)) - 1) if n_labelled else math.nan
@@ -208,7 +199,9 @@ def _triangle_statistics(simple: Graph, triangles: NDArray[np.int64] | None) -> 
         clustering = _ratio(float((triangles / np.maximum(pairs, 1)).sum()), rows.n_rows)
     histogram = _degree_histogram(rows)
     squares = sum(count * d**2 for d, count in histogram)
-    covariance = rows.n_entries * counting.degree_products(rows) - squares**2
+    degrees = rows.degrees.astype(np.int64)
+    products = int(degrees @ (rows.csr.astype(bool) @ degrees))
+    covariance = rows.n_entries * products - squares**2
     variance = rows.n_entries * sum(count * d**3 for d, count in histogram) - squares**2
     return {
         "triangles": n_triangles,
@@ -251,11 +244,9 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
     """
     graph, observed = as_graph(graph), convert_graph(observed, "observed")
     if graph.n_nodes != observed.n_nodes:
-        raise InputError(
-            "observed", f"must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."
-        )
-    n_common = select_counting(graph.rows).common_entries(graph.rows, observed.rows)
-    return _ratio(n_common, observed.rows.n_entries)
+        raise InputError("observed", f"must have {graph.n_nodes} nodes; got {observed.n_nodes}.")
+    n_common = (graph.rows.csr.astype(bool) * observed.rows.csr.astype(bool)).nnz
+    return _ratio(int(n_common), observed.rows.n_entries)
 
 
 def _without_directions(graph: Graph) -> Graph:
@@ -270,15 +261,11 @@ def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:
     return list(zip(degrees.tolist(), counts[degrees].tolist(), strict=True))
 
 
-_counted_entries = 0
-"""Entries of small graphs that were counted in this process."""
+_counted_entries = 0  # of small graphs in this process
 
 
 def select_counting(rows: Rows) -> ModuleType:
-    """Return the module that counts: the compiled one for large or many graphs, since numba is slow to load.
-
-    Both return the same integers.
-    """
+    """Return the module that counts: the compiled one, which is slow to load, for large or many graphs."""
     global _counted_entries
     if rows.n_entries < MIN_COMPILED_ENTRIES and _counted_entries < MIN_TOTAL_ENTRIES:
         _counted_entries += rows.n_entries
@@ -313,14 +300,10 @@ class Row(NamedTuple):
     high: float
     """The quantile 0.975 of the samples, or their largest value."""
     p_value: float
-    """Of the two-sided Monte Carlo test: how often samples are as far out as the observed graph.
-
-    Samples in which the statistic is undefined count as such."""
+    """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
-HEADS = ("deviation", "low", "high", "p-value")
-TAIL = 0.025
-"""Share of the samples below ``low``, and above ``high``."""
+TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
 @dataclass(frozen=True)
@@ -381,7 +364,7 @@ class Comparison:
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
 
     def __str__(self) -> str:
-        head = ("statistic", "observed", f"mean of {self.n_samples}", *HEADS)
+        head = ("statistic", "observed", f"mean of {self.n_samples}", "deviation", "low", "high", "p-value")
         lines = [head, *((row.name, *(f"{value:.6g}" for value in row[1:])) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
@@ -406,11 +389,8 @@ def compare(
         The observed graph, or what :func:`.as_graph` converts.
     samples
         Graphs (the same holds for them) with its node ids and directedness, at least one.
-    path_length
-        Whether to add the mean path length, see :func:`~nodecopy.metrics.structure.statistics`.
-    rng
-        Seed or generator that chooses the sources of sampled paths; 0 by default, so that all graphs share
-        them.
+    path_length, rng
+        As in :func:`~nodecopy.metrics.structure.statistics`; all graphs share the sources of sampled paths.
 
     Examples
     --------
@@ -419,22 +399,22 @@ def compare(
     >>> compare(path, [path, triangle])["triangles"]
     Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476, low=0.0, high=1.0, p_value=1.0)
     """
-    is_array = hasattr(type(samples), "ndim") and not (isinstance(samples, np.ndarray) and samples.ndim)
-    is_graph = isinstance(samples, Graph) or hasattr(samples, "nodes")
-    if not isinstance(samples, Iterable) or is_array or is_graph:
+    is_matrix = hasattr(type(samples), "ndim") and not (isinstance(samples, np.ndarray) and samples.ndim)
+    if (
+        not isinstance(samples, Iterable)
+        or is_matrix
+        or isinstance(samples, Graph)
+        or hasattr(samples, "nodes")
+    ):
         raise InputError("samples", f"must be several graphs, such as a list; got one {type_name(samples)}.")
     observed = convert_graph(observed, "observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
     measured: list[Statistics] = []
     for number, sample in enumerate(samples):
         sample = convert_graph(sample, f"sample {number}")
-        if sample.n_nodes != observed.n_nodes:
-            raise InputError(
-                "samples", f"must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."
-            )
         if sample.directed != observed.directed or not np.array_equal(sample.node_ids, observed.node_ids):
-            allowed = "the observed graph's node ids and directedness"
-            raise InputError("samples", f"must have {allowed}; number {number} has not.")
+            allowed = f"the node ids and directedness of {observed!r}"
+            raise InputError("samples", f"must have {allowed}; got {sample!r} as number {number}.")
         measured.append(measure(sample))
     if not measured:
         raise InputError("samples", "must hold at least one graph; got none.")
