@@ -381,7 +381,7 @@ def test_wrong_samples() -> None:
     with pytest.raises(InputError, match="several graphs"):
         compare(PATH, PATH)  # type: ignore[arg-type]
     for other in (PATH.replace(node_ids=[5, 6, 7, 8]), PATH.replace(directed=True)):
-        with pytest.raises(InputError, match="node ids and directedness of .* as number 0"):
+        with pytest.raises(InputError, match=r"node ids and directedness of .* as number 0"):
             compare(PATH, [other])
 
 
