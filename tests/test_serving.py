@@ -179,7 +179,7 @@ def test_requests_to_the_web_service(path: Path, monkeypatch: pytest.MonkeyPatch
         (client.get(f"/users/{READER}/recommendations", params={"k": 0}), "k must be an integer between 1"),
         (client.get(f"/users/{READER}/recommendations", params={"k": "x"}), "query k: "),
         (client.get(f"/users/{READER}/explanations/nothing"), "item must hold known ids; got 'nothing'"),
-        (client.get("/users/nobody/explanations/Dracula"), "history must hold an item of training; got none"),
+        (client.get("/users/nobody/explanations/Dracula"), "history must have an item of training; got none"),
         (client.post(f"/users/{READER}/items", json={"item": 1}), "body: Input should be a valid list"),
         (client.post(f"/users/{READER}/items", json=["a\0b"]), "items must not hold the character NUL"),
     ):

@@ -215,7 +215,7 @@ class RecommenderContract:
         assert best.donors is None
         again = fitted.explain_new([*history, *history[:1], "nothing"], item, None, unknown="ignore")
         assert again.to_dict() == fitted.explain(user, item, None).to_dict()
-        with pytest.raises(InputError, match="user must have a history"):
+        with pytest.raises(InputError, match="user must have an item of training"):
             fitted.explain(loner, item)
 
     def test_evaluate(self, fitted: Recommender, split: Any) -> None:

@@ -292,7 +292,7 @@ def fit_few(**options: Any) -> Any:
         (lambda: FEW.similar_items(["rye"]), "items must hold known ids; got 'rye'"),
         (lambda: FEW.explain("ann", "rye"), "item must hold known ids; got 'rye'"),
         (lambda: FEW.explain("ann", "tea", 0), "k must be an integer of at least 1; got 0"),
-        (lambda: FEW.explain_new([], "ham"), "history must hold an item of training; got none"),
+        (lambda: FEW.explain_new([], "ham"), "history must have an item of training; got none"),
         (lambda: FEW.explain_new(["rye"], "ham"), "histories must hold known ids; got 'rye'"),
         (lambda: FEW.evaluate(Interactions([[1]]), metrics=["recall@1"]), "test: users must hold strings"),
         (lambda: FEW.evaluate(FEW.interactions_, metrics=["recall"]), "metrics must be of the form"),

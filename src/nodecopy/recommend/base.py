@@ -40,12 +40,9 @@ from nodecopy.metrics.ranking import top_items
 
 Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
-MAX_BLOCK_SCORES = 2**25
-"""Scores of one block of users: 128 MiB, and as much again while the best are selected."""
+MAX_BLOCK_SCORES = 2**25  # of one block of users: 128 MiB, and as much again while the best are selected
 IGNORE = "unknown='ignore' leaves such ids out."
-SAME_IDS = (
-    "Leave such interactions out; the parts of a split by nodecopy.datasets have the same users and items."
-)
+SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts with the same users and items."
 
 
 class Contributions(NamedTuple):
@@ -75,16 +72,12 @@ class Explanation:
 
     Attributes
     ----------
-    score
-        The score.
-    items
-        The contributions of the items of the user's history, which add up to the score.
+    score, items
+        The score, and the contributions of the items of the user's history, which add up to it.
     donors, donor_items
         The users and items of training from which the weights were learnt, and what they add to the score;
-        ``None`` where donors were not requested or the model has none. A user's row counts where it
-        stands in the input for itself or, in CopyEASE, for users with the item whose donor the user is; an
-        item's column where it stands for the items that it is a donor of. All donors and donor items
-        together, and ``remainder``, are the score.
+        ``None`` where donors were not requested or the model has none. In CopyEASE a user also counts for
+        users whose donor it is. All donors, all donor items and ``remainder`` add up to the score.
     remainder
         The part without donors: rounding, and in the sparse form the entries that were left out.
 
@@ -131,19 +124,16 @@ class Recommender(Saveable, ABC):
     with :meth:`.Interactions.at_least` first. A user without history is scored by popularity, the number of
     users who have each item, whatever the model.
 
-    A subclass writes :meth:`fit_interactions`, which ends by setting attributes whose names end in an
-    underscore, and :meth:`score_rows`; a model of user and item embeddings inherits
-    :class:`EmbeddingRecommender` instead. Its constructor stores its arguments and nothing else. Parameters,
-    ids, recommendations, evaluation, ``save`` and ``load`` follow.
+    A subclass writes :meth:`fit_interactions`, which sets attributes whose names end in an underscore, and
+    :meth:`score_rows`; a model of user and item embeddings inherits :class:`EmbeddingRecommender` instead.
+    Its constructor stores its arguments and nothing else.
 
     Attributes
     ----------
     interactions_
-        The interactions that the recommender was fitted to, without weights. Columns of scores are in the
-        order of its ``item_ids``.
+        The interactions of ``fit``, without weights. Columns of scores are in the order of its ``item_ids``.
     seen_
-        All interactions that are not recommended again: ``interactions_`` and those given to ``fit`` as
-        ``seen``.
+        All interactions that are not recommended again: ``interactions_`` and ``seen`` of ``fit``.
 
     Examples
     --------
@@ -177,37 +167,23 @@ class Recommender(Saveable, ABC):
         """Learn from binary interactions; both tables have been checked and have the same users and items."""
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the scores of all items for each row of a binary users x items matrix.
-
-        Rows need not belong to users of training. Models that score only those do not write this method.
-        """
-        raise InputError(
-            f"score_new needs a model that scores any list of items; {type(self).__name__} scores only the "
-            f"users that it was fitted to."
-        )
+        """Return the scores of all items for each row of a binary matrix, also of users outside training."""
+        name = type(self).__name__
+        raise InputError(f"score_new needs a model that scores any list of items; {name} does not.")
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the similarity of all items to the one item in each row of a binary matrix.
-
-        The default is the cosine of the items' users in the interactions.
-        """
+        """Return the similarity of all items to the item in each one-hot row; by default of their users."""
         matrix = self.interactions_.matrix
         counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
         return _divide_by_norms((rows @ matrix.T) @ matrix, counts[rows.indices], counts)
 
     def user_similarities(self, positions: IntArray) -> NDArray[Any]:
-        """Return the similarity of users of training, given by position, to all users of training.
-
-        The default is the cosine of the users' items in the interactions.
-        """
+        """Return the similarity of some users, given by position, to all; by default of their items."""
         matrix, degrees = self.interactions_.matrix, self.interactions_.rows.degrees
         return _divide_by_norms(matrix[positions] @ matrix.T, degrees[positions], degrees)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return what every donor user and every donor item adds to the score of an item for a history.
-
-        Both are given by position; ``None`` (default) for models without donors.
-        """
+        """Return what every donor user and donor item adds to a score; ``None`` for models without donors."""
         return None
 
     def check_params(self) -> None:
@@ -228,11 +204,10 @@ class Recommender(Saveable, ABC):
         interactions
             Training interactions, or an object that :func:`.as_interactions` converts; at least one.
         validation
-            Other interactions of users and items of training, by which models that are trained by epochs stop
-            early. Models with a closed form do not use them.
+            Other interactions of the same users and items, by which models that are trained by epochs stop.
         seen
-            Everything that users of training have met, whether they liked it or not. It is not recommended
-            again, though nothing is learnt from it. The training interactions are seen in any case.
+            Everything else that these users have met, whether they liked it or not: it is not recommended
+            again, though nothing is learnt from it.
         rng
             Seed or generator; models that draw nothing ignore it.
         """
@@ -240,11 +215,9 @@ class Recommender(Saveable, ABC):
         if validation is not None:
             validation = check_nonempty(align(validation, train, "validation"), "validation").binary()
             if n_shared := validation.n_interactions - validation.difference(train).n_interactions:
-                raise InputError(
-                    "validation",
-                    f"must hold other interactions than those to learn from; {n_shared} of its "
-                    f"{validation.n_interactions} are among them. Fit interactions.difference(validation).",
-                )
+                got = f"{n_shared} of its {validation.n_interactions} are among them"
+                hint = "Fit interactions.difference(validation)."
+                raise InputError("validation", f"must hold other interactions than training; {got}. {hint}")
         if seen is not None:
             seen = align(seen, train, "seen")
         self.check_params()
@@ -260,7 +233,6 @@ class Recommender(Saveable, ABC):
         super().save(path)
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was fitted; ``seen_`` only if it holds more than the training interactions."""
         state = super().get_state()
         if state.get("seen_") is state.get("interactions_"):
             state.pop("seen_", None)
@@ -295,11 +267,10 @@ class Recommender(Saveable, ABC):
         return self._score_known(self._user_positions(users))
 
     def score_new(self, histories: Sequence[ArrayLike], *, unknown: str = "error") -> Scores:
-        """Return the scores of all items for users outside training.
+        """Return the scores of all items for users outside training, given by the ids of their items.
 
-        ``histories`` holds for each user the ids of the items that the user has; ``unknown`` is ``"error"``
-        (default) or ``"ignore"``, which leaves out items that were not in training. Models that score only
-        the users they were fitted to raise an error.
+        ``unknown="ignore"`` leaves out items that were not in training; by default they are an error, as are
+        models that score only the users they were fitted to.
         """
         return self._score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
 
@@ -316,8 +287,7 @@ class Recommender(Saveable, ABC):
         """Return the ids of the ``k`` best items for some users, best first, and their scores.
 
         Both arrays have shape ``[len(users), k]``. Ties go to the item that comes first in ``item_ids``.
-        Where a user has fewer than ``k`` candidates that are not seen, seen ones with a score of minus
-        infinity fill the row.
+        Where a user has too few candidates, seen ones with a score of minus infinity fill the row.
 
         Parameters
         ----------
@@ -336,35 +306,24 @@ class Recommender(Saveable, ABC):
             default) or left out (``"ignore"``), as is useful for a list of items in stock.
         """
         positions = self._user_positions(users)
-        return self._select(
-            lambda block: self._score_known(positions[block]),
-            self.seen_.matrix[positions],
-            k,
-            items=items,
-            exclude=exclude,
-            exclude_seen=exclude_seen,
-            unknown=unknown,
-        )
+        options = {"items": items, "exclude": exclude, "exclude_seen": exclude_seen, "unknown": unknown}
+        seen = self.seen_.matrix[positions]
+        return self._select(lambda block: self._score_known(positions[block]), seen, k, **options)
 
     def recommend_new(
         self, histories: Sequence[ArrayLike], k: int = 10, *, unknown: str = "error", **options: Any
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the same as :meth:`recommend` for users outside training, given by their histories.
+        """Return the same as :meth:`recommend`, with its options, for users outside training.
 
-        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen. The options
-        ``items``, ``exclude`` and ``exclude_seen`` are as in :meth:`recommend`; ``unknown`` applies to the
-        histories too.
+        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen, and
+        ``unknown`` applies to them too.
         """
         rows = history_rows(histories, self.check_fitted().item_ids, unknown)
-        return self._select(
-            lambda block: self._score_histories(rows[block]), rows, k, unknown=unknown, **options
-        )
+        options["unknown"] = unknown
+        return self._select(lambda block: self._score_histories(rows[block]), rows, k, **options)
 
     def to_pandas(self, users: ArrayLike | None = None, k: int = 10, **options: Any) -> Any:
-        """Return the recommendations as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``.
-
-        The arguments are as in :meth:`recommend`.
-        """
+        """Return :meth:`recommend` as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
         best, scores = self.recommend(users, k, **options)
         user_ids = self.interactions_.user_ids[self._user_positions(users)]
         return import_optional("pandas", "to_pandas").DataFrame(list_best(user_ids, best, scores))
@@ -383,8 +342,9 @@ class Recommender(Saveable, ABC):
         """Return the best candidates of users, who are the rows of ``seen``."""
         item_ids = self.interactions_.item_ids
         candidates = find_candidates(items, exclude, item_ids, unknown)
-        seen_rows = seen if exclude_seen else None
-        return select_best(score_block, seen.shape[0], k, item_ids, candidates, seen_rows)
+        return select_best(
+            score_block, seen.shape[0], k, item_ids, candidates, seen if exclude_seen else None
+        )
 
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
@@ -429,19 +389,12 @@ class Recommender(Saveable, ABC):
         k
             Largest number of items and of donors to return; ``None`` for all that are not zero.
         donors
-            Whether to return donors (default). For EASE and CopyEASE they take the solution of a linear
-            system, and for CopyEASE the donor rules are fitted again in the first call. Items of the history
-            take a millisecond.
+            Whether to return donors. For EASE and CopyEASE they take the solution of a linear system; items
+            of the history take a millisecond.
         """
         train = self.check_fitted()
         (row,) = find_ids([user], train.user_ids, "user", hint="explain_new takes users outside training.")
-        history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
-        if self.is_linear and not len(history):
-            raise InputError(
-                "user",
-                f"must have a history; {train.user_ids[row].item()!r} has none and is scored by popularity.",
-            )
-        return self._explain(history, item, k, donors)
+        return self._explain(train.matrix[[row]].indices, "user", item, k, donors)
 
     def explain_new(
         self,
@@ -457,18 +410,16 @@ class Recommender(Saveable, ABC):
         With ``unknown="ignore"`` items that were not in training are left out; by default they are an error.
         """
         columns = history_rows([history], self.check_fitted().item_ids, unknown).indices
-        if not len(columns):
-            raise InputError("history", "must hold an item of training; got none, which popularity scores.")
-        return self._explain(columns, item, k, donors)
+        return self._explain(columns, "history", item, k, donors)
 
-    def _explain(self, history: IntArray, item: Any, k: int | None, donors: bool) -> Explanation:
+    def _explain(self, history: IntArray, name: str, item: Any, k: int | None, donors: bool) -> Explanation:
         """Return the explanation of the score of an item for a history, given by the columns of its items."""
         train = self.interactions_
         if not self.is_linear:
-            raise InputError(
-                f"explain needs a linear model: EASE, CopyEASE, ItemKNN or a class with is_linear = True; "
-                f"got {type(self).__name__}."
-            )
+            allowed = "EASE, CopyEASE, ItemKNN or a class with is_linear = True"
+            raise InputError(f"explain needs a linear model: {allowed}; got {type(self).__name__}.")
+        if not len(history):
+            raise InputError(name, "must have an item of training; got none, which popularity scores.")
         if k is not None:
             check_integer(k, "k", low=1)
         (column,) = find_ids([item], train.item_ids, "item")
@@ -497,26 +448,21 @@ class Recommender(Saveable, ABC):
         """Return metrics of the recommendations on test interactions, and their values for every user.
 
         Training and validation interactions are not candidates. Other interactions in ``seen_`` are: what
-        users met and did not like may be among the test interactions. Tables are matched with the users and
-        items of training by their ids, in whatever order they are.
+        users met and did not like may be among the test interactions. Users and items are matched by ids.
 
         Parameters
         ----------
-        test
+        test, validation
             Interactions of users and items of training; with ``history``, of its users.
-        validation
-            The validation interactions, if there are some.
         history
             For users outside training (strong generalisation): the interactions from which their items are
             recommended; see :func:`.user_split`. They are not candidates.
-        metrics
-            Names such as ``"recall@10"``; recall, NDCG, coverage and novelty at 10 and 20 by default. See
-            :func:`nodecopy.metrics.ranking.evaluate` for their definitions.
-        convention
-            ``"formula"`` (default), or ``"printed"`` to compare with the paper's printed numbers.
+        metrics, convention
+            As in :func:`nodecopy.metrics.ranking.evaluate`: names such as ``"recall@10"``, and ``"formula"``
+            or ``"printed"``, to compare with the paper's printed numbers.
         unknown
-            Whether interactions with users and items that were not in training are an error (``"error"``,
-            default) or left out (``"ignore"``); their number is logged.
+            Whether interactions with users and items that were not in training are an error (``"error"``) or
+            left out (``"ignore"``); their number is logged.
         """
         owners = train = self.check_fitted()
         if history is not None:
@@ -525,15 +471,11 @@ class Recommender(Saveable, ABC):
         test = align(test, owners, "test", unknown, hint=IGNORE)
         if validation is not None:
             validation = align(validation, owners, "validation", unknown, hint=IGNORE)
-        return ranking.evaluate(
-            self._score_known if history is None else lambda rows: self._score_histories(owners.matrix[rows]),
-            train,
-            test,
-            validation=validation,
-            history=history,
-            metrics=metrics,
-            convention=convention,
+        score = (
+            self._score_known if history is None else lambda rows: self._score_histories(owners.matrix[rows])
         )
+        options: Any = {"metrics": metrics, "convention": convention}
+        return ranking.evaluate(score, train, test, validation=validation, history=history, **options)
 
     def _checked_scores(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return what ``score_rows`` returns after a check of its shape and numbers."""
@@ -541,7 +483,7 @@ class Recommender(Saveable, ABC):
         scores: Any = self.score_rows(rows)
         array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
         if array.shape != rows.shape or array.dtype.kind not in "biuf":
-            got = type_name(scores) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
+            got = f"{type_name(scores)}: {array.dtype} of shape {array.shape}"
             raise InputError(name, f"must return numbers of shape {rows.shape}, users x items; got {got}.")
         check_finite(array, name)
         return array
@@ -621,9 +563,7 @@ def cosines(embeddings: NDArray[Any], items: IntArray) -> NDArray[Any]:
     return np.asarray(unit[items] @ unit.T)
 
 
-def fit_copy(
-    model: Model, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-) -> Model:
+def fit_copy(model: Model, interactions: Interactions, validation: Any, seed: SeedSequence) -> Model:
     """Return the model itself if it is fitted to the same interactions, otherwise a fitted copy."""
     if getattr(model, "interactions_", None) == interactions:
         return model
@@ -650,11 +590,7 @@ def align(
     keep_users: bool = False,
     hint: Any = SAME_IDS,
 ) -> Interactions:
-    """Return other interactions in the order of the users and items of training.
-
-    Objects of other libraries are converted. Interactions with other users or items are an error with a
-    ``hint`` or, with ``unknown="ignore"``, left out. With ``keep_users`` the users of ``other`` stay.
-    """
+    """Return other interactions in the order of the items and, without ``keep_users``, users of training."""
     other = convert_interactions(other, name, like=train)
     user_ids = other.user_ids if keep_users else train.user_ids
     if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
@@ -711,13 +647,10 @@ def history_rows(
     if isinstance(histories, str):
         histories = [histories]  # so that the message shows it
     histories = check_sequence(histories, "histories", "one list of item ids per user")
-    wrong = [ids for ids in histories if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1]
-    if wrong:
-        raise InputError(
-            "histories",
-            f"must hold one list of item ids per user; got {show(wrong[0])} in place of a list. "
-            f"Write [['first item', 'second item']] for one user.",
-        )
+    for ids in histories:
+        if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1:
+            got = f"{show(ids)} in place of a list. Write [['first item', 'second item']] for one user"
+            raise InputError("histories", f"must hold one list of item ids per user; got {got}.")
     columns = [np.unique(find_ids(ids, item_ids, "histories", unknown, IGNORE)) for ids in histories]
     indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)
     indices = np.concatenate([np.zeros(0, np.int64), *columns])
@@ -775,11 +708,7 @@ def select_best(
     candidates: IntArray | None = None,
     seen: sparse.csr_array | None = None,
 ) -> tuple[NDArray[Any], Scores]:
-    """Return the ids and scores of the ``k`` best columns of each row, in blocks of rows.
-
-    ``score_block`` returns the scores of a block of the rows. Columns outside ``candidates`` are left out,
-    and entries of ``seen`` come last, with a score of minus infinity.
-    """
+    """Return the ids and scores of the ``k`` best candidates of each row; entries of ``seen`` come last."""
     chosen_ids = ids if candidates is None else ids[candidates]
     high_name = "n_items" if candidates is None else "number of candidates"
     check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
