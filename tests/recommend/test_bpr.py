@@ -18,7 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.recommend import BPRMF, EASE, MGCCF, EnsembleBPR, LightGCN, Recommender, SampledGraphBPR
 from nodecopy.recommend.baselines import above_threshold
 from nodecopy.recommend.bpr import (
-    BPRSeeds,
+    WEIGHTS,
     NegativeSampler,
     forbid_likely_pairs,
     validation_recall,
@@ -64,7 +64,7 @@ def test_one_step_of_training() -> None:
     log = Interactions([[1, 0]])
     model = BPRMF(n_factors=3, n_epochs=1, learning_rate=0.1, regularisation=0.0).fit(log, rng=3)
     network = model.build_network(log)
-    start = np.random.SeedSequence(3, spawn_key=(BPRSeeds.WEIGHTS,)).generate_state(1)[0]
+    start = np.random.SeedSequence(3, spawn_key=(WEIGHTS,)).generate_state(1)[0]
     network.initialise(torch.Generator().manual_seed(int(start)))
     free = network.free.detach().numpy()
     slope = -1 / (1 + np.exp(free[0] @ (free[1] - free[2])))
@@ -112,7 +112,7 @@ def test_a_user_with_all_items_teaches_nothing() -> None:
     log = Interactions([[1, 1, 1], [1, 0, 0], [0, 1, 0]])
     fitted = BPRMF(**SHORT | {"regularisation": 0.0}).fit(log, rng=0)
     network = fitted.build_network(log)
-    start = np.random.SeedSequence(0, spawn_key=(BPRSeeds.WEIGHTS,)).generate_state(1)[0]
+    start = np.random.SeedSequence(0, spawn_key=(WEIGHTS,)).generate_state(1)[0]
     network.initialise(torch.Generator().manual_seed(int(start)))
     moved = fitted.weights_["free"] != network.free.detach().numpy()
     assert not moved[0].any()

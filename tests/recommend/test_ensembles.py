@@ -14,7 +14,7 @@ from nodecopy import Interactions, Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr, ensembles
 from nodecopy.recommend.bpr import NegativeSampler
-from nodecopy.recommend.ensembles import EnsembleSeeds
+from nodecopy.recommend.ensembles import GRAPHS, NETWORK
 from tests.contracts.recommenders import tastes
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 4, "batch_size": 64, "learning_rate": 0.02}
@@ -25,7 +25,7 @@ def test_a_fitted_base_is_used_as_it_is() -> None:
     """A base fitted with the child seed gives the same scores as an unfitted one, and stays unchanged."""
     log = tastes()
     unfitted = EnsembleBPR(LightGCN(**SHORT)).fit(log, rng=0)
-    base = LightGCN(**SHORT).fit(log, rng=child(seed_sequence(0), EnsembleSeeds.NETWORK))
+    base = LightGCN(**SHORT).fit(log, rng=child(seed_sequence(0), NETWORK))
     before = base.score()
     assert np.array_equal(EnsembleBPR(base).fit(log, rng=0).score(), unfitted.score())
     assert np.array_equal(base.score(), before)
@@ -37,7 +37,7 @@ def test_scores_are_means_over_samples() -> None:
     base = LightGCN(**SHORT).fit(log, rng=5)
     rule = Jaccard(include_self=False, exponent=2.0, max_donors=10)
     fitted = EnsembleBPR(base, rule, n_graphs=3).fit(log, rng=7)
-    samples = NodeCopying(rule).fit(log).sample_many(3, rng=child(seed_sequence(7), EnsembleSeeds.GRAPHS))
+    samples = NodeCopying(rule).fit(log).sample_many(3, rng=child(seed_sequence(7), GRAPHS))
     scores = np.mean(
         [users @ items.T for users, items in (base.embed(sample.matrix) for sample in samples)], axis=0
     )
@@ -68,7 +68,7 @@ def test_users_keep_their_own_items(n_graphs: int | None) -> None:
     np.testing.assert_allclose(always.score(), base.score(), rtol=1e-4, atol=1e-6)
     half = EnsembleBPR(base, n_graphs=n_graphs, keep=0.5).fit(log, rng=7)
     model = NodeCopying(Jaccard(), keep=0.5).fit(log)
-    graph_seed = child(seed_sequence(7), EnsembleSeeds.GRAPHS)
+    graph_seed = child(seed_sequence(7), GRAPHS)
     graphs = [sample.matrix for sample in model.sample_many(n_graphs or 0, rng=graph_seed)]
     embeddings = [base.embed(graph) for graph in graphs or [model.expected_adjacency().tocsr()]]
     scores = np.mean([users @ items.T for users, items in embeddings], axis=0)
@@ -90,7 +90,7 @@ def test_likely_pairs_are_not_negatives(monkeypatch: pytest.MonkeyPatch) -> None
     assert not expected.all(axis=1).any()
     assert np.array_equal(forbidden_pairs.pop().toarray(), expected)
     SampledGraphBPR(LightGCN(**SHORT), threshold=0.3, n_graphs=5).fit(log, rng=0)
-    estimate = model.monte_carlo_adjacency(5, rng=child(seed_sequence(0), EnsembleSeeds.GRAPHS)).toarray()
+    estimate = model.monte_carlo_adjacency(5, rng=child(seed_sequence(0), GRAPHS)).toarray()
     assert np.array_equal(forbidden_pairs.pop().toarray(), (log.matrix.toarray() > 0) | (estimate > 0.3))
 
 
@@ -100,7 +100,7 @@ def test_a_threshold_of_1_is_algorithm_3() -> None:
     sampled = SampledGraphBPR(LightGCN(**SHORT), threshold=1.0).fit(log, rng=0)
     assert np.array_equal(sampled.score(), ensemble.score())
     observed = SampledGraphBPR(LightGCN(**SHORT), threshold=1.0, test_graph="observed").fit(log, rng=0)
-    plain = LightGCN(**SHORT).fit(log, rng=child(seed_sequence(0), EnsembleSeeds.NETWORK))
+    plain = LightGCN(**SHORT).fit(log, rng=child(seed_sequence(0), NETWORK))
     assert np.array_equal(observed.score(), plain.score())
 
 

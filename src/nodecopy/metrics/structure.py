@@ -303,6 +303,7 @@ class Row(NamedTuple):
     """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
+HEADS = ("deviation", "low", "high", "p-value")
 TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
@@ -364,7 +365,7 @@ class Comparison:
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
 
     def __str__(self) -> str:
-        head = ("statistic", "observed", f"mean of {self.n_samples}", "deviation", "low", "high", "p-value")
+        head = ("statistic", "observed", f"mean of {self.n_samples}", *HEADS)
         lines = [head, *((row.name, *(f"{value:.6g}" for value in row[1:])) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(

@@ -5,6 +5,7 @@ from nodecopy.recommend.base import Explanation as Explanation
 from nodecopy.recommend.base import Recommender as Recommender
 from nodecopy.recommend.baselines import ItemKNN as ItemKNN
 from nodecopy.recommend.baselines import Popularity as Popularity
+from nodecopy.recommend.baselines import WeightedHybrid as WeightedHybrid
 from nodecopy.recommend.bpr import BPRMF as BPRMF
 from nodecopy.recommend.bpr import MGCCF as MGCCF
 from nodecopy.recommend.bpr import BPRRecommender as BPRRecommender
@@ -14,6 +15,5 @@ from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
 from nodecopy.recommend.ease import EASE as EASE
 from nodecopy.recommend.ensembles import EnsembleBPR as EnsembleBPR
 from nodecopy.recommend.ensembles import SampledGraphBPR as SampledGraphBPR
-from nodecopy.recommend.hybrid import WeightedHybrid as WeightedHybrid
 
 __all__: list[str]

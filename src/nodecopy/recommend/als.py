@@ -18,8 +18,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.algebra import import_torch_for, singular_matrix
 from nodecopy.recommend.base import EmbeddingRecommender
 
-MAX_BATCH_ENTRIES = 2**28
-"""Entries of the factors, or of the matrices, of the rows that are solved at once."""
+MAX_BATCH_ENTRIES = 2**28  # of the factors, or of the matrices, of the rows that are solved at once
 
 
 @dataclass(eq=False)
@@ -32,22 +31,20 @@ class IALS(EmbeddingRecommender):
     Parameters
     ----------
     n_factors
-        Length of the embeddings, 32 by default.
+        Length of the embeddings.
     regularisation
-        Weight of the squared embeddings in the loss, 10 by default.
+        Weight of the squared embeddings in the loss.
     confidence
-        Weight of an interaction in the loss, where a pair without an interaction has weight 1; 10 by default.
+        Weight of an interaction in the loss, where a pair without an interaction has weight 1.
     n_iterations
-        Number of alternations between users and items, 15 by default.
+        Number of alternations between users and items.
     device
-        ``"cpu"`` (default), or a device of torch such as ``"cuda"``.
+        ``"cpu"``, or a device of torch such as ``"cuda"``.
 
     Attributes
     ----------
-    user_embeddings_, item_embeddings_
-        Factors of users and items.
-    regularisation_, confidence_
-        The values that the model was fitted with.
+    user_embeddings_, item_embeddings_, regularisation_, confidence_
+        Factors of users and items, and the values that the model was fitted with.
 
     Examples
     --------
@@ -68,9 +65,7 @@ class IALS(EmbeddingRecommender):
         if self.device != "cpu":
             import_torch_for(self.device)
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         if self.device == "cpu":
             self._fit_implicit(interactions, seed)
         else:

@@ -1,4 +1,4 @@
-"""Popularity and nearest items, and the cosine similarities of rows behind them."""
+"""Popularity, nearest items with their cosine similarities, and the weighted sum of two recommenders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray, keep_entries, largest_entries
-from nodecopy._core.checks import check_settings
+from nodecopy._core.checks import check_settings, show
+from nodecopy._core.random import child
+from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender
+from nodecopy.recommend.base import Recommender, fit_copy
 
 MAX_BLOCK_PAIRS = 2**22
 
@@ -38,9 +40,7 @@ class Popularity(Recommender):
     ([['jam']], [[1.0]])
     """
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         self.counts_ = np.bincount(interactions.rows.indices, minlength=interactions.n_items)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
@@ -54,10 +54,9 @@ class ItemKNN(Recommender):
     Parameters
     ----------
     n_neighbours
-        Number of nearest items of each item, 100 by default; ties go to the items that come first.
+        Number of nearest items of each item; ties go to the items that come first.
     shrinkage
-        Number that is added to the cosine's denominator, 0 by default. Increase it where rare items that
-        share one user get too similar.
+        Added to the cosine's denominator. Increase it where rare items that share one user get too similar.
 
     Attributes
     ----------
@@ -81,9 +80,7 @@ class ItemKNN(Recommender):
     def check_params(self) -> None:
         check_settings(self, n_neighbours=1, shrinkage=0.0)
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         nearest = nearest_rows(sparse.csr_array(interactions.matrix.T), self.n_neighbours, self.shrinkage)
         self.similarity_ = sparse.csr_array(nearest.T)
 
@@ -106,6 +103,65 @@ class ItemKNN(Recommender):
         return has_item * (matrix @ own), np.zeros(matrix.shape[1])
 
 
+@dataclass(eq=False)
+class WeightedHybrid(Recommender):
+    """Add up the scores of two recommenders, each user's scores standardised to mean 0 and deviation 1.
+
+    Parameters
+    ----------
+    first, second
+        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`. One that is already fitted to the
+        same interactions is not fitted again. Neither is changed.
+    weight
+        Weight of the first, from 0 to 1; the second has the rest. The default is 0.5.
+
+    Attributes
+    ----------
+    first_, second_
+        The fitted recommenders.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import CopyEASE, WeightedHybrid, ItemKNN
+    >>> model = WeightedHybrid(CopyEASE(), ItemKNN()).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
+    (1, 3)
+    """
+
+    first: Recommender
+    second: Recommender
+    weight: float = 0.5
+
+    def check_params(self) -> None:
+        check_settings(self, weight=(0.0, 1.0))
+        for name in ("first", "second"):
+            model = getattr(self, name)
+            if not isinstance(model, Recommender):
+                raise InputError(f"{name} of WeightedHybrid", f"must be a recommender; got {show(model)}.")
+            model.check_params()
+
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
+        self.first_ = fit_copy(self.first, interactions, validation, child(seed, 0))
+        self.second_ = fit_copy(self.second, interactions, validation, child(seed, 1))
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))
+
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
+        return self._sum(self.first_.score_positions(positions), self.second_.score_positions(positions))
+
+    def _sum(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self.weight * _standardise(first) + (1 - self.weight) * _standardise(second))
+
+
+def _standardise(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return each row with mean 0 and standard deviation 1; a row of equal scores becomes zeros."""
+    centred = scores - scores.mean(axis=1, keepdims=True, dtype=np.float64)
+    deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
+    return np.asarray(np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 0))
+
+
 def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
     """Return the number of users of each item, at least 1, divided by its mean."""
     counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
@@ -119,10 +175,7 @@ def nearest_rows(pattern: sparse.csr_array, n_neighbours: int, shrinkage: float 
 
 
 def above_threshold(pattern: sparse.csr_array, mean_degree: float) -> sparse.csr_array:
-    """Return the similarities of the most similar pairs, ``mean_degree`` per row on average.
-
-    Pairs that tie with the last one are included, so the mean degree can be a little larger.
-    """
+    """Return the similarities of the most similar pairs, ``mean_degree`` per row on average, with ties."""
     n_rows = pattern.shape[0]
     n_entries = int(mean_degree * n_rows)
     best = np.zeros(0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import partial
 from typing import Any
 
@@ -33,22 +32,9 @@ from nodecopy.recommend.base import EmbeddingRecommender
 from nodecopy.recommend.baselines import above_threshold
 
 Embeddings = tuple[Tensor, Tensor]
-VALIDATION_LENGTH = 20
-"""Length of the lists whose recall decides when training stops."""
-
-
-class BPRSeeds(IntEnum):
-    """Children of the seed of a network."""
-
-    WEIGHTS = 0
-    TRAINING = 1
-
-
-class TrainingSeeds(IntEnum):
-    """Children of the seed of the training loop."""
-
-    NEGATIVES = 0
-    DROPOUT = 1
+VALIDATION_LENGTH = 20  # of the lists whose recall decides when training stops
+WEIGHTS, TRAINING = 0, 1  # children of the seed of a network
+NEGATIVES, DROPOUT = 0, 1  # children of the seed of the training loop
 
 
 class EmbeddingNetwork(nn.Module):
@@ -103,30 +89,27 @@ class BPRRecommender(EmbeddingRecommender):
     Parameters
     ----------
     n_factors
-        Length of the embeddings, 64 by default.
+        Length of the embeddings.
     learning_rate
-        Learning rate of Adam, 0.005 by default.
+        Learning rate of Adam.
     batch_size
-        Observed pairs per step, each with one negative; 2048 by default. Increase it for large tables.
+        Observed pairs per step, each with one negative. Increase it for large tables.
     regularisation
         Weight of half the squared embeddings of a batch's users and items, per pair.
     n_epochs
-        Largest number of passes over the observed pairs, 300 by default.
+        Largest number of passes over the observed pairs.
     evaluate_every, patience
-        With validation interactions, ``recall@20`` on them (or at the number of items, if there are fewer) is
-        computed every ``evaluate_every`` epochs. The weights with the best recall are kept, and training
-        stops after ``patience`` evaluations without a better one.
+        With validation interactions, ``recall@20`` on them is computed every ``evaluate_every`` epochs.
+        Training stops after ``patience`` evaluations without a better one, and the best weights are kept.
     device
-        ``"cpu"`` (default) or ``"cuda"``.
+        ``"cpu"`` or ``"cuda"``.
 
     Attributes
     ----------
     user_embeddings_, item_embeddings_
         Embeddings on the training graph.
-    n_epochs_
-        Number of epochs after which the weights were kept.
-    weights_
-        The network's weights by name.
+    n_epochs_, weights_
+        Number of epochs after which the weights were kept, and the weights by name.
 
     Examples
     --------
@@ -163,10 +146,9 @@ class BPRRecommender(EmbeddingRecommender):
         """Return a network for the users and items of a table, its weights not yet drawn."""
 
     def embed(self, matrix: sparse.csr_array | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return embeddings of users and items by the trained weights on another users x items matrix.
+        """Return embeddings of the trained weights on another matrix of the same users and items.
 
-        It has the order of the training users and items and may hold probabilities. The training
-        interactions are the default.
+        It may hold probabilities; the training interactions are the default.
         """
         train, device = self.check_fitted(), check_device(self.device)
         network = self.build_network(train).to(device)
@@ -188,10 +170,10 @@ class BPRRecommender(EmbeddingRecommender):
         """Train a network; ``forbidden`` pairs, by default the observed ones, are never negatives."""
         device = check_device(self.device)
         network = self.build_network(interactions)
-        network.initialise(_torch_generator(child(seed, BPRSeeds.WEIGHTS), torch.device("cpu")))
+        network.initialise(_torch_generator(child(seed, WEIGHTS), torch.device("cpu")))
         network = network.to(device)
-        sampler = NegativeSampler(interactions.matrix if forbidden is None else forbidden)
-        training = _Training(self, network, interactions, sampler, child(seed, BPRSeeds.TRAINING))
+        forbidden = interactions.matrix if forbidden is None else forbidden
+        training = _Training(self, network, interactions, forbidden, child(seed, TRAINING))
         best_recall, best_epoch, best_weights = -1.0, 0, network.state_dict()
         for epoch in range(1, self.n_epochs + 1):
             training.run_epoch()
@@ -213,22 +195,18 @@ class _Training:
     """The training loop: the data on the device, the generators and the optimiser."""
 
     def __init__(
-        self,
-        model: BPRRecommender,
-        network: EmbeddingNetwork,
-        interactions: Interactions,
-        sampler: NegativeSampler,
-        seed: SeedSequence,
+        self, model: Any, network: Any, interactions: Interactions, forbidden: Any, seed: Any
     ) -> None:
-        self.model, self.network, self.interactions, self.sampler = model, network, interactions, sampler
+        self.model, self.network, self.interactions = model, network, interactions
+        self.sampler = NegativeSampler(forbidden)
         self.device = network.free.device
         self.graph = network.prepare_graph(interactions.matrix, self.device)
         rows = interactions.rows
         users, items = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64)
-        has_negatives = sampler.pool_sizes[users] > 0
+        has_negatives = self.sampler.pool_sizes[users] > 0
         self.users, self.items = users[has_negatives], items[has_negatives]
-        self.rng = np.random.default_rng(child(seed, TrainingSeeds.NEGATIVES))
-        self.draws = _torch_generator(child(seed, TrainingSeeds.DROPOUT), self.device)
+        self.rng = np.random.default_rng(child(seed, NEGATIVES))
+        self.draws = _torch_generator(child(seed, DROPOUT), self.device)
         self.optimiser = AdamStepper(network.parameters(), model.learning_rate)
 
     def run_epoch(self) -> None:
@@ -266,18 +244,12 @@ def _torch_generator(seed: SeedSequence, device: torch.device) -> torch.Generato
 
 
 def _look_up(embeddings: Embeddings, user: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, ...]:
-    users, items = embeddings
-    return (
-        functional.embedding(user, users),
-        functional.embedding(positive, items),
-        functional.embedding(negative, items),
-    )
+    pairs = (user, embeddings[0]), (positive, embeddings[1]), (negative, embeddings[1])
+    return tuple(functional.embedding(nodes, values) for nodes, values in pairs)
 
 
 @torch.no_grad()
-def _embed(
-    network: EmbeddingNetwork, matrix: sparse.csr_array, device: torch.device
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _embed(network: EmbeddingNetwork, matrix: sparse.csr_array, device: Any) -> tuple[Any, Any]:
     users, items = network(network.prepare_graph(matrix, device))
     embeddings = users.cpu().numpy().copy(), items.cpu().numpy().copy()
     if not all(np.isfinite(part).all() for part in embeddings):
@@ -313,9 +285,9 @@ class LightGCN(BPRRecommender):
     Parameters
     ----------
     n_layers
-        Number of propagation steps, 2 by default.
+        Number of propagation steps.
     regularisation
-        Weight of half the squared free embeddings of a batch, per pair; 0.001 by default.
+        Weight of half the squared free embeddings of a batch, per pair.
 
     Examples
     --------
@@ -366,26 +338,23 @@ class MGCCF(BPRRecommender):
     Three parts are fused: convolutions on the bipartite graph, h <- tanh(W [h ; tanh(mean of the
     neighbours' h Q)]), with separate weights for users and items in every layer; one step on the graphs of
     similar users and similar items, tanh(mean of e M); and a skip connection, tanh(e S). The similarity
-    graphs join the pairs with the largest cosine. They are built from the training interactions and do not
-    change when the bipartite graph is replaced.
+    graphs join the pairs with the largest cosine in training.
 
     Other parameters and the attributes are as in :class:`.BPRRecommender`.
 
     Parameters
     ----------
-    learning_rate
-        Learning rate of Adam, 0.001 by default.
     regularisation
-        Weight of half the squared fused embeddings of a batch, per pair; 0.02 by default.
+        Weight of half the squared fused embeddings of a batch, per pair.
     n_layers
-        Number of layers of the bipartite convolution, 2 by default.
+        Number of layers of the bipartite convolution.
     similarity_degree
-        Mean degree of the similarity graphs, 10 by default.
+        Mean degree of the similarity graphs.
     dropout
-        Share of the neighbours that are dropped in every layer and step of training; 0.2 by default, as in
-        its paper. A network trained with dropout is more stable on copied graphs, where neighbours change.
+        Share of the neighbours that are dropped in every layer and step of training; 0.2 as in its paper.
+        A network trained with dropout is more stable on copied graphs, where neighbours change.
     fusion
-        ``"sum"`` (default, the best in its paper) or ``"concatenation"``.
+        ``"sum"`` (the best in its paper) or ``"concatenation"``.
 
     Notes
     -----
@@ -485,13 +454,11 @@ def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
 
 
 class NegativeSampler:
-    """Draw, for given users, items outside the stored entries of a users x items matrix.
+    """Draw, for given users, items outside the stored entries of a users x items matrix."""
 
-    The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
-    f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not
-    decrease within a user. One binary search over the numbers of all users finds it, and no draw is
-    rejected. ``pool_sizes`` holds the number of allowed items of each user; users with none are not drawn.
-    """
+    # The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
+    # f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not
+    # decrease within a user. One binary search over the numbers of all users finds it.
 
     def __init__(self, forbidden: sparse.csr_array) -> None:
         pattern = sparse.csr_array(forbidden, copy=True)

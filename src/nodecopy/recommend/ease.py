@@ -139,9 +139,7 @@ class LinearRecommender(Recommender):
             return None
         return (popularity**-self.popularity_penalty).astype(np.float32)
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         self._running = None
         moments = self.moments(interactions)
         self._store(self.solve(moments, overwrite=True), moments)

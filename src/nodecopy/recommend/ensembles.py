@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,8 @@ from nodecopy.recommend.base import Recommender, cosines, fit_copy
 from nodecopy.recommend.bpr import BPRRecommender, forbid_likely_pairs, validation_recall
 
 MAX_BLOCK_PAIRS = 2**22
-EmbeddingStacks = tuple[NDArray[Any], NDArray[Any]]
-"""Embeddings of users and of items, [graphs, nodes, factors] each."""
-
-
-class EnsembleSeeds(IntEnum):
-    """Children of the seed of :class:`EnsembleBPR` and its subclass."""
-
-    NETWORK = 0
-    GRAPHS = 1
+NETWORK, GRAPHS = 0, 1  # children of the seed
+EmbeddingStacks = tuple[NDArray[Any], NDArray[Any]]  # of users and of items, [graphs, nodes, factors] each
 
 
 @dataclass(eq=False)
@@ -48,23 +40,20 @@ class EnsembleBPR(Recommender):
         A network trained by pairs, such as :class:`.LightGCN`. One that is already fitted to the same
         interactions is not trained again. It is not changed.
     donors
-        Donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor;
-        its parameters exclude the user, sharpen the donor rule and limit the number of donors.
+        Donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor.
     n_graphs
-        Number of sampled graphs to average over, as in the paper. With ``None``, the default, the network is
-        evaluated once, on the exact expected graph P A.
+        Number of sampled graphs to average over, as in the paper. With ``None``, the network is evaluated
+        once, on the exact expected graph P A.
     average
-        How to average over sampled graphs. ``"scores"`` (default) averages the scores.
-        ``"probabilities"`` averages the paper's pairwise probabilities sigma(s_i - s_j). These need not
-        agree on an order, so the score of item i is their mean over all j, the expected share of items that
-        it precedes; the time grows with the square of the number of items.
+        ``"scores"``, or ``"probabilities"``, the paper's sigma(s_i - s_j) over sampled graphs. The score of
+        item i is then their mean over all j, in time that grows with the square of the number of items.
     keep
-        Probability that a user keeps its own items, see :class:`.NodeCopying`; 0 by default, as in the paper.
+        Probability that a user keeps its own items, see :class:`.NodeCopying`; the paper has 0.
 
     Notes
     -----
-    Scores are not linear in the graph. The expected graph is therefore not the limit of many samples but an
-    approximation of it that has no sampling noise and costs as much as one graph.
+    Scores are not linear in the graph, so that the expected graph approximates the limit of many samples. It
+    has no sampling noise and costs as much as one graph.
 
     Examples
     --------
@@ -83,22 +72,18 @@ class EnsembleBPR(Recommender):
     keep: float = 0.0
 
     def check_params(self) -> None:
-        name = type(self).__name__
         if not isinstance(self.base, BPRRecommender):
-            raise InputError(
-                f"base of {name}", f"must be a network such as LightGCN(); got {show(self.base)}."
-            )
+            name = f"base of {type(self).__name__}"
+            raise InputError(name, f"must be a network such as LightGCN(); got {show(self.base)}.")
         if self.n_graphs is not None:
             check_settings(self, n_graphs=1)
         check_settings(self, average=["scores", "probabilities"], keep=(0.0, 1.0))
         self.base.check_params()
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         """Train the network, if it is not fitted, and embed the nodes of the copied graphs."""
-        network = fit_copy(self.base, interactions, validation, child(seed, EnsembleSeeds.NETWORK))
-        graphs = self.copied_matrices(interactions, child(seed, EnsembleSeeds.GRAPHS))
+        network = fit_copy(self.base, interactions, validation, child(seed, NETWORK))
+        graphs = self.copied_matrices(interactions, child(seed, GRAPHS))
         self.copied_embeddings_ = embed_graphs(network, graphs)
 
     def copied_matrices(self, interactions: Interactions, seed: SeedSequence) -> Iterator[sparse.csr_array]:
@@ -156,22 +141,18 @@ class SampledGraphBPR(EnsembleBPR):
         As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
         expectation too is a mean over samples, as in the paper.
     threshold
-        The paper's b, from 0 to 1. With ``None``, the default, a network is trained for each of
-        ``thresholds``, and the best by ``recall@20`` on validation interactions is used; ties go
-        to the first.
+        The paper's b, from 0 to 1. With ``None``, a network is trained for each of ``thresholds``, and the
+        best by ``recall@20`` on validation interactions is used; ties go to the first.
     thresholds
         The thresholds to choose from.
     test_graph
-        ``"copied"`` (default), or ``"observed"`` for the ablation that shows the effect of the negatives
-        alone; :class:`.EnsembleBPR` shows that of copied graphs alone. The embeddings on both graphs are
-        stored, so the parameter of a fitted recommender may be changed.
+        ``"copied"``, or ``"observed"`` for the ablation that shows the effect of the negatives alone. It may
+        be changed after the fit.
 
     Attributes
     ----------
-    threshold_
-        The threshold that is used.
-    n_epochs_
-        Number of epochs after which the network's weights were kept.
+    threshold_, n_epochs_
+        The threshold that is used, and the number of epochs after which the network's weights were kept.
 
     Examples
     --------
@@ -195,24 +176,18 @@ class SampledGraphBPR(EnsembleBPR):
             raise InputError("thresholds of SampledGraphBPR", "must hold at least one number; got none.")
         check_settings(self, test_graph=["copied", "observed"])
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         thresholds = self._candidate_thresholds()
         if len(thresholds) > 1 and validation is None:
-            raise InputError(
-                "threshold of SampledGraphBPR",
-                "must be given if there is no validation to choose it by; "
-                "got None. Pass validation to fit, or a threshold.",
-            )
-        graphs = list(self.copied_matrices(interactions, child(seed, EnsembleSeeds.GRAPHS)))
+            allowed = "must be given if there is no validation to choose it by"
+            raise InputError("threshold of SampledGraphBPR", f"{allowed}; got None. Pass validation to fit.")
+        graphs = list(self.copied_matrices(interactions, child(seed, GRAPHS)))
         expected = sparse.csr_array(sum(graphs[1:], start=graphs[0]) / len(graphs))
         best_recall, best = -1.0, {}
         for threshold in thresholds:
             forbidden = forbid_likely_pairs(interactions.matrix, expected > threshold)
             network = copy.copy(self.base)
-            network_seed = child(seed, EnsembleSeeds.NETWORK)
-            network.fit_interactions(interactions, validation, network_seed, forbidden)
+            network.fit_interactions(interactions, validation, child(seed, NETWORK), forbidden)
             network.interactions_ = interactions
             self.copied_embeddings_ = embed_graphs(network, graphs)
             self.observed_embeddings_ = embed_graphs(network, [interactions.matrix])
