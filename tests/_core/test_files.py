@@ -23,7 +23,6 @@ from nodecopy._core.files import (
     atomic_write,
     format_of,
     is_table,
-    list_files,
     reading,
 )
 from nodecopy.errors import InputError
@@ -51,12 +50,16 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def sorted_names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
 def write_folder(target: Path, content: str = "", *names: str, **options: Any) -> None:
     """Write a folder of files, with a manifest that lists them."""
     with atomic_folder(target, manifest="made", **options) as temporary:
         for name in names:
             (temporary / name).write_text(content)
-        (temporary / "made").write_text(json.dumps({"content": content, "files": list_files(temporary)}))
+        (temporary / "made").write_text(json.dumps({"content": content, "files": sorted_names(temporary)}))
 
 
 def content_of(target: Path) -> str:
@@ -75,13 +78,13 @@ def test_folders(tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyP
         write_folder(target)
     write_folder(target, "again", "c", overwrite=True)
     assert content_of(target) == "again"
-    assert list_files(target) == ["c", "made"]
+    assert sorted_names(target) == ["c", "made"]
     with pytest.raises(RuntimeError), atomic_folder(target, manifest="made", overwrite=True):
         raise RuntimeError
     assert content_of(target) == "again"
     with pytest.raises(InputError, match="must be a folder"):
         write_folder(target / "made")
-    assert list_files(tmp_path) == ["out"]
+    assert sorted_names(tmp_path) == ["out"]
 
 
 def test_what_took_the_place_of_a_listed_file_is_not_replaced(tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_devices_and_pipes_receive_the_content(tmp_path: Path) -> None:
         temporary.write_text("done")
     reader.join()
     assert received == ["done"]
-    assert list_files(tmp_path) == ["pipe.csv"]
+    assert sorted_names(tmp_path) == ["pipe.csv"]
 
 
 KILLED = """
@@ -173,25 +176,25 @@ def test_a_kill_loses_nothing_and_the_next_write_removes_its_remains(tmp_path: P
     write_folder(tmp_path / "out", "old")
     child = subprocess.run([sys.executable, "-c", KILLED, when], cwd=tmp_path)
     assert child.returncode == -signal.SIGKILL
-    remains = [name for name in list_files(tmp_path) if name.startswith(".")]
+    remains = [name for name in sorted_names(tmp_path) if name.startswith(".")]
     assert len(remains) == (2 if when == "swap" else 1)
     other = tmp_path / f".nodecopy-00000000-{remains[0].split('-')[2]}-{os.getppid()}-x.csv"
     other.touch()  # of a process that runs
     with pytest.raises(RuntimeError), atomic_folder(tmp_path / "out", manifest="made", overwrite=True):
         raise RuntimeError
     assert content_of(tmp_path / "out") == "old"
-    assert list_files(tmp_path) == [other.name, "out"]
+    assert sorted_names(tmp_path) == [other.name, "out"]
 
 
 def test_scratch_folders_are_removed_and_leave_no_handle_open(tmp_path: Path) -> None:
     handles = Path("/proc/self/fd")
-    before = list_files(handles) if handles.is_dir() else []
+    before = sorted_names(handles) if handles.is_dir() else []
     with ScratchFolder(tmp_path / "new") as first, ScratchFolder(tmp_path / "new") as second:
         assert first != second
         assert first.parent == tmp_path / "new"
         (first / "file").touch()
-    assert list_files(tmp_path / "new") == []
-    assert (list_files(handles) if handles.is_dir() else []) == before
+    assert sorted_names(tmp_path / "new") == []
+    assert (sorted_names(handles) if handles.is_dir() else []) == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
@@ -204,7 +207,7 @@ def test_what_is_locked_is_never_removed(tmp_path: Path) -> None:
         (tmp_path / left).touch()
         atomic_files._swept.clear()
         write_folder(tmp_path / "out")
-        assert list_files(tmp_path) == sorted([temporary.name, first, "out"])
+        assert sorted_names(tmp_path) == sorted([temporary.name, first, "out"])
 
 
 def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +224,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with atomic_write(tmp_path / "out.csv") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "out.csv").read_text() == "new"
-    assert list_files(tmp_path) == ["out.csv"]
+    assert sorted_names(tmp_path) == ["out.csv"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy.errors import InputError
 
 MAX_SHOWN = 100  # longer values are not shown in messages
-MAX_COUNT = 2**31 - 1
-"""The largest number of things, such as epochs or neighbours, where no other limit is known."""
+MAX_COUNT = 2**31 - 1  # the largest number of epochs, neighbours, ... where no other limit is known
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -107,26 +106,24 @@ def check_text(value: Any, name: str) -> str:
 
 def check_callable(value: Any, name: str) -> Any:
     """Return a function, or None."""
-    if value is None or callable(value):
-        return value
-    raise InputError(name, f"must be a function or None; got {type_name(value)}.")
+    return check_type(value, (Callable, type(None)), name, "a function or None")
 
 
 def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
     """Return what a collection other than a text holds, as a list; errors call it ``allowed``."""
-    is_array = hasattr(type(values), "ndim")  # of which only rows of arrays are read: SciPy's are not checked
-    if is_array and not (isinstance(values, np.ndarray) and values.ndim):
-        raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
-    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+    is_collection = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
+    if hasattr(type(values), "ndim"):  # the arrays of a sparse matrix are not checked
+        is_collection = isinstance(values, np.ndarray) and values.ndim > 0
+    if is_collection:
         return list(values)
     raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
 
 
 def check_mapping(values: Any, name: str, allowed: str) -> Mapping[Any, Any]:
     """Return a dictionary or another mapping; a sparse matrix of keys is none."""
-    if hasattr(type(values), "tocsr"):
-        raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
-    return check_type(values, Mapping, name, allowed)  # type: ignore[no-any-return]
+    if isinstance(values, Mapping) and not hasattr(type(values), "tocsr"):
+        return values
+    raise InputError(name, f"must be {allowed}; got {type_name(values)}.")
 
 
 def check_path(value: Any, name: str) -> str | os.PathLike[str]:
@@ -143,9 +140,9 @@ def type_name(value: Any) -> str:
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or raise an error that names the parameter."""
-    if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in set(map(type, values))):
-        check_text_size(values, name)
     kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
+    if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in kinds):
+        check_text_size(values, name)
     if any(hasattr(kind, "tocsr") for kind in kinds):  # sparse, not even printed: its arrays are not checked
         raise InputError(name, f"must be an array; got {type_name(values)}. Use its method toarray.")
     try:
@@ -233,18 +230,14 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-MAX_RATIO, MAX_UNPACKED = 16, 2**28
-"""How many times its size, and at least how many bytes, a file may have once it is unpacked."""
-MAX_TABLE_BYTES = 2**24
-"""At least how many bytes a compressed table may have; in memory it takes up to sixty times as many."""
-MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000
-"""How many rows and columns a matrix of a file may have: at least, and for each of its entries."""
-MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
-"""How many bytes the ids of an array may take at least, and how many a character takes."""
-LIMIT = "NODECOPY_MAX_UNPACKED"  # environment variable for a larger number of bytes
+# Limits of what content from outside takes in memory; the variable LIMIT allows more bytes.
+MAX_RATIO, MAX_UNPACKED = 16, 2**28  # times the size of a file, and at least so many bytes
+MAX_TABLE_BYTES = 2**24  # of a compressed table, at least; in memory it takes up to sixty times as many
+MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000  # rows and columns of a matrix, at least and for each of its entries
+MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4  # of the ids in an array, at least, and of a character
+LIMIT = "NODECOPY_MAX_UNPACKED"
 CHUNK = 2**20
-ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}
-"""At least how many bytes an element counts, else 8: integers are converted, and texts become objects."""
+ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}  # else 8: integers are converted, texts become objects
 
 
 @contextmanager
@@ -286,10 +279,8 @@ def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None
     """Raise an error if a file of ``packed`` bytes unpacks to too many, and to more than ``least``."""
     limit = _limit(packed, MAX_UNPACKED if least is None else least)
     if unpacked > limit:
-        raise InputError(
-            f"the file must take at most {limit} bytes when it is unpacked; it takes {unpacked} or more. If "
-            f"you trust it, set the environment variable {LIMIT} to a larger number."
-        )
+        allowed = f"at most {limit} bytes when it is unpacked; it takes {unpacked} or more"
+        raise InputError(f"the file must take {allowed}. If you trust it, set the variable {LIMIT}.")
 
 
 def check_text_size(values: Iterable[Any], name: str) -> None:
@@ -299,9 +290,7 @@ def check_text_size(values: Iterable[Any], name: str) -> None:
     limit = _limit(CHARACTER_BYTES * sum(lengths), MAX_TEXT_BYTES)
     if n_bytes > limit:
         got = f"{len(lengths)} texts with up to {max(lengths)} characters, which take {n_bytes}"
-        raise InputError(
-            name, f"must take at most {limit} bytes; got {got}. Set the variable {LIMIT} to allow it."
-        )
+        raise InputError(name, f"must take at most {limit} bytes; got {got}. Set the variable {LIMIT}.")
 
 
 def check_shape(shape: Any, n_entries: int) -> None:
@@ -342,9 +331,7 @@ def _check_header(content: Any, size: int, *, is_matrix: bool = False) -> int:
     except (ValueError, EOFError):  # not an array, which NumPy says on its own
         return 0
     n_elements = math.prod(map(int, shape))
-    n_bytes = (
-        max(dtype.itemsize, 1) * n_elements
-    )  # elements without bytes, as of type V0, would take memory later
+    n_bytes = max(dtype.itemsize, 1) * n_elements  # elements of type V0, without bytes, take memory later
     if n_bytes > size and not dtype.hasobject:
         raise InputError(f"the file must hold its arrays as a whole; one of {n_bytes} bytes has {size}.")
     return max(n_bytes, n_elements * ELEMENT_BYTES.get("i" if is_matrix else dtype.kind, 8))

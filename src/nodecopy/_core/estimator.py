@@ -43,7 +43,12 @@ class Configurable:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the constructor; ``deep`` adds nested ones, such as ``donors__labels``."""
-        params = {name: self._get_param(name) for name in self.parameter_names()}
+        names = self.parameter_names()
+        for name in names:
+            if not hasattr(self, name):
+                kind = type(self).__name__
+                raise InputError(name, f"must be stored by the constructor of {kind} as self.{name}.")
+        params = {name: getattr(self, name) for name in names}
         if deep:
             for name, part in list(params.items()):
                 if isinstance(part, Configurable):
@@ -55,12 +60,6 @@ class Configurable:
         for owner, name, value in self._find_changes(changes):  # all are checked before the first is set
             setattr(owner, name, value)
         return self
-
-    def _get_param(self, name: str) -> Any:
-        if not hasattr(self, name):
-            kind = type(self).__name__
-            raise InputError(name, f"must be stored by the constructor of {kind} as self.{name}.")
-        return getattr(self, name)
 
     def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
         """Return the owner, the name and the new value of each parameter, or raise an error."""
@@ -77,8 +76,8 @@ class Configurable:
         for name, inners in of_parts.items():
             part = own.get(name, getattr(self, name, None))
             if not isinstance(part, Configurable):
-                where = f"{name} of {type(self).__name__}"
-                raise InputError(f"{where} must have parameters to set {min(inners)}; got {show(part)}.")
+                got = f"{min(inners)}; got {show(part)}"
+                raise InputError(f"{name} of {type(self).__name__} must have parameters to set {got}.")
             owners += part._find_changes(inners)
         return owners
 
@@ -90,21 +89,16 @@ class Configurable:
     def __repr__(self) -> str:
         """Return the class with the parameters that differ from their defaults."""
         signature = inspect.signature(type(self)).parameters
-        changed = {
-            name: value
+        arguments = [
+            f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
             if name not in signature or repr(value) != repr(signature[name].default)
-        }
-        arguments = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-        return f"{type(self).__name__}({arguments})"
+        ]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 class Saveable(Configurable):
-    """Mixin for fitted objects that can be saved: parameters, and a state that :func:`load` restores.
-
-    The state is every attribute whose name ends in an underscore. A subclass with more of it overrides
-    :meth:`get_state` and :meth:`set_state`.
-    """
+    """Mixin for fitted objects that can be saved: parameters and state, attributes that end in "_"."""
 
     def get_state(self) -> dict[str, Any]:
         """Return the fitted attributes by name: arrays, SciPy CSR matrices, graphs and plain values."""
@@ -151,9 +145,8 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
         Nothing else from outside the package is imported or called.
     mmap
         Whether to memory-map arrays of floats of 16 MiB and more, so that a large recommender loads at once
-        and processes share its memory. Checksums of mapped arrays are not compared, and the file must
-        not be changed in place while it is in use; ``save`` replaces it as a whole, which is safe. By default
-        everything is read into memory.
+        and processes share its memory; not by default. Checksums of mapped arrays are not compared. The file
+        must not be changed in place while it is in use; ``save``, which replaces it, is safe.
 
     Examples
     --------
@@ -167,36 +160,34 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
     True
     """
     format_of(path, (".npz",))
-    own = _Given(classes)
+    named = _list_named(classes)
     with reading(path) as file:
         arrays = read_arrays(file, mmap=mmap)
         if TREE not in arrays:
             held = ", ".join(sorted(arrays)) or "nothing"
-            way_out = "A file of another class is read by the load of that class."
-            raise InputError(f"the file must hold a fitted object; it holds {held}. {way_out}")
+            raise InputError(f"the file must hold a fitted object; it holds {held}.")
         tree = json.loads(str(arrays[TREE]))
         if not isinstance(tree, dict) or "class" not in tree:
             raise InputError("the file must hold a fitted object that save() wrote; it holds another value.")
-        return _decode(tree, arrays, own, device)
+        return _decode(tree, arrays, named, device)
 
 
-class _Given:
-    """The classes and functions that the caller of :func:`load` gives, by their names in files."""
+def _list_named(classes: Any) -> list[tuple[str, Any]]:
+    """Return the classes and functions that the caller of :func:`load` gives, with their names in files."""
+    allowed = "a list of classes and functions such as [MyModel]"
+    given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
+    if not all(hasattr(value, "__name__") for value in given):
+        raise InputError("classes", f"must be {allowed}; got {show(classes)}.")
+    named = [(public_name(value), value) for value in given if isinstance(value, type)]
+    return named + [(_function_name(value), value) for value in given]
 
-    def __init__(self, classes: Any) -> None:
-        allowed = "a list of classes and functions such as [MyModel]"
-        given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
-        if not all(hasattr(value, "__name__") for value in given):
-            raise InputError("classes", f"must be {allowed}; got {show(classes)}.")
-        self._named = [(public_name(value), value) for value in given if isinstance(value, type)]
-        self._named += [(_function_name(value), value) for value in given]
 
-    def find(self, name: str) -> Any:
-        """Return the class or function of a name, ``None`` without one; two of a name are an error."""
-        matches = {id(value): value for own, value in self._named if own == name}
-        if len(matches) > 1:
-            raise InputError("classes", f"must hold one {name}, since the file names it; got {len(matches)}.")
-        return next(iter(matches.values()), None)
+def _find(name: str, named: list[tuple[str, Any]]) -> Any:
+    """Return the class or function of a name, or ``None``; two of a name are an error."""
+    matches = {id(value): value for own, value in named if own == name}
+    if len(matches) > 1:
+        raise InputError("classes", f"must hold one {name}, since the file names it; got {len(matches)}.")
+    return next(iter(matches.values()), None)
 
 
 def _function_name(value: Any) -> str:
@@ -255,9 +246,9 @@ def _encode_object(
     }
 
 
-def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str) -> Any:
+def _decode(tree: Any, arrays: dict[str, NDArray[Any]], named: list[tuple[str, Any]], device: str) -> Any:
     def decode(part: Any) -> Any:
-        return _decode(part, arrays, own, device)
+        return _decode(part, arrays, named, device)
 
     if not isinstance(tree, dict):
         return tree
@@ -272,11 +263,11 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str
         data, indices, indptr = (decode(tree["csr"][part]) for part in CSR_PARTS)
         return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
     if "function" in tree:
-        if (function := own.find(tree["function"])) is None:
+        if (function := _find(tree["function"], named)) is None:
             raise InputError("classes", f"must hold {tree['function']}, whose code the file does not hold.")
         return function
     name = tree["class"]
-    kind = own.find(name)
+    kind = _find(name, named)
     if kind is None and not str(name).startswith(f"{PACKAGE}."):
         raise InputError("classes", f"must name {name}, since the file holds one and it is not of {PACKAGE}.")
     kind = kind or import_class(name, "the file")

@@ -41,13 +41,9 @@ CONVERSION_HINTS = {
     (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
     (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
 }
-"""What to do with files of other formats."""
-PREFIX, OLD = ".nodecopy-", "-old"
-"""How temporary names begin, and how the name of a folder that is being replaced ends."""
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
-"""Arguments of Linux' ``renameat2``: paths are relative to the working directory; swap two names."""
-FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Errors after which a file is not on its disk; others mean that the file system cannot be asked."""
+PREFIX, OLD = ".nodecopy-", "-old"  # of temporary names, and at the end of that of a folder being replaced
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux' renameat2: relative to the working directory; swap names
+FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # after which a file is not on its disk
 MAX_SUFFIX = 16
 _LOCK = threading.Lock()
 _swept: set[Path] = set()
@@ -111,16 +107,8 @@ def atomic_folder(
 ) -> Iterator[Path]:
     """Yield a temporary folder next to ``path``, which becomes ``path`` if the block ends without an error.
 
-    Parameters
-    ----------
-    path
-        The folder. If it exists and is not empty, that is an error.
-    manifest
-        Name of a JSON file whose ``files`` lists what else is written; :func:`list_tree` returns them.
-    overwrite
-        Whether a folder is replaced that holds what its manifest lists and nothing else.
-    inputs
-        What is read; nothing of it may lie in the folder.
+    ``path`` must be empty or new; with ``overwrite`` it may hold what its ``manifest`` lists, a JSON file
+    whose ``files`` are those of :func:`list_tree`. None of the ``inputs`` may lie in it.
     """
     target = resolve(path)
     check_writable_parent(target)
@@ -149,11 +137,7 @@ def atomic_folder(
 
 
 class ScratchFolder:
-    """A folder for temporary files in ``parent``, by default where the system has temporary files.
-
-    A ``with`` block returns its path and removes it at the end. If the process is killed before, the next one
-    that creates a folder there removes it.
-    """
+    """A folder for temporary files; if the process is killed, the next that creates one there removes it."""
 
     def __init__(self, parent: PathLike | None = None) -> None:
         self._stack = ExitStack()
@@ -171,11 +155,6 @@ class ScratchFolder:
         self.remove()
 
 
-def list_files(folder: Path) -> list[str]:
-    """Return the names of what a folder holds."""
-    return sorted(entry.name for entry in folder.iterdir())
-
-
 def list_tree(folder: Path) -> list[str]:
     """Return the names of the files in a folder and in its folders; links are not followed."""
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
@@ -185,8 +164,7 @@ def list_tree(folder: Path) -> list[str]:
 def _check_replaceable(folder: Path, manifest: str) -> None:
     """Raise an error unless a folder holds what its manifest lists and nothing else."""
     try:
-        files = json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]
-        own = {*map(str, files), manifest}
+        own = {*map(str, json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         reason = f"it has no {manifest} that lists its files"
     else:
@@ -256,16 +234,13 @@ def _digest(text: str) -> str:
 
 
 def _sweep(folder: Path, replaced: Path | None = None) -> None:
-    """Remove what killed processes of this machine left in a folder, once per process.
-
-    Where a process was killed while it replaced the folder ``replaced``, that folder gets its name back.
-    """
+    """Remove what killed processes left; a folder that one of them ``replaced`` gets its name back."""
     if not folder.is_dir() or (folder in _swept and replaced is None):
         return
     _swept.add(folder)
     pattern = re.compile(rf"{re.escape(PREFIX)}(\w{{8}})-{_digest(node())}-(\d+)-")
     with _LOCK, suppress(OSError):  # of folders that may be written to but not listed
-        for name in list_files(folder):
+        for name in sorted(os.listdir(folder)):
             match, path = pattern.match(name), folder / name
             if not match or _is_running(int(match[2])):
                 continue
@@ -337,10 +312,7 @@ def is_frame(source: Any) -> bool:
 
 
 def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True) -> str:
-    """Return the suffix that selects the format of ``path``, without the ``.gz`` of compressed text.
-
-    A data frame counts as Parquet. If the file ``is_read``, errors advise how to convert other formats.
-    """
+    """Return the suffix that selects the format of ``path``, without ``.gz``; a data frame is Parquet."""
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
     if not isinstance(path, (str, os.PathLike)):

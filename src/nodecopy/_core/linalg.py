@@ -19,8 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS and LAPACK use one thread.
 
-    More threads gain little on matrices of up to a few million entries, are ten times slower beside another
-    busy process, and make digits depend on the number of cores.
+    More gain little, are ten times slower beside a busy process, and make digits depend on the machine.
     """
     return threadpool_limits(1, "blas")  # type: ignore[no-any-return]
 
@@ -44,19 +43,9 @@ def fit_logistic(
 ) -> Floats:
     """Return the weights that maximise the log-likelihood of a logistic regression, by Newton's method.
 
-    Parameters
-    ----------
-    derivatives
-        Maps weights to the gradient and the negative Hessian of the log-likelihood.
-    start
-        Initial weights.
-    max_steps
-        Largest number of Newton steps; all of them are taken if ``logit_change`` is not given.
-    logit_change
-        Maps a step to an upper bound on the change of any logit. With it, steps are damped so that each
-        increases the likelihood (Sun and Tran-Dinh, 2019); close to the maximum they are full Newton steps.
-    tolerance
-        Stop after a step whose ``logit_change`` is smaller.
+    ``derivatives`` maps weights to the gradient and the negative Hessian. ``logit_change`` maps a step to an
+    upper bound on the change of any logit: steps are damped so that each increases the likelihood (Sun and
+    Tran-Dinh, 2019), until that of a step is below ``tolerance``. Without it, ``max_steps`` are taken.
     """
     weights = start
     for _ in range(max_steps):

@@ -79,8 +79,8 @@ def warn_about_data(message: str, *parameters: str) -> None:
     warnings.warn(DataWarning(message, *parameters), stacklevel=level)
 
 
+# Control characters, those that change the direction of text, and halves of characters:
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those that change the direction of text, and halves of characters."""
 MARKDOWN = re.compile(r"[\\`*_\[\]<>|&~]|^(?:#|[-+=](?=\s))")
 LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -130,9 +130,7 @@ def escape_latex(text: str) -> str:
 
 
 def escape_cell(value: Any) -> Any:
-    """Return a cell for spreadsheets, where an apostrophe before a formula makes it text.
-
-    Formulas that have an apostrophe already get another one, so that different cells stay different.
+    """Return a cell for spreadsheets, with another apostrophe before a formula, which makes it text.
 
     >>> escape_cell("=1+1")
     "'=1+1"

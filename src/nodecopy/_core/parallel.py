@@ -17,8 +17,7 @@ from nodecopy.errors import InputError
 
 MAX_THREADS = 8  # threads of compiled code, each of which holds arrays with an entry per node or per column
 T = TypeVar("T")
-Report: TypeAlias = Callable[[str, int, int], None]
-"""Takes the name of an item, how many items are finished, and how many there are."""
+Report: TypeAlias = Callable[[str, int, int], None]  # name of an item, number of finished ones, of all
 
 
 @dataclass
