@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from docs.result_tables.cells import format_table, not_computed
 from nodecopy.experiments.config import load
-from nodecopy.experiments.tasks.uncertainty import LEFT_OUT
+from nodecopy.experiments.tasks.classify import LEFT_OUT
 
 Row = Mapping[str, str]
 EXPERIMENT, BASELINE = "uncertainty", "gcn"

@@ -18,8 +18,7 @@ from nodecopy.experiments import runner
 from nodecopy.experiments.runner import FIT_CACHE
 from nodecopy.experiments.spec import Cell
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.classify import make_classifier
-from nodecopy.experiments.tasks.uncertainty import LEFT_OUT
+from nodecopy.experiments.tasks.classify import LEFT_OUT, make_classifier
 from nodecopy.metrics import TemperatureScaling
 from nodecopy.metrics.classification import scores, selective_accuracy
 from tests.experiments.fakes import TOML as FAKE

@@ -142,7 +142,7 @@ def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:
     ]
     together = table(head + "".join(rows))
     run(together, store)
-    assert len(FIT_CACHE) == together.task.trials
+    assert len(FIT_CACHE.entries) == together.task.trials
     corrected = together.cells(0)[-1]
     FIT_CACHE.clear()
     (alone,) = table().task.solve(corrected, [0], store, "cpu")

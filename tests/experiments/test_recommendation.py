@@ -293,7 +293,7 @@ def test_settings_are_chosen_on_validation_and_fitted_to_all_of_train(
     assert details["chosen"] == {"regularisation": 100.0}
     assert records["ease"].scores == EASE(100.0).fit(split.train).evaluate(split.test)
     assert "search" not in records["popularity"].details
-    assert len(FIT_CACHE) == 0
+    assert len(FIT_CACHE.entries) == 0
 
 
 def test_one_trial_has_a_verdict_also_in_rows_that_are_not_run(

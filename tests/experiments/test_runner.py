@@ -319,7 +319,7 @@ def test_a_fit_is_made_once_for_the_same_data_and_settings() -> None:
     assert get(device="cuda", k=1, n=2) == 4
     assert get(make_experiment().cells(1)[0], k=1, n=2) == 5
     assert get(trial=None, k=1, n=2) == 6
-    assert len(fits) == len(cache) == 6
+    assert len(fits) == len(cache.entries) == 6
 
 
 def test_threads_share_one_fit() -> None:

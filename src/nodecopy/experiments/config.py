@@ -37,11 +37,10 @@ from nodecopy.experiments.spec import (
     read_text,
     set_same_bits,
 )
-from nodecopy.experiments.tasks.base import Task
+from nodecopy.experiments.tasks import Task
 
 PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
-"""Keys and sections of a file besides those that its task reads."""
 MAX_DEPTH = 50
 
 
@@ -70,10 +69,7 @@ def load(source: str | Path, *, trust: bool = True) -> Experiment:
 
 
 def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
-    """Check the text of a TOML file and make an experiment of it; errors name the section.
-
-    Paths in the file are relative to ``folder``; see :func:`load` for ``trust``.
-    """
+    """Check the text of a TOML file and make an experiment of it; errors name the section."""
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"

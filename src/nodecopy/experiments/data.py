@@ -49,8 +49,7 @@ FILE_KINDS = {
     "split": FileKind(("train", "test"), ("validation",), datasets.read_split, read_interactions),
     "graph": FileKind(("edges",), ("labels", "features"), read_graph, read_graph),
 }
-OBJECTS = ("path", "labels", "features", "node_ids", "encoder")
-"""Parameters of readers that are files or objects, and so no keys of a section."""
+OBJECTS = ("path", "labels", "features", "node_ids", "encoder")  # parameters of readers that are no keys
 
 
 @lru_cache(maxsize=1)
@@ -63,10 +62,7 @@ def load_data(dataset: str | FileDataset, largest_component: bool = False) -> An
 
 @lru_cache
 def digest_dataset(dataset: str, largest_component: bool = False) -> str:
-    """Return a digest of the nodes, edges, labels and features of a graph.
-
-    Public forms of a dataset differ in it, if only by the order of the nodes.
-    """
+    """Return a digest of the nodes, edges, labels and features of a graph."""
     graph = load_data(dataset, largest_component)
     parts = hashlib.sha256(f"{graph.n_nodes} {graph.directed}".encode())
     for part in (graph.rows.indptr, graph.rows.indices, graph.rows.weights, graph.labels):
@@ -82,12 +78,7 @@ def digest_dataset(dataset: str, largest_component: bool = False) -> str:
 
 @dataclass(frozen=True)
 class FileDataset:
-    """A graph, interactions or a split of interactions in files.
-
-    ``kind`` is one of ``FILE_KINDS``. ``files`` are keys and absolute paths, a required key first, and
-    ``options`` names and values of further parameters of the reader. ``fingerprint`` digests the contents of
-    the files and the options, but not the places of the files.
-    """
+    """A graph, interactions or a split of interactions in files."""
 
     name: str
     kind: str
@@ -181,7 +172,6 @@ activities; a random dot product graph with Dirichlet positions, whose blocks ar
 smooth graphon, whose blocks are its halves; a bipartite graph; and a directed block model with Pareto(3)
 out-degrees."""
 CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
-"""Corners of the latent positions of the dot product graph."""
 
 
 def _draw_nodes(name: str, n_nodes: int, rng: Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -227,10 +217,7 @@ class KnownNetwork(GraphModel[Graph]):
     def by_name(
         cls, name: str, n_nodes: int, degree: float, seed: SeedSequence, limit: float = 0.95
     ) -> KnownNetwork:
-        """Return the model with a name and about the mean degree, with the nodes that belong to a seed.
-
-        Probabilities are cut off at ``limit``.
-        """
+        """Return the model with a name and about the mean degree, with the nodes that belong to a seed."""
         blocks, probabilities = _draw_nodes(name, n_nodes, np.random.default_rng(seed))
         probabilities *= degree / (n_nodes * KNOWN_NETWORKS[name])
         return cls(np.minimum(probabilities, limit), blocks, name == "directed")
@@ -255,20 +242,13 @@ class KnownNetwork(GraphModel[Graph]):
 
 
 NULL_NETWORKS = ("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities")
-N_SWAPS = 30
-"""Attempted swaps per edge that randomise a network with given degrees."""
-N_PLANTED = 100
-"""Triangles that are planted."""
-PLANTED_RATIO = 0.85
-"""Probability of an edge across planted communities over that inside."""
+N_SWAPS = 30  # attempted swaps per edge that randomise a network with given degrees
+N_PLANTED = 100  # triangles that are planted
+PLANTED_RATIO = 0.85  # probability of an edge across planted communities over that inside
 
 
 class StubMatching(EdgeListModel):
-    """The configuration model as users of NetworkX draw it.
-
-    Ends of edges are paired at random; repeated edges and self-loops are then removed, as by
-    ``nx.Graph(nx.configuration_model(degrees))`` and ``remove_edges_from(nx.selfloop_edges(graph))``.
-    """
+    """The configuration model as users of NetworkX draw it."""
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.stubs_ = np.repeat(np.arange(graph.n_nodes), graph.degrees)
@@ -279,12 +259,7 @@ class StubMatching(EdgeListModel):
 
 
 def draw_null_network(name: str, n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
-    """Return a network on which tests are measured, with two blocks as labels.
-
-    Erdős-Rényi graphs; graphs that are uniform among those with the degrees of a network with Pareto(3)
-    activities (``configuration``); block models; ``configuration`` with planted triangles; and Erdős-Rényi
-    graphs with somewhat more edges inside the blocks.
-    """
+    """Return a network on which tests are measured, with two blocks as labels."""
     first, second = child(seed, 0), child(seed, 1)
     if name == "sbm":
         return KnownNetwork.by_name("sbm", n_nodes, degree, first).draw(second)
@@ -308,9 +283,6 @@ def draw_null_network(name: str, n_nodes: int, degree: int, seed: SeedSequence) 
 
 
 def factored_odds(n_nodes: int, degree: int, seed: SeedSequence) -> KnownNetwork:
-    """Return a degree-corrected block model whose odds of edges factor.
-
-    Its networks are uniform given the number of edges from each node to each block.
-    """
+    """Return a degree-corrected block model whose odds of edges factor."""
     odds = KnownNetwork.by_name("dc-sbm", n_nodes, degree, seed, np.inf)  # odds with a limit would not factor
     return KnownNetwork(odds.probabilities / (1 + odds.probabilities), odds.blocks)

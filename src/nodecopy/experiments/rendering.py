@@ -13,8 +13,7 @@ from nodecopy._core.messages import escape_cell, escape_latex, escape_markdown, 
 from nodecopy.experiments.spec import Column
 from nodecopy.experiments.summary import Gain, Results, Summary
 
-Grid: TypeAlias = tuple[list[str], list[list[str]]]
-"""Headings and rows."""
+Grid: TypeAlias = tuple[list[str], list[list[str]]]  # headings and rows
 SECONDS = "Seconds: the fewest among trials 1 to {}. The time of a batch is shared evenly among its trials."
 
 
@@ -94,10 +93,7 @@ def split_columns(results: Results) -> list[list[Column]]:
 
 
 def iterate_tables(results: Results, style: Style) -> Iterator[tuple[str, list[Grid]]]:
-    """Yield each dataset with its tables (results, gains, run times), then "" with the table of ranks.
-
-    What has no rows is left out.
-    """
+    """Yield each dataset with its tables (results, gains, run times), then "" with the table of ranks."""
     for dataset in results.experiment.task.datasets:
         tables = []
         for columns in split_columns(results):

@@ -41,19 +41,12 @@ from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
 
 LOG = logging.getLogger(__name__)
-BATCH_SECONDS = 30.0
-"""How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
+BATCH_SECONDS = 30.0  # on a CPU: a kill loses no more than that, or one trial that takes longer
 MAX_KILLS = 3
-KILLED = (
-    "a worker was killed, perhaps by the system for lack of memory; finished trials are kept, and those that "
-    "were under way are computed again."
-)
+KILLED = "a worker was killed, perhaps for lack of memory; its trials are computed again."
 KILLED_TOO_OFTEN = (
-    "workers must have enough memory; {} were killed and no trial was finished in between. Finished trials "
-    "are kept: start again with fewer workers."
+    "workers must have enough memory; {} were killed. Start again with fewer: finished trials are kept."
 )
-PACKAGES = ("nodecopy", "numpy", "scipy", "torch")
-"""Packages on whose versions numbers depend."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +60,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """The outcome of trials that were computed together.
-
-    ``job`` has these trials, of which ``n_computed`` were computed; another process has
-    ``locked_elsewhere`` under way. ``skip_reason`` names the package that the method needs, if it is not
-    installed, and ``rest`` has the remaining trials of the job.
-    """
+    """The outcome of trials that were computed together."""
 
     job: Job
     n_computed: int
@@ -100,32 +88,11 @@ def run(
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
 
-    A method that needs a package that is not installed is skipped; it is an error if all are.
-
-    Parameters
-    ----------
-    experiment
-        What to compute, perhaps narrowed.
-    store
-        Where results are kept; another process may be filling it too.
-    seed
-        Root of all randomness, see :func:`.trial_seed`.
-    device
-        Passed to every method.
-    batch_size
-        Trials that are solved together: larger batches are faster, and lose more by a kill. By default, on a
-        CPU as many as take about half a minute; on other devices all of a cell, shared evenly among the
-        workers; and 1 in tasks that gain nothing by batches.
-    workers
-        Processes. Each gets its share of the processor's threads.
-    scheduler
-        Address of a Dask cluster, all of whose workers compute in place of ``workers`` processes. They need
-        nodecopy, the datasets, and the store's folder under the same path. What a lost worker had under way
-        is computed by another.
-    fresh
-        Whether everything is computed again; stored trials are removed once the parameters are checked.
-    on_batch
-        Called in this process whenever some trials were computed together.
+    A method that needs a package that is not installed is skipped; it is an error if all are. ``batch_size``
+    trials are solved together: by default, on a CPU as many as take about half a minute, elsewhere all of a
+    cell, and 1 in tasks that gain nothing by batches. ``scheduler`` is the address of a Dask cluster, all of
+    whose workers compute in place of ``workers`` processes; they need nodecopy, the datasets, and the store's
+    folder under the same path. With ``fresh``, everything is computed again.
     """
     check_integer(workers, "workers", low=1)
     check_integer(seed, "seed", low=0, high=math.inf)
@@ -199,9 +166,8 @@ def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
     )
     if list_forms(records) - {cell.task.digest_data(cell)}:
         raise InputError(
-            f"the dataset {cell.dataset} must be the same as for the trials in {store.folder}; it has other "
-            "nodes, edges, labels or features, or the same in another order. Choose another store, or "
-            "compute all trials afresh."
+            f"the dataset {cell.dataset} must be the same as for the trials in {store.folder}; it differs. "
+            "Choose another store, or compute all trials afresh."
         )
 
 
@@ -229,10 +195,7 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
 
 
 def _round_size(n_trials: float) -> int:
-    """Return the largest power of two up to a number of trials, at least 1.
-
-    Small differences of the time do not change what is computed together, on which rounding may depend.
-    """
+    """Return the largest power of two up to a number of trials, at least 1."""
     return 1 << max(0, int(n_trials).bit_length() - 1)
 
 
@@ -297,10 +260,7 @@ def _solve_in_processes(workers: int, solve: Solve, jobs: list[Job]) -> Generato
 def _solve_in_executor(
     executor: Executor, count_workers: Callable[[], int], solve: Solve, waiting: deque[Job]
 ) -> Generator[JobResult]:
-    """Solve jobs in an executor, as many at once as it has workers, each to its end before others.
-
-    If a worker is killed, ``waiting`` has the jobs that are not solved.
-    """
+    """Solve jobs in an executor, as many at once as it has workers, each to its end before others."""
     running: dict[Future[JobResult], Job] = {}
     try:
         while waiting or running:
@@ -345,11 +305,7 @@ def collect_provenance(device: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _find_commit() -> str:
-    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it.
-
-    The environment variable ``NODECOPY_COMMIT`` replaces it, for copies without their history. For an
-    installed package it is the version.
-    """
+    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it."""
     if given := os.environ.get("NODECOPY_COMMIT"):
         return given
 
@@ -384,9 +340,9 @@ def _describe_machine(device: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _list_versions() -> dict[str, str]:
-    """Return the versions of Python and of ``PACKAGES``."""
+    """Return the versions of Python and of the packages on which numbers depend."""
     installed = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in ("nodecopy", "numpy", "scipy", "torch"):
         try:
             installed[package] = version(package)
         except PackageNotFoundError:
@@ -399,7 +355,7 @@ class FitCache:
 
     def __init__(self, max_fits: int) -> None:
         self.max_fits = max_fits
-        self._entries: OrderedDict[str, tuple[threading.Lock, list[Any]]] = OrderedDict()
+        self.entries: OrderedDict[str, tuple[threading.Lock, list[Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get_or_fit(
@@ -411,33 +367,25 @@ class FitCache:
         settings: Mapping[str, Any],
         fit: Callable[[], Any],
     ) -> Any:
-        """Return the fit of a class with such settings to a trial's data; call ``fit`` if it is not cached.
-
-        The data depend on the cell's dataset, seed and protocol, and on the trial unless it is ``None``.
-        Threads that ask for the same fit wait for the first of them.
-        """
+        """Return the cached fit of a class to a trial's data, or call ``fit``; other threads wait for it."""
         parts = [cell.dataset, cell.seed, cell.task.protocol(cell), trial, device, path, settings]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:
-            lock, fits = self._entries.setdefault(name, (threading.Lock(), []))
-            self._entries.move_to_end(name)
-            while len(self._entries) > self.max_fits:
-                self._entries.popitem(last=False)
+            lock, fits = self.entries.setdefault(name, (threading.Lock(), []))
+            self.entries.move_to_end(name)
+            while len(self.entries) > self.max_fits:
+                self.entries.popitem(last=False)
         with lock:
             if not fits:
                 fits.append(fit())
         return fits[0]
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def clear(self) -> None:
         """Forget all fits."""
-        self._entries.clear()
+        self.entries.clear()
 
 
-FIT_CACHE = FitCache(max_fits=16)
-"""A method of a recommendation table has at most six candidates, so 16 hold the fits of two methods."""
+FIT_CACHE = FitCache(max_fits=16)  # the fits of two methods of a recommendation table, and more
 
 
 class CachedGraphModel(GraphModel[Graph]):

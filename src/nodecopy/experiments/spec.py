@@ -28,33 +28,25 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
 
 if TYPE_CHECKING:
-    from nodecopy.experiments.tasks.base import Task
+    from nodecopy.experiments.tasks import Task
 
 SectionClass = TypeVar("SectionClass")
 Reader: TypeAlias = Callable[[Any, str], Any]
-"""Return the value of a key, checked; the second argument is its place in the file."""
 
 
 def set_same_bits() -> None:
-    """Make matrix products by MKL independent of their place in memory, to the last bit.
-
-    The variable has an effect only before torch is imported. Other libraries, as on ARM, agree to rounding.
-    """
-    if "torch" not in sys.modules:
+    """Make matrix products by MKL independent of their place in memory, to the last bit."""
+    if "torch" not in sys.modules:  # afterwards the variable has no effect
         os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
 
 
 def key(kind: Any, name: str = "", **options: Any) -> Any:
-    """Return a dataclass field that is a key of a section, under its own name or another.
-
-    ``kind`` is a name in ``READERS``, a reader, a collection of allowed names, or a list with one of these
-    for lists. ``options``, such as ``default``, go to :func:`dataclasses.field`.
-    """
+    """Return a dataclass field that is a key of a section, under its own name or another."""
     return field(metadata={"read": as_reader(kind), "key": name}, **options)
 
 
 def as_reader(kind: Any) -> Reader:
-    """Return the reader of a kind of values, see :func:`key`."""
+    """Return a reader given itself, its name, the allowed names, or a list with one of these for lists."""
     if callable(kind):
         return cast("Reader", kind)
     if isinstance(kind, str):
@@ -99,16 +91,9 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
     return read
 
 
-def read_count(value: Any, where: str) -> int:
-    """Read an integer of at least 1; the error names no parameter, for which an option might be shown."""
-    try:
-        return check_integer(value, where, low=1)
-    except InputError as error:
-        raise InputError(str(error)) from None
-
-
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+read_count = make_reader("an integer of at least 1", lambda x: type(x) is int and x >= 1)
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
 read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
 read_name = make_reader(  # it names a folder
@@ -144,12 +129,7 @@ def instantiate(
     device: str,
     use: Callable[[str, dict[str, Any]], Any] | None = None,
 ) -> Any:
-    """Make an object of the class at ``path`` and of the classes among its settings.
-
-    ``where`` is the section that errors name, such as ``[methods.gcn]``. ``device`` is set on every object
-    that has one, unless its settings do. ``use`` returns the object of a section with the key ``use``, given
-    its class and its settings.
-    """
+    """Make an object of the class at ``path`` and of the classes among its settings."""
 
     def resolve(value: Any) -> Any:
         if not isinstance(value, Mapping):
@@ -185,8 +165,6 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
             inner = f"{name} in {where}"
             if not isinstance(value.get("class"), str):
                 raise InputError(inner, f"must have a class; got {dict(value)}.")
-            if "use" in value and not uses:
-                raise InputError(inner, f"must have no use; got {value['use']!r}.")
             if "use" in value:
                 check_name(value["use"], uses, f"use of {inner}")
             others = {key: entry for key, entry in value.items() if key not in ("class", "use")}
@@ -215,13 +193,11 @@ def _import_available(path: str, where: str) -> Any:
 def _parameter_names(path: str, where: str) -> list[str] | None:
     """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
     cls = _import_available(path, where)
-    if cls is None:
-        return None
     if hasattr(cls, "parameter_names"):
         return list(cls.parameter_names())
     try:
         parameters = inspect.signature(cls).parameters.values()
-    except ValueError:  # a built-in class
+    except (TypeError, ValueError):  # a missing or a built-in class
         return None
     has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     return None if has_any else [parameter.name for parameter in parameters]
@@ -256,8 +232,7 @@ def merge_settings(settings: Mapping[str, Any], others: Mapping[str, Any]) -> di
     return both
 
 
-SEED_SCHEME = 1
-"""Version of the rule for seeds. Raise it with every change of draws: fingerprints of cells digest it."""
+SEED_SCHEME = 1  # raise it with every change of draws: fingerprints of cells digest it
 
 
 class TrialSeeds(IntEnum):
@@ -299,17 +274,15 @@ class Column:
     part: str = field(default="", compare=False)
 
 
-CellKey: TypeAlias = tuple[str, Column, str]
-"""Dataset, column and method."""
+CellKey: TypeAlias = tuple[str, Column, str]  # dataset, column and method
 
 
 @dataclass(frozen=True)
 class Published:
     """A number as the paper prints it.
 
-    The paper calls its deviations standard errors; they are standard deviations over trials, since with
-    50 trials a standard error of 3.7 points would mean accuracies that scatter by 26. Table 1 has none;
-    there ``rounding`` is half a unit of the last printed digit.
+    The paper calls its deviations standard errors; by their size they are standard deviations over trials.
+    Table 1 has none; there ``rounding`` is half a unit of the last printed digit.
     """
 
     mean: float
@@ -319,10 +292,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Timing:
-    """Run times in the cells of ``column`` to compare with the method ``over``, and the paper's by method.
-
-    The shortest among the first ``trials`` counts: the first use of a GPU takes a process seconds longer.
-    """
+    """Run times in the cells of ``column`` to compare with the method ``over``, and the paper's by method."""
 
     over: str
     column: Column
@@ -361,11 +331,7 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One entry of a table, with everything that its trials depend on.
-
-    ``conditions`` are names and values that distinguish the cells of a method on a dataset, and
-    ``all_conditions`` the conditions of all these cells.
-    """
+    """One entry of a table, with everything that its trials depend on."""
 
     experiment: str
     task: Task = field(compare=False)
@@ -385,14 +351,11 @@ class Cell:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Twelve hexadecimal digits that change with the method's class, its settings or the protocol.
-
-        The device, the other methods and the number of trials are no part of it. Classes count by their
-        public names, so that a module can move.
-        """
-        parts = {"class": self.path, "settings": self.settings, "search": self.search}
-        protocol = {"protocol": self.task.protocol(self), **self.task.fingerprint_extras()}
-        return digest({"seeds": SEED_SCHEME, **use_public_names(parts), **protocol})
+        """Twelve hexadecimal digits that change with the method's class, its settings or the protocol."""
+        # Classes count by their public names, so that a module can move.
+        parts = use_public_names({"class": self.path, "settings": self.settings, "search": self.search})
+        extras = self.task.fingerprint_extras()
+        return digest({"seeds": SEED_SCHEME, **parts, "protocol": self.task.protocol(self), **extras})
 
     @property
     def section(self) -> str:
@@ -413,11 +376,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table to reproduce.
-
-    ``published_trials`` is the number of trials behind a published number; ``notes`` are printed with the
-    table; ``timing`` is for comparisons of run times.
-    """
+    """A table to reproduce."""
 
     name: str
     title: str
@@ -431,23 +390,12 @@ class Experiment:
     def narrow(
         self, *, methods: Sequence[str] | None = None, trials: int | None = None, **filters: Sequence[Any]
     ) -> Experiment:
-        """Return the same experiment with some of its methods, datasets and conditions, in its order.
-
-        Parameters
-        ----------
-        methods
-            Names of methods; the reference stays too.
-        trials
-            Number of trials.
-        filters
-            Values of fields of the task, see :attr:`.Task.filters`: ``datasets``, ``labels``,
-            ``visible_validation``, ``attacks``.
-        """
+        """Return the experiment with some of its methods and, by :attr:`.Task.filters`, of its trials."""
         changes: dict[str, Any] = {}
         for name, wanted in filters.items():
             if name not in self.task.filters or not getattr(self.task, name):
-                given = ", ".join(map(str, wanted))
-                raise InputError(name, f"must be left out: {self.name} has none; got {given}.")
+                got = ", ".join(map(str, wanted))
+                raise InputError(name, f"must be left out: {self.name} has none; got {got}.")
             changes[name] = select_by_name(getattr(self.task, name), wanted, f"{name} of {self.name}")
         if trials is not None:
             changes["trials"] = check_integer(trials, "trials", low=1)
@@ -458,24 +406,17 @@ class Experiment:
             rows = tuple(method for method in rows if method.name in (*names, task.reference))
             narrowed = replace(self, task=task, methods=rows)
             if not any(cell.method in names for cell in narrowed.cells(0)):
-                reasons = "; ".join(self._explain_no_cells(name, task) for name in names)
-                raise InputError("methods", f"must run with what else was chosen: {reasons}.")
+                allowed = "; ".join(map(self._describe_runs, names))
+                raise InputError("methods", f"must run with what else was chosen: {allowed}.")
         return replace(self, task=task, methods=rows)
 
-    def _explain_no_cells(self, method: str, task: Task) -> str:
-        """Return the datasets and conditions of a method that the task does not have."""
-        cells = [cell for cell in self.cells(0) if cell.method == method]
-        if not cells:
-            return f"{method} does not run on {', '.join(self.task.datasets)}"
-        runs = [{"dataset": cell.dataset, **cell.conditions} for cell in cells]
-        chosen = [{"dataset": name, **entry} for name in task.datasets for entry in task.conditions]
-        conflicts = []
-        for name in runs[0]:
-            allowed = list(dict.fromkeys(str(entry[name]) for entry in runs))
-            got = list(dict.fromkeys(str(entry[name]) for entry in chosen))
-            if not set(allowed) & set(got):
-                conflicts.append(f"{name} {' or '.join(allowed)}, got {' or '.join(got)}")
-        return f"{method} runs with {' and '.join(conflicts) or 'none of these combinations'}"
+    def _describe_runs(self, method: str) -> str:
+        runs = [
+            {"dataset": cell.dataset, **cell.conditions} for cell in self.cells(0) if cell.method == method
+        ]
+        allowed = {name: dict.fromkeys(str(run[name]) for run in runs) for name in (runs[0] if runs else ())}
+        parts = " and ".join(f"{name} {' or '.join(values)}" for name, values in allowed.items())
+        return f"{method} runs with {parts or 'none of the datasets'}"
 
     def cells(self, seed: int) -> list[Cell]:
         """Return everything there is to compute: by dataset, then by conditions, then by method."""
@@ -512,7 +453,7 @@ def select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tup
 
 
 def rounding_error(digits: int) -> float:
-    """Return the largest rounding error of a number printed with ``digits`` decimals."""
+    """Return the largest rounding error of a number with so many decimals."""
     return 0.5 * 10.0**-digits
 
 

@@ -32,13 +32,11 @@ if sys.platform != "win32":
 LOG = logging.getLogger(__name__)
 Content = TypeVar("Content")
 CHECKSUM, CHECKSUM_DIGITS = "checksum", 16
-COPIED_FROM = "copied_from"
-"""Key of the provenance of a trial that was copied from another cell: the conditions that differ there."""
+COPIED_FROM = "copied_from"  # key of the provenance of a trial that was copied from another cell
+# What reading a damaged file may raise.
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What reading a damaged file may raise."""
 MAX_REASON = 200
-_reported: set[Path] = set()
-"""Damaged files about which a warning was given."""
+_reported: set[Path] = set()  # damaged files about which a warning was given
 ROUNDING = 1e-6
 SHARES = (
     "accuracy others auc precision recall ndcg coverage covered warned rejected ece edge_overlap "
@@ -47,12 +45,11 @@ SHARES = (
 NOT_NEGATIVE = (
     "nll novelty ratio max_degree mean_degree n_components path_length power_law_exponent triangles seconds"
 )
-LIMITS = (
+LIMITS = (  # of scores, by which damaged records are recognised
     dict.fromkeys(SHARES.split(), (0.0, 1.0))
     | dict.fromkeys(NOT_NEGATIVE.split(), (0.0, math.inf))
     | {"brier": (0.0, 2.0), "assortativity": (-1.0, 1.0), "bias": (-math.inf, math.inf)}
 )
-"""The values that scores can have, by which damaged records are recognised."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +110,7 @@ class Store:
 
     @contextmanager
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
-        """Lock the trials that no other process has locked and yield their numbers.
-
-        With ``wait``, block until all are locked. A lock is one byte, the trial's, in a file that all
-        processes open; trials are taken in ascending order, so that two processes never wait for each other.
-        """
+        """Lock the trials that no other process has locked and yield their numbers."""
         if sys.platform == "win32":  # no such locks: trials may be computed twice, to the same result
             yield sorted(trials)
             return
@@ -125,9 +118,7 @@ class Store:
         try:
             home.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
-            raise InputError(
-                f"the store must be a folder; {self.folder} is or contains a file instead."
-            ) from error
+            raise InputError(f"the store must be a folder; {self.folder} is or has a file.") from error
         with (home / "locks").open("ab") as file:
             held = []
             for trial in sorted(trials):
@@ -168,10 +159,7 @@ def write_checked(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_checked(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Content | None:
-    """Return what ``parse`` makes of a file by :func:`write_checked`; ``None`` if it is missing or damaged.
-
-    Files that were written before there was a checksum are valid without one.
-    """
+    """Return what ``parse`` makes of a checked file; ``None`` if it is missing or damaged."""
     try:
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):

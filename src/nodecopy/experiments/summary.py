@@ -29,18 +29,13 @@ from nodecopy.experiments.spec import CellKey, Column, Experiment, Published, ro
 from nodecopy.experiments.store import Record, Store, list_forms
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
-TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]
-"""A score of every trial in the unit of its column, by method and number of the trial."""
-MIN_TRIALS_FOR_P = 6
-"""With fewer the signed-rank test cannot reach 5 %: p is at least 2 / 2^n."""
+TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]  # by method and number of the trial
+MIN_TRIALS_FOR_P = 6  # with fewer the signed-rank test cannot reach 5 %: p is at least 2 / 2^n
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better a method is than another on the same trials, with the p value of the signed-rank test.
-
-    With fewer than ``MIN_TRIALS_FOR_P`` trials there is no p value.
-    """
+    """How much better a method is than another on the same trials, with the p value if there are enough."""
 
     over: str
     gain: float
@@ -221,11 +216,7 @@ def _mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
-    """Return the method with the best mean, or with that nearest to the reference's, and whether it is
-    significantly better than the second best.
-
-    A method with less than half of the trials of another is not compared: its mean is over other trials.
-    """
+    """Return the method with the best mean, or with that nearest to the reference's, and whether it is"""
     if not column.is_compared:
         return None, False
     most = max(map(len, values.values()), default=0)

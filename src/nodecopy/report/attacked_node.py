@@ -18,10 +18,8 @@ from nodecopy.report.page import Section
 if TYPE_CHECKING:
     from nodecopy.defend import NodeReport
 
-PREFERRED_DEGREE, MAX_DEGREE = 3, 8
-"""Of the attacked node: enough flips to change the prediction, and few enough for a figure."""
-MAX_ATTACKED = 20
-"""Nodes that are attacked, each alone, until the prediction of one changes."""
+PREFERRED_DEGREE, MAX_DEGREE = 3, 8  # of the attacked node: enough flips, and few enough for a figure
+MAX_ATTACKED = 20  # nodes that are attacked, each alone, until the prediction of one changes
 N_DONORS, N_DONORS_SHOWN = 10, 3
 
 
@@ -35,11 +33,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AttackedNode:
-    """A node before the attack, after it, and with copied neighbours; the last of ``n_attacked`` nodes.
-
-    ``evidence`` comes from :class:`nodecopy.defend.EvidenceDefence`, which corrects the node by its features,
-    its donors and its credible edges.
-    """
+    """A node before the attack, after it, and with copied neighbours; the last of ``n_attacked`` nodes."""
 
     node: int
     n_flips: int
@@ -52,23 +46,7 @@ class AttackedNode:
 
 
 def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *, rng: Rng) -> AttackedNode:
-    """Attack nodes by FGA until one is misclassified, and correct it by node copying and by all evidence.
-
-    Nodes are attacked one at a time, in random order and with their degree as budget. If no prediction
-    changes, the result is the node whose true class lost most of its probability.
-
-    Parameters
-    ----------
-    graph
-        Undirected and binary, with features and labels.
-    train
-        Training nodes.
-    candidates
-        Labelled nodes. Up to 20 of those are attacked that a GCN classifies correctly and that have 3 to 8
-        neighbours or, where there are none, the most below 3.
-    rng
-        Seed of training, of the order of nodes and of the attack.
-    """
+    """Attack nodes by FGA until one is misclassified, and correct it by node copying and by all evidence."""
     from nodecopy.classify import GCN
 
     fitted = GCN().fit(graph, train, rng=rng)
@@ -100,12 +78,10 @@ def _find_candidates(
     is_correct = probabilities[candidates].argmax(axis=1) == codes[candidates]
     nodes = candidates[is_correct & (degrees > 0) & (degrees <= MAX_DEGREE)]
     if not len(nodes):
-        raise InputError(
-            f"an attack needs a node with 1 to {MAX_DEGREE} neighbours that a GCN classifies correctly; none "
-            f"of the {len(candidates)} candidates is one."
-        )
-    suitable: IntArray = nodes[graph.degrees[nodes] >= min(PREFERRED_DEGREE, graph.degrees[nodes].max())]
-    return suitable
+        needed = f"a node with 1 to {MAX_DEGREE} neighbours that a GCN classifies correctly"
+        raise InputError(f"an attack needs {needed}; none of the {len(candidates)} candidates is one.")
+    is_suitable = graph.degrees[nodes] >= min(PREFERRED_DEGREE, graph.degrees[nodes].max())
+    return np.asarray(nodes[is_suitable])
 
 
 def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph, Any]:
@@ -148,16 +124,9 @@ def _edges(**nodes: IntArray) -> list[tuple[int, str]]:
 
 
 def attack_section(
-    attacked: AttackedNode,
-    ids: ArrayLike,
-    *,
-    images: NDArray[Any] | None = None,
-    noun: str = "node",
+    attacked: AttackedNode, ids: ArrayLike, *, images: NDArray[Any] | None = None, noun: str = "node"
 ) -> Section:
-    """Return the section of a node before an attack, after it, and with copied neighbours.
-
-    ``images`` [n_nodes, height, width] are drawn in place of the nodes; ``noun`` is the word for a node.
-    """
+    """Return the section of a node before an attack, after it, and with copied neighbours."""
     names, codes = np.asarray(ids), attacked.codes
     text = (
         f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
@@ -178,10 +147,7 @@ def attack_section(
         "kind": "attack",
         "title": f"One attacked {noun}",
         "headline": attack_headline(
-            to_texts(attacked.classes),
-            int(codes[attacked.node]),
-            probabilities,
-            attacked.n_flips,
+            to_texts(attacked.classes), int(codes[attacked.node]), probabilities, attacked.n_flips
         ),
         "text": text,
         "node": number[attacked.node],

@@ -12,14 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.metrics.structure import Comparison, Row
 
-MAX_NAMED = 3
-"""Statistics that a sentence names."""
+MAX_NAMED = 3  # statistics that a sentence names
 COUNTS = ("n_edges", "triangles", "n_components")
-CORRECTIONS = (
+CORRECTIONS = (  # what corrects an attacked node, the ending of its verb, and the words of its failure
     ("copied neighbours", "", "do", "they give"),
     ("all evidence, the method of nodecopy defend,", "s", "does", "it gives"),
 )
-"""What corrects an attacked node, the ending of its verb, and the words of its failure."""
 Summary = Mapping[str, Any]
 
 
@@ -76,10 +74,7 @@ def _describe_statistic(row: Row) -> str:
 
 
 def classification_headline(evaluations: Sequence[Summary]) -> str:
-    """Say how often the last of some classifiers is right, beside the others, or that it did not learn.
-
-    ``evaluations`` are the summaries of :func:`~nodecopy.report.sections.summarise_evaluation`.
-    """
+    """Say how often the last of some classifiers is right, beside the others, or that it did not learn."""
     if not evaluations:
         return "No label is held out, so the accuracy is unknown."
     *others, main = evaluations
@@ -100,14 +95,7 @@ def classification_headline(evaluations: Sequence[Summary]) -> str:
 def attack_headline(
     classes: Sequence[str], truth: int, probabilities: Sequence[Sequence[float]], n_flips: int
 ) -> str:
-    """Say what an attack and a correction do to the prediction of a node.
-
-    ``probabilities`` are the class probabilities before the attack, after it, after the correction by copied
-    neighbours and, if given, by all evidence.
-
-    >>> attack_headline(["cat", "dog"], 0, [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], 3)
-    '3 flipped edges change the prediction from cat to dog. Copied neighbours restore it (70 %).'
-    """
+    """Say what an attack and a correction do to the prediction of a node."""
     before, attacked, *corrected = (classes[int(np.argmax(stage))] for stage in probabilities)
     chances = [_percent(stage[truth]) for stage in probabilities]
     start = f"{n_flips} flipped {'edge' if n_flips == 1 else 'edges'}"
@@ -132,10 +120,7 @@ def _capitalise(text: str) -> str:
 
 
 def recommendations_headline(evaluations: Sequence[Summary]) -> str:
-    """Say which share of held-out items the last of some recommenders lists, beside the others.
-
-    An evaluation has the keys ``name``, ``recall`` and ``interval``, and ``k``, the length of the lists.
-    """
+    """Say which share of held-out items the last of some recommenders lists, beside the others."""
     if not evaluations:
         return ""
     *others, main = evaluations
@@ -148,11 +133,7 @@ def recommendations_headline(evaluations: Sequence[Summary]) -> str:
 
 
 def tables_headline(verdicts: Sequence[str]) -> str:
-    """Count the verdicts of the cells with published numbers.
-
-    >>> tables_headline(["level", "level", "behind"])
-    'Of 3 results with published numbers, 2 are level with them, 0 ahead and 1 behind, at 2 standard errors.'
-    """
+    """Count the verdicts of the cells with published numbers."""
     if not verdicts:
         return ""
     n = Counter(verdicts)
@@ -163,11 +144,7 @@ def tables_headline(verdicts: Sequence[str]) -> str:
 
 
 def format_interval(value: float, interval: Sequence[float]) -> str:
-    """Format a share with its interval in percent, with ± where that is symmetric.
-
-    >>> format_interval(0.82, [0.79, 0.85]), format_interval(0.9, [0.7, 0.97])
-    ('82 ± 3 %', '90 % (70 to 97 %)')
-    """
+    """Format a share with its interval in percent, with ± where that is symmetric."""
     percent, low, high = (100 * part for part in (value, *interval))
     if round(percent - low) == round(high - percent):
         return f"{percent:.0f} ± {(high - low) / 2:.0f} %"

@@ -25,17 +25,12 @@ Float = NDArray[np.float32]
 
 N_STEPS, N_SMOOTHING_STEPS = 300, 60
 REPULSION, GRAVITY, MOMENTUM = 2.0, 0.02, 0.9
-RESTART_PROBABILITY = 0.15
-"""Of the random walk, as in Leskovec and Faloutsos (2006), "Sampling from large graphs"."""
+RESTART_PROBABILITY = 0.15  # as in Leskovec and Faloutsos (2006), "Sampling from large graphs"
 MAX_STEPS_WITHOUT_NEW_NODE = 100
 
 
 def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
-    """Return positions ``[n_nodes, 2]`` between 0 and 1 by a force-directed layout.
-
-    The forces follow ForceAtlas2 (Jacomy et al., 2014): attraction grows with the length of an edge,
-    repulsion with the product of the degrees over the distance. The longer axis of the drawing is horizontal.
-    """
+    """Return positions ``[n_nodes, 2]`` between 0 and 1 by a force-directed layout."""
     adjacency = sparse.csr_array(graph.undirected().adjacency, copy=True)
     adjacency.data = np.ones(adjacency.nnz, np.float32)
     n_nodes = graph.n_nodes
@@ -95,10 +90,7 @@ def _add_forces(x, y, mass, forces):
 
 
 def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) -> IntArray:
-    """Return the nodes to draw, ascending: the first ones of a random walk with restarts.
-
-    These are all nodes where the graph has at most ``max_nodes`` nodes and ``max_edges`` edges.
-    """
+    """Return the nodes to draw, ascending: the first ones of a random walk with restarts."""
     if graph.n_nodes <= max_nodes and graph.n_edges <= max_edges:
         return np.arange(graph.n_nodes)
     visited = _walk(graph.undirected(), min(max_nodes, graph.n_nodes), generator(rng))

@@ -40,17 +40,13 @@ from nodecopy.report.headlines import (
 
 Section = dict[str, Any]
 
-MAX_NODES, MAX_EDGES = 3000, 15_000
-"""Drawn of the observed graph. Samples have up to twice as many edges."""
-MAP_SIZE = 10_000
-"""Positions of nodes are integers from 0 to this."""
-OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4
-"""Flags of a sampled edge: it was observed; it is copied from the donor of its source; of its target."""
+MAX_NODES, MAX_EDGES = 3000, 15_000  # drawn of the observed graph. Samples have up to twice as many edges
+MAP_SIZE = 10_000  # positions of nodes are integers from 0 to this
+OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4  # flags of a sampled edge; the others: whose donor has it
 NUMBERS = ("mean", "std", "published", "published_std")
 COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
-OPEN = "table2"
-"""The experiment whose table is open when the page is; the first one if it is not there."""
-DATASETS = {
+OPEN = "table2"  # the experiment whose table is open when the page is; the first one if it is not there
+DATASETS = {  # as papers write them
     **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
     **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
     **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
@@ -60,13 +56,11 @@ DATASETS = {
     **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
     **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
 }
-"""Names of datasets and of models of networks as papers write them."""
-SCRIPTS = (
+SCRIPTS = (  # in the order in which they run; vendor/d3-subset.mjs describes how D3 is bundled
     *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
     *("graph_details.js", "statistics.js", "classification.js", "attack.js", "recommendations.js"),
     *("results.js", "page.js"),
 )
-"""In the order in which they run. D3 is bundled as ``vendor/d3-subset.mjs`` says."""
 
 
 def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
@@ -126,28 +120,9 @@ def graphs_section(
     text: str = "",
     rng: Rng = 0,
 ) -> Section:
-    """Return the section of the observed graph beside samples, all with one layout; a part of a large graph.
-
-    Parameters
-    ----------
-    title
-        Title of the section, by which a table of nodes refers to it.
-    observed, samples
-        The observed graph, and samples on its nodes by title.
-    predicted, uncertainty
-        The name of the predicted class and the uncertainty of every node. Nodes can be coloured by them as
-        well as by their labels.
-    text
-        The introduction of the section.
-    rng
-        Seed of the choice of drawn nodes and of the layout.
-    """
+    """Return the section of the observed graph beside samples, all with one layout; large ones in part."""
     if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
-        raise InputError(
-            "samples",
-            f"must have the {observed.n_nodes} nodes of the observed graph; got "
-            f"{', '.join(str(sample.graph.n_nodes) for sample in samples.values())} nodes.",
-        )
+        raise InputError("samples", f"must have the {observed.n_nodes} nodes of the observed graph.")
     from nodecopy.report.layout import choose_nodes, compute_layout  # here, since it imports numba
 
     nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
@@ -173,11 +148,8 @@ def graphs_section(
         "y": positions[:, 1].tolist(),
         "colours": colours,
         "graphs": [
-            {
-                "title": "observed",
-                "n_edges": observed.n_edges,
-                **_encode_edges(_edge_pairs(part), part.n_nodes),
-            },
+            {"title": "observed", "n_edges": observed.n_edges}
+            | _encode_edges(_edge_pairs(part), part.n_nodes),
             *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items()),
         ],
     }
@@ -225,10 +197,7 @@ def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
 
 
 def _encode_edges(pairs: NDArray[np.int64], n_nodes: int) -> dict[str, list[int]]:
-    """Return sorted edges in a short form: the number at each source, and differences of successive targets.
-
-    The first difference at a source is to the source itself.
-    """
+    """Return sorted edges in a short form: counts by source, and differences of successive targets."""
     source, target = pairs.T
     before = np.where(np.diff(source, prepend=-1) == 0, np.roll(target, 1), source)
     counts = np.bincount(source, minlength=n_nodes)
@@ -244,19 +213,7 @@ def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.i
 def statistics_section(
     comparisons: Mapping[str, Comparison], *, estimates: BootstrapResult | None = None, text: str = ""
 ) -> Section:
-    """Return the section of observed statistics and their values in the samples of one or more models.
-
-    Statistics outside of the range of samples come first and have sentences that say so.
-
-    Parameters
-    ----------
-    comparisons
-        For each model the comparison of its samples with the observed graph.
-    estimates
-        Intervals of 95 % of the observed statistics. Those with a problem are left out.
-    text
-        The introduction of the section.
-    """
+    """Return the section of observed statistics and their values in the samples of one or more models."""
     names = next(iter(comparisons.values())).statistics
     rows = [_statistic_data(name, comparisons) for name in names if name != "n_nodes"]
     intervals = {} if estimates is None else _trusted_intervals(estimates)
@@ -320,21 +277,10 @@ def _statistic_data(name: str, comparisons: Mapping[str, Comparison]) -> dict[st
 def result_tables_section(
     folder: PathLike, *, titles: Mapping[str, Mapping[str, str]] | None = None, text: str = ""
 ) -> dict[str, Any]:
-    """Return the section with every results table of a folder, our numbers above the published ones.
-
-    Parameters
-    ----------
-    folder
-        The folder of the CSV files; files with other columns are skipped, and those that cannot be read are
-        left out with a warning.
-    titles
-        For each experiment its title (key ``""``) and the titles of its methods and attacks. By default
-        their names.
-    text
-        The introduction of the section.
-    """
+    """Return the section with every results table of a folder, our numbers above the published ones."""
     experiments, verdicts = [], []
-    for file in sorted(Path(folder).glob("*.csv"), key=_rank):
+    files_by_rank = sorted((not file.stem.startswith("table"), file) for file in Path(folder).glob("*.csv"))
+    for _, file in files_by_rank:  # the tables of the paper come first
         try:
             if rows := _read_rows(file):
                 experiments.append(_experiment(rows, (titles or {}).get(rows[0]["experiment"], {})))
@@ -352,11 +298,6 @@ def result_tables_section(
         "open": names.index(OPEN) if OPEN in names else 0,
         "experiments": experiments,
     }
-
-
-def _rank(file: Path) -> tuple[bool, str]:
-    """Return the place of a file: the tables of the paper come first."""
-    return not file.stem.startswith("table"), file.stem
 
 
 def _read_rows(file: Path) -> list[dict[str, str]]:
@@ -395,11 +336,7 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
 
 
 def _title(name: str, title: str) -> str:
-    """Return the title of an experiment, after the number of its table in the paper, if it has one.
-
-    >>> _title("table5-unknown-targets", "Accuracy"), _title("table5-pubmed", ""), _title("mine", "")
-    ('Table 5, unknown targets: Accuracy', 'Table 5, Pubmed', 'mine')
-    """
+    """Return the title of an experiment, after the number of its table in the paper, if it has one."""
     if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
         variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
         return f"Table {match[1]}{variant}" + (f": {title}" if title else "")
@@ -419,19 +356,12 @@ def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def _cell(row: Mapping[str, str]) -> list[Any]:
-    """Return our mean and deviation, the published ones, the verdict and whether ours is the best.
-
-    What is missing is ``None``, or left out at the end, which keeps the page small.
-    """
+    """Return our mean and deviation, the published ones, the verdict and whether ours is the best."""
     numbers = [float(row[key]) if row[key] else None for key in NUMBERS]
     if not all(value is None or math.isfinite(value) for value in numbers):
         raise ValueError(f"the numbers of {row['method']} must be finite; got {numbers}")
-    is_best = 1 if row.get("best") == "True" else None
-    cell = [
-        *(None if value is None else round_number(value, 5) for value in numbers),
-        row["verdict"] or None,
-        is_best,
-    ]
+    cell: list[Any] = [None if value is None else round_number(value, 5) for value in numbers]
+    cell += [row["verdict"] or None, 1 if row.get("best") == "True" else None]
     while cell and cell[-1] is None:
         cell.pop()
     return cell

@@ -29,24 +29,18 @@ from nodecopy.io import GraphLike, convert_graph, to_networkx
 from nodecopy.metrics.classification import selective_accuracy
 
 OBSERVED_EDGE, NEW_EDGE = "#3b4252", "#d08770"
-MAX_KAMADA_KAWAI_NODES = 300
-"""Larger graphs get a spring layout: the time of the Kamada-Kawai layout grows with the cube of the nodes."""
+MAX_KAMADA_KAWAI_NODES = 300  # larger graphs get a spring layout, which is faster
 OBSERVED, HIGHLIGHTED, OTHER = "#a3be8c", "#d08770", "#3b4252"
-LOGARITHMIC_RATIO = 30
-"""Largest value over smallest from which an axis is logarithmic."""
-POWERS_OF_TEN_RATIO = 100
-"""Largest value over smallest from which a logarithmic axis has ticks at powers of ten only."""
+LOGARITHMIC_RATIO = 30  # largest value over smallest from which an axis is logarithmic
+POWERS_OF_TEN_RATIO = 100  # the same, from which a logarithmic axis has ticks at powers of ten only
 COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
-MIN_PERCENT = 5
-"""Where certainty curves start: the accuracy of fewer nodes varies too much to be read."""
+MIN_PERCENT = 5  # where certainty curves start: the accuracy of fewer nodes varies too much to be read
 EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
 TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
-MAX_NEIGHBOURS = 16
-"""Neighbours drawn in a panel, so that their images or class names do not overlap."""
+MAX_NEIGHBOURS = 16  # neighbours drawn in a panel, so that their images or class names do not overlap
 MARKERS, COVERAGE_COLOURS = "osD^vPX*<>", ("#d08770", "#5e81ac", "#b48ead", "#a3be8c", "#4c566a")
 INTENDED_RATIO, INTENDED_COVERAGE = (0.9, 1.25), (90.0, 98.0)
-SHOWN_RATIOS = (0.2, 5.0)
-"""Ratios outside are drawn at the border."""
+SHOWN_RATIOS = (0.2, 5.0)  # ratios outside are drawn at the border
 
 
 def draw_graphs(
@@ -54,7 +48,7 @@ def draw_graphs(
 ) -> Any:
     """Draw graphs on the same nodes side by side, with the layout of the first.
 
-    Nodes are coloured by label. Edges that the first graph does not have are orange.
+    Nodes are coloured by label. Edges that the first graph does not have are orange. Returns the axes.
 
     Parameters
     ----------
@@ -65,10 +59,6 @@ def draw_graphs(
         Seed of the layout, which is random for more than 300 nodes.
     axes
         Matplotlib axes to draw on, one for each graph. By default, new axes.
-
-    Returns
-    -------
-    array of matplotlib.axes.Axes
 
     Examples
     --------
@@ -86,11 +76,8 @@ def draw_graphs(
     graphs = {title: convert_graph(graph, f"graph {title!r}") for title, graph in graphs.items()}
     observed, *others = graphs.values()
     if any(other.n_nodes != observed.n_nodes for other in others):
-        raise InputError(
-            "graphs",
-            "must have the same nodes to be drawn side by side; got graphs of "
-            f"{', '.join(str(graph.n_nodes) for graph in graphs.values())} nodes.",
-        )
+        sizes = ", ".join(str(graph.n_nodes) for graph in graphs.values())
+        raise InputError("graphs", f"must have the same nodes; got graphs of {sizes} nodes.")
     check_integer(seed, "seed", low=0)
     if axes is None:
         axes = create_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
@@ -99,9 +86,8 @@ def draw_graphs(
     for panel, (title, graph) in zip(panels, graphs.items(), strict=True):
         _draw_graph(panel, graph, positions, observed)
         panel.set_title(f"{title}\n{graph.n_edges} edges")
-    panels[0].figure.supxlabel(
-        "orange: edges that the observed graph does not have", fontsize="small", color=NEW_EDGE
-    )
+    text = "orange: edges that the observed graph does not have"
+    panels[0].figure.supxlabel(text, fontsize="small", color=NEW_EDGE)
     return panels
 
 
@@ -126,9 +112,8 @@ def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> Non
     is_observed = np.isin(pairs[0], pairs[1])
     lines = np.stack([positions[graph.rows.row_numbers], positions[graph.rows.indices]], axis=1)
     for mask, colour, width in ((is_observed, OBSERVED_EDGE, 0.8), (~is_observed, NEW_EDGE, 0.9)):
-        axes.add_collection(
-            collections.LineCollection(lines[mask], colors=colour, linewidths=width, zorder=1)
-        )
+        segments = collections.LineCollection(lines[mask], colors=colour, linewidths=width, zorder=1)
+        axes.add_collection(segments)
     size = 40 + 15 * np.sqrt(observed.degrees)
     colours = np.zeros(graph.n_nodes) if observed.labels is None else observed.labels
     axes.scatter(*positions.T, s=size, c=colours, cmap="tab10", edgecolors="white", linewidths=0.8, zorder=2)
@@ -159,16 +144,14 @@ def draw_sample_statistics(
 ) -> Any:
     """Draw the range and the mean of each model's samples, for each graph (row) and statistic (column).
 
+    Returns the figure.
+
     Parameters
     ----------
     graphs
         Statistics by graph and by name; all graphs have the same statistics.
     highlight
         Models that are drawn in another colour.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Examples
     --------
@@ -229,7 +212,7 @@ def draw_accuracy_by_certainty(
 ) -> Any:
     """Draw the accuracy among the most certain nodes against their share of all nodes.
 
-    The curve of a classifier whose uncertainty points at its errors falls to the right.
+    The curve of a classifier whose uncertainty points at its errors falls to the right. Returns the axes.
 
     Parameters
     ----------
@@ -237,10 +220,6 @@ def draw_accuracy_by_certainty(
         For each classifier: whether each prediction is correct, and its uncertainty.
     axes
         Matplotlib axes to draw on. By default, new axes.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -300,7 +279,7 @@ def draw_attacked_node(
     images: NDArray[Any] | None = None,
     axes: Any = None,
 ) -> Any:
-    """Draw a node's neighbourhood and its prediction, with one column for each stage.
+    """Draw a node's neighbourhood and its prediction, with one column for each stage; return the axes.
 
     Parameters
     ----------
@@ -319,10 +298,6 @@ def draw_attacked_node(
         An image ``[height, width]`` of every node, drawn in its place. By default the name of its class.
     axes
         Matplotlib axes to draw on: two rows, one column for each stage. By default, new axes.
-
-    Returns
-    -------
-    array of matplotlib.axes.Axes, two rows
 
     Examples
     --------
@@ -343,15 +318,10 @@ def draw_attacked_node(
     if images is not None:
         images = check_numbers(images, "images")
         if images.ndim != 3 or len(images) != len(codes):
-            raise InputError(
-                "images",
-                f"must have the shape (n_nodes, height, width) of {len(codes)} nodes; got {images.shape}.",
-            )
+            raise InputError("images", f"must be ({len(codes)}, height, width); got {images.shape}.")
     if list(neighbours) != list(probabilities):
-        raise InputError(
-            "neighbours and probabilities must have the same stages in the same order; got "
-            f"{list(neighbours)} and {list(probabilities)}."
-        )
+        got = f"{list(neighbours)} and {list(probabilities)}"
+        raise InputError(f"neighbours and probabilities must have the same stages in order; got {got}.")
     if axes is None:
         grid = {"nrows": 2, "ncols": len(neighbours), "squeeze": False, "height_ratios": [3, 2]}
         axes = create_axes((3.6 * len(neighbours), 6), "drawing an attacked node", **grid)
@@ -431,23 +401,18 @@ class IntervalQuality(NamedTuple):
     ratio: float
 
 
-Panel = Mapping[str, Mapping[str, IntervalQuality]]
-"""By method and statistic."""
+Panel = Mapping[str, Mapping[str, IntervalQuality]]  # by method and statistic
 
 
 def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
     """Draw the ratio of standard errors of every statistic and method; filled if coverage is as intended.
 
-    Ratios below 0.2 and above 5 are drawn at the border.
+    Ratios below 0.2 and above 5 are drawn at the border. Returns the figure.
 
     Parameters
     ----------
     rows
         Panels by row and column, such as size and kind of networks.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Examples
     --------

@@ -13,12 +13,7 @@ from scipy.special import ndtri, stdtrit
 from nodecopy._core.arrays import IntArray
 from nodecopy.graph import UNLABELLED
 from nodecopy.interactions import Interactions
-from nodecopy.metrics.classification import (
-    confidence_bins,
-    reliability_curve,
-    scores,
-    selective_accuracy,
-)
+from nodecopy.metrics.classification import confidence_bins, reliability_curve, scores, selective_accuracy
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend.base import Contributions
 from nodecopy.report.headlines import (
@@ -30,22 +25,15 @@ from nodecopy.report.headlines import (
 )
 from nodecopy.report.page import Section
 
-MAX_ROWS = 1000
-"""Nodes in the table of predictions."""
-MIN_CURVE_NODES = 30
-"""Held-out nodes below which there are no curves: their points would be the accuracies of a few nodes."""
+MAX_ROWS = 1000  # nodes in the table of predictions
+MIN_CURVE_NODES = 30  # held-out nodes below which there are no curves
 N_BINS = 10
-SHARES = np.arange(1, 21) / 20
-"""Shares of the most certain nodes at which accuracies are given."""
+SHARES = np.arange(1, 21) / 20  # shares of the most certain nodes at which accuracies are given
 TAIL = 0.025
-MAX_HISTORY = 60
-"""Items shown of a user's history."""
-N_SIMILAR_USERS, N_REASONS = 5, 3
-"""Donors shown for each user, and items and donors that explain each recommendation."""
-EVALUATED_LENGTH = 10
-"""Length of the lists that are evaluated on held-out items."""
-MAX_ITEMS = 2000
-"""Number of items up to which donors explain recommendations; with more they would take seconds each."""
+MAX_HISTORY = 60  # items shown of a user's history
+N_SIMILAR_USERS, N_REASONS = 5, 3  # donors of a user, and items and donors that explain an item
+EVALUATED_LENGTH = 10  # length of the lists that are evaluated on held-out items
+MAX_ITEMS = 2000  # with more, an explanation by donors takes seconds
 
 
 class HeldOutPredictions(NamedTuple):
@@ -68,25 +56,7 @@ def classification_section(
     graph: str | None = None,
     text: str = "",
 ) -> Section:
-    """Return the section of predictions, the most uncertain first, with calibration and accuracy.
-
-    Parameters
-    ----------
-    ids, classes
-        Ids of all nodes and names of all classes.
-    prediction
-        The prediction of a classifier, with ``probabilities`` and ``uncertainty()``.
-    nodes
-        Positions of the nodes in the table.
-    truth
-        The class number of every node, -1 where it is unknown.
-    evaluations
-        Predictions on held-out nodes by classifier; the headline is about the last one.
-    graph
-        Title of the section in which the nodes are drawn.
-    text
-        The introduction of the section.
-    """
+    """Return the section of predictions, the most uncertain first, with calibration and accuracy."""
     uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
     order = np.asarray(nodes)
     order = order[np.argsort(-uncertainty.total[order], kind="stable")]
@@ -127,13 +97,6 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
     For one split it is Wilson's interval. For several splits it is the wider of that and of Student's
     interval with the variance between splits, since the nodes of a split share a trained model.
 
-    Parameters
-    ----------
-    n_correct, n_nodes
-        Of each split: the number of correct predictions, which may be an expected one, and of predictions.
-
-    Examples
-    --------
     >>> [round(bound, 3) for bound in accuracy_interval([8], [10])]
     [0.49, 0.943]
     >>> [round(bound, 3) for bound in accuracy_interval([40, 60], [100, 100])]
@@ -154,13 +117,7 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
 
 
 def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str, Any]:
-    """Return the scores of a classifier with their interval and, for at least 30 nodes, its curves.
-
-    ``majority`` is the accuracy of always predicting the largest class, and ``has_learned`` whether the
-    interval of the accuracy lies above it. A point of ``reliability`` holds confidence, accuracy, the bounds
-    of its interval and the number of nodes of a bin; one of ``certainty`` the share of the most certain
-    nodes, their accuracy and the bounds.
-    """
+    """Return the scores of a classifier with their interval and, for at least 30 nodes, its curves."""
     p, codes = np.asarray(evaluation.probabilities), np.asarray(evaluation.codes)
     is_correct = p.argmax(axis=1) == codes
     splits = np.zeros(len(codes), np.int64) if evaluation.splits is None else evaluation.splits
@@ -220,27 +177,7 @@ def recommendations_section(
     evaluations: Mapping[str, Sequence[Evaluation]] | None = None,
     text: str = "",
 ) -> Section:
-    """Return the section of recommendations for some users, with the users whose rows may be copied.
-
-    Recommendations of linear models are explained by the items of the history and the donors that add most
-    to their scores.
-
-    Parameters
-    ----------
-    interactions, recommender
-        The interactions, and a recommender fitted to them.
-    donors
-        Sparse ``[n_users, n_users]``: the probability of each donor for each user.
-    users
-        Positions of the users.
-    k
-        Recommended items for each user.
-    evaluations
-        For each recommender its evaluations on one or more splits, with recall and NDCG at 10. The headline
-        is about the last one.
-    text
-        The introduction of the section.
-    """
+    """Return the section of recommendations for some users, with the users whose rows may be copied."""
     positions = np.asarray(users)
     items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
     names = _Names({}, {})
@@ -267,10 +204,7 @@ def recommendations_section(
 
 
 def summarise_lists(name: str, splits: Sequence[Evaluation]) -> dict[str, Any]:
-    """Return the mean recall and NDCG of the first 10 items, each with its interval of 95 %.
-
-    The interval is normal over the users of a split or, if that is wider, Student's over the splits.
-    """
+    """Return the mean recall and NDCG of the first 10 items, each with its interval of 95 %."""
     summary: dict[str, Any] = {"name": name, "k": EVALUATED_LENGTH, "n_users": len(splits[0].users)}
     for metric, interval in (("recall", "interval"), ("ndcg", "ndcg_interval")):
         key = f"{metric}@{EVALUATED_LENGTH}"
@@ -326,10 +260,7 @@ def _item_data(
     scores: NDArray[Any],
     names: _Names,
 ) -> list[list[Any]]:
-    """Return the number and the score of each recommended item, and the items and donors that add most to it.
-
-    Without an explanation there is only the former; donors may be missing.
-    """
+    """Return the number, the score and, if it is explained, the reasons of each recommended item."""
     is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
     has_donors = interactions.n_items <= MAX_ITEMS
     entries = []

@@ -1,8 +1,23 @@
-"""The task types, by the name that a file gives as ``task``; :mod:`.base` is their contract."""
+"""The task types and their contract: the protocol of trials, how they are solved, and the columns."""
 
-TASKS = {
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from nodecopy import datasets
+from nodecopy._core.imports import check_name
+from nodecopy.errors import InputError
+from nodecopy.experiments.data import FILE_KINDS, FileDataset, digest_dataset, load_data
+from nodecopy.experiments.spec import Cell, Column, Published, as_reader, key, read_section, rounding_error
+from nodecopy.experiments.store import Record, Store
+
+TASKS = {  # by the name that a file gives as ``task``
     "classify": "nodecopy.experiments.tasks.classify.ClassifyTask",
-    "uncertainty": "nodecopy.experiments.tasks.uncertainty.UncertaintyTask",
+    "uncertainty": "nodecopy.experiments.tasks.classify.UncertaintyTask",
     "attack": "nodecopy.experiments.tasks.attack.AttackTask",
     "recommend": "nodecopy.experiments.tasks.recommend.RecommendTask",
     "public-split": "nodecopy.experiments.tasks.recommend.PublicSplitTask",
@@ -10,3 +25,144 @@ TASKS = {
     "level": "nodecopy.experiments.tasks.coverage.LevelTask",
     "generate": "nodecopy.experiments.tasks.generate.GenerateTask",
 }
+MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
+NUMBER = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
+BEST_NOTE = (
+    "Bold: the best method. Asterisk: better than the second best by the Wilcoxon signed-rank test at 5 %."
+)
+VERDICT_NOTE = (
+    "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
+    "plus {} (the paper's rounding); otherwise {} by the difference."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """What the trials of an experiment are; its fields are the keys of the section ``[protocol]``.
+
+    A task type is a subclass, named in ``TASKS``. It has a :attr:`main_score`, writes
+    :attr:`columns`, :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
+    """
+
+    datasets: tuple[str, ...] = key(["text"])
+    trials: int = key("count")
+    largest_component: tuple[str, ...] = key(  # datasets of which only the largest component is used
+        lambda value, where: () if value == [] else as_reader(["text"])(value, where), default=()
+    )
+    own_datasets: tuple[FileDataset, ...] = ()  # datasets in files of the user
+    reference: str = ""  # the row to which the others should be near; empty where higher is better
+    verdict_of: str = ""  # the method that is compared with the published numbers of methods that are not run
+
+    main_score: ClassVar[str]  # a score that every finished trial has
+    protocol_fields: ClassVar[tuple[str, ...]] = ()  # further fields that the data of a trial depend on
+    family: ClassVar[str] = ""  # what the class of a method must be, in errors
+    family_methods: ClassVar[tuple[str, ...]] = ()  # methods that the class of a method must have
+    sections: ClassVar[tuple[str, ...]] = ("protocol",)  # sections of the file that the task reads
+    data_kind: ClassVar[str] = "graph"  # the kind of datasets: ``"graph"`` or ``"interactions"``
+    file_kind: ClassVar[str] = ""  # the kind of datasets in files where it is not ``data_kind``
+    digits: ClassVar[int | None] = 1  # digits after the decimal point; ``None``: three significant ones
+    filters: ClassVar[tuple[str, ...]] = ("datasets",)  # fields by which an experiment can be narrowed
+    unused_keys: ClassVar[tuple[str, ...]] = ("search",)  # keys of [methods.x] that mean nothing to the task
+    allowed_uses: ClassVar[tuple[str, ...]] = ()  # values that ``use`` may have in an object among settings
+    extra_scores: ClassVar[tuple[str, ...]] = ()  # scores whose means are listed beside every column
+    published_by: ClassVar[str] = "paper"  # heading of the published numbers
+    has_fixed_split: ClassVar[bool] = False  # all trials have one split, so that a single trial has a verdict
+    picture: ClassVar[str] = ""  # what is drawn of the results: ``"samples"``, ``"coverage"`` or nothing
+    # Whether many trials of a cell are faster together. If not, all methods solve one trial after another, so
+    # that they can share fits.
+    is_batched: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
+        """Read the sections of the task, and check them; ``others`` are fields that are no keys."""
+        task = read_section(cls, sections["protocol"], "[protocol]", **others)
+        task.check()
+        return task
+
+    def check(self) -> None:
+        """Check what depends on more than one key."""
+        kind = self.file_kind or self.data_kind
+        for own in self.own_datasets:
+            if own.kind != kind:
+                wanted, got = " and ".join(FILE_KINDS[kind].required), own.files[0][0]
+                raise InputError(f"{own.name} of datasets of [protocol] must have {wanted}; it has {got}.")
+        allowed = [name for name in datasets.names() if datasets.describe(name).kind == self.data_kind]
+        allowed += [own.name for own in self.own_datasets]
+        for name in self.datasets:
+            check_name(name, allowed, "datasets of [protocol]")
+        for name in self.largest_component:
+            check_name(name, self.datasets, "largest_component of [protocol]")
+        if self.largest_component and self.data_kind != "graph":
+            raise InputError("largest_component of [protocol] must be left out: interactions have none.")
+
+    def read_published(self, entry: Any, where: str) -> Published:
+        """Read a number of the section ``[published]``, such as ``"70.0±3.7"``."""
+        printed = MEAN_AND_STD.fullmatch(entry) if isinstance(entry, str) else None
+        if printed is None:
+            raise InputError(f"{where} must hold entries such as '70.0±3.7' or '-'; got {entry!r}.")
+        return Published(*map(float, printed.groups()))
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        """The conditions of the cells of a method on a dataset, see :class:`.Cell`."""
+        return ({},)
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a dataset's table."""
+
+    def load(self, cell: Cell) -> Any:
+        """Return the dataset of a cell."""
+        return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
+
+    def log_decisions(self, cell: Cell) -> None:
+        """Log decisions about the user's own data, in the process that starts a run; reading logs most."""
+        if self.find_own(cell) is not None:
+            self.load(cell)
+
+    def find_own(self, cell: Cell) -> FileDataset | None:
+        """Return the dataset of a cell if it is in files of the user."""
+        return next((own for own in self.own_datasets if own.name == cell.dataset), None)
+
+    def digest_data(self, cell: Cell) -> str:
+        """Return a digest of the graph of a cell, which may have several public forms."""
+        is_public = cell.dataset in datasets.names() and self.data_kind == "graph"
+        return digest_dataset(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        """Return everything that the data of a cell's trials depend on, by name."""
+        own = {name: getattr(self, name) for name in self.protocol_fields}
+        if "largest_component" in own:
+            own["largest_component"] = cell.dataset in self.largest_component
+        files = self.find_own(cell)
+        return own if files is None else {**own, "files": files.fingerprint}
+
+    def fingerprint_extras(self) -> dict[str, Any]:
+        """Return what results depend on besides the protocol and the method, by name."""
+        return {}
+
+    def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
+        """Return files of the store that a trial shares with other cells; ``--fresh`` removes them too."""
+        return ()
+
+    @abstractmethod
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the records of trials of a cell, each as soon as it is finished."""
+
+    @abstractmethod
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        """Return how to read the table; ``titles`` are the titles of methods."""
+
+    def notes_on_paper(self) -> list[str]:
+        """Return how to read the columns with the paper's numbers."""
+        return [VERDICT_NOTE.format(f"{rounding_error(self.digits or 0):g}", "ahead or behind")]
+
+
+def read_number(entry: Any, where: str, examples: str) -> Published:
+    """Read a published number without a deviation, such as ``"17.65"`` or ``"1.43e3"``."""
+    printed = NUMBER.fullmatch(entry) if isinstance(entry, str) else None
+    if printed is None:
+        raise InputError(f"{where} must hold entries such as {examples} or '-'; got {entry!r}.")
+    digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
+    return Published(float(entry), None, rounding_error(digits - exponent))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from nodecopy.graph import Graph
 from nodecopy.metrics.classification import accuracy, area_under_roc, scores
 
 LOG = logging.getLogger(__name__)
-SCORES = {
+SCORES = {  # those after ``others`` are of methods that look for the targets themselves
     "accuracy": "",
     "others": "others",
     "auc": "detection",
@@ -46,15 +46,11 @@ SCORES = {
     "precision": "precision",
     "recall": "recall",
 }
-"""Scores and their headings; those after ``others`` are of methods that look for the targets themselves."""
 
 
 @dataclass(frozen=True)
 class AttackSpec:
-    """A section ``[attacks.x]``; without a class, nothing is attacked.
-
-    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack.
-    """
+    """A section ``[attacks.x]``; without a class, nothing is attacked."""
 
     name: str
     title: str = key("text")
@@ -76,18 +72,15 @@ def _read_attack(name: str, section: Any) -> AttackSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackTask(NodeTask):
-    """Classification of ``n_targets`` test nodes after they were attacked.
-
-    Methods know the targets, or predict all test nodes without knowing (``known_targets`` false).
-    """
+    """Classification of ``n_targets`` test nodes after they were attacked."""
 
     n_targets: int = key("count")
     known_targets: bool = key("flag", default=True)
     scores: tuple[str, ...] = key([SCORES], default=("accuracy",))
     attacks: tuple[AttackSpec, ...] = ()
 
-    sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")
-    filters: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
+    sections = ("protocol", "attacks")
+    filters = ("datasets", "labels", "attacks")
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
@@ -145,10 +138,7 @@ class AttackTask(NodeTask):
         return np.sort(draws.choice(candidates, self.n_targets, replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
-        """Return the graph of a trial after the attack, whose flips are read from the store or written to it.
-
-        A file of flips that cannot be read, or that has flips of another graph, counts as missing.
-        """
+        """Return the graph of a trial after the attack, whose flips are stored."""
         from nodecopy.attacks import Perturbation
 
         graph, attack = self.load_with_features(cell), self.find_attack(cell)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -35,7 +35,7 @@ from nodecopy.experiments.spec import (
     read_count,
 )
 from nodecopy.experiments.store import Record, Store, read_checked, write_checked
-from nodecopy.experiments.tasks.base import Task
+from nodecopy.experiments.tasks import Task
 from nodecopy.graph import Graph
 from nodecopy.inference import (
     BootstrapResult,
@@ -46,13 +46,10 @@ from nodecopy.inference import (
 )
 from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_measure
 
-N_TRUE = 2_000
-"""Networks from which the truth is simulated."""
+N_TRUE = 2_000  # networks from which the truth is simulated
 LEVEL = 0.95
-MAX_NODES = {"path_length": 500, "found_modularity": 500}
-"""Nodes up to which slow statistics are computed."""
-NODES, TRUTH = 0, 1
-"""Children of the seed of a dataset: the nodes of all trials, and the networks of the truth."""
+MAX_NODES = {"path_length": 500, "found_modularity": 500}  # nodes up to which slow statistics are computed
+NODES, TRUTH = 0, 1  # children of the seed of a dataset
 STATISTICS = {
     "density": "density",
     "mean_degree": "mean degree",
@@ -68,7 +65,6 @@ STATISTICS = {
     "max_degree": "max degree",
 }
 FUNCTIONS = ("pagerank_of_first", "modularity", "found_modularity")
-"""Statistics that are functions, not names."""
 KINDS = ("covered", "ratio", "bias", "warned")
 NOTES = (
     "covered: percentage of networks whose interval, nominally 95 %, holds the true expectation. ratio: "
@@ -145,10 +141,10 @@ class CoverageTask(Task):
     found_by: tuple[str, ...] = key(["text"], default=())
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(STATISTICS))
 
-    family: ClassVar[str] = "a graph model, or a sampler of nodes"
-    family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")
-    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
-    picture: ClassVar[str] = "coverage"
+    family = "a graph model, or a sampler of nodes"
+    family_methods = ("fit", "draw")
+    unused_keys = ("search", "gain_over")
+    picture = "coverage"
 
     def check(self) -> None:
         for name in self.datasets:
@@ -237,10 +233,7 @@ class CoverageTask(Task):
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
-        """Return the statistics; modularity is of the true blocks, or of communities of each graph.
-
-        The latter are as many as in ``graph``, if it is given.
-        """
+        """Return the statistics; modularity is of the true blocks, or of communities of each graph."""
         blocks = network.blocks if self.target == "edges" else None
         n_communities = None if graph is None else count_communities(graph)
 
@@ -336,9 +329,9 @@ class LevelTask(Task):
     degree: int = key("count")
     scores: tuple[str, ...] = key([tuple(statistic_names())])
 
-    family: ClassVar[str] = "a graph model"
-    family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")
-    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
+    family = "a graph model"
+    family_methods = ("fit", "draw")
+    unused_keys = ("search", "gain_over")
 
     def check(self) -> None:
         for name in self.datasets:

@@ -11,22 +11,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import SeedSequence
 
 from nodecopy._core.random import Rng, child
 from nodecopy.experiments.runner import FIT_CACHE
-from nodecopy.experiments.spec import (
-    Cell,
-    Column,
-    Published,
-    instantiate,
-    key,
-)
+from nodecopy.experiments.spec import Cell, Column, Published, instantiate, key
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import VERDICT_NOTE, Task, read_number
+from nodecopy.experiments.tasks import VERDICT_NOTE, Task, read_number
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, select_statistics
 from nodecopy.models import GraphModel
@@ -76,7 +70,6 @@ STATISTICS = TABLE_1 | {
     "path_length": Statistic("path length", 1),
     "edge_overlap": Statistic("edge overlap %", is_compared=False),  # the observed graph has all edges
 }
-"""See :mod:`nodecopy.metrics.structure`."""
 
 
 class ObservedGraph(GraphModel[Graph]):
@@ -94,22 +87,19 @@ class ObservedGraph(GraphModel[Graph]):
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateTask(Task):
-    """Sampling of graphs: each trial is a training, after which ``samples`` graphs are drawn.
-
-    ``scores`` are statistics that should be near the row ``reference``.
-    """
+    """Sampling of graphs: each trial is a training, after which ``samples`` graphs are drawn."""
 
     samples: int = key("count")
     reference: str = key("text")
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(TABLE_1))
 
-    protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
-    family: ClassVar[str] = "a graph model"
-    family_methods: ClassVar[tuple[str, ...]] = ("fit", "sample_many")
-    digits: ClassVar[int | None] = None
-    picture: ClassVar[str] = "samples"
-    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
-    allowed_uses: ClassVar[tuple[str, ...]] = ("embeddings",)
+    protocol_fields = ("largest_component",)
+    family = "a graph model"
+    family_methods = ("fit", "sample_many")
+    digits = None
+    picture = "samples"
+    unused_keys = ("search", "gain_over")
+    allowed_uses = ("embeddings",)
 
     @property
     def main_score(self) -> str:  # type: ignore[override]
@@ -132,10 +122,7 @@ class GenerateTask(Task):
         return [VERDICT_NOTE.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the mean statistics of a trial's samples; the details have the statistics of each sample.
-
-        Seconds count fitting and sampling, but neither the statistics nor what an earlier method trained.
-        """
+        """Yield the mean statistics of a trial's samples; the details have the statistics of each sample."""
         graph = self.load(cell)
         for trial in trials:
             start = time.perf_counter()

@@ -11,42 +11,30 @@ import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from nodecopy import datasets
 from nodecopy._core.random import child
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
 from nodecopy.experiments.runner import FIT_CACHE
-from nodecopy.experiments.spec import (
-    Cell,
-    Column,
-    Published,
-    TrialSeeds,
-    instantiate,
-    key,
-    merge_settings,
-)
+from nodecopy.experiments.spec import Cell, Column, Published, TrialSeeds, instantiate, key, merge_settings
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import BEST_NOTE, Task, read_number
+from nodecopy.experiments.tasks import BEST_NOTE, Task, read_number
 from nodecopy.interactions import Interactions
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
 
-TimedFit: TypeAlias = "tuple[Recommender, float]"
-"""A fitted recommender and the seconds of its fit."""
+TimedFit: TypeAlias = "tuple[Recommender, float]"  # a fitted recommender and the seconds of its fit
 SELECTION_SCORE = "recall@20"
-FITTED_DETAILS = ("n_epochs_", "threshold_", "n_neighbours_", "item_bonus_")
-"""Fitted attributes that a record keeps, of recommenders that have them."""
-SETTINGS_AFTER_FIT = ("test_graph",)
-"""Settings that only matter after training: recommenders that differ in nothing else share a fit."""
+FITTED_DETAILS = ("n_epochs_", "threshold_", "n_neighbours_", "item_bonus_")  # a record keeps them
+SETTINGS_AFTER_FIT = ("test_graph",)  # recommenders that differ in nothing else share a fit
 FORMULA = {f"{name.lower()}@{k}": f"{name}@{k}" for name in ("Recall", "NDCG") for k in (10, 20)}
 SCORES = FORMULA | {
     f"printed {score}": f"{heading}, printed convention" for score, heading in FORMULA.items()
 }
-"""Scores and their headings; see :mod:`nodecopy.metrics.ranking` for the two conventions."""
 UNITS = (
     "In percent, mean and standard deviation over trials, which are random splits. Settings were chosen in "
     "every trial by Recall@20 on its validation part, out of as many for each method."
@@ -74,13 +62,13 @@ class RankingTask(Task):
 
     scores: tuple[str, ...] = key([SCORES], default=tuple(SCORES))
 
-    main_score: ClassVar[str] = SELECTION_SCORE
-    family: ClassVar[str] = "a recommender"
-    family_methods: ClassVar[tuple[str, ...]] = ("fit", "evaluate")
-    data_kind: ClassVar[str] = "interactions"
-    digits: ClassVar[int | None] = 2
-    unused_keys: ClassVar[tuple[str, ...]] = ()
-    allowed_uses: ClassVar[tuple[str, ...]] = ("fitted",)
+    main_score = SELECTION_SCORE
+    family = "a recommender"
+    family_methods = ("fit", "evaluate")
+    data_kind = "interactions"
+    digits = 2
+    unused_keys = ()
+    allowed_uses = ("fitted",)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -94,7 +82,7 @@ class RecommendTask(RankingTask):
     validation: float = key("share")
     test: float = key("share")
 
-    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
+    protocol_fields = ("validation", "test")
 
     def check(self) -> None:
         super().check()
@@ -127,17 +115,14 @@ class RecommendTask(RankingTask):
 
 @dataclass(frozen=True, kw_only=True)
 class PublicSplitTask(RankingTask):
-    """Recommendation on published splits.
-
-    ``verdict_of`` is the method that is compared with the published numbers of methods that are not run.
-    """
+    """Recommendation on published splits."""
 
     scores: tuple[str, ...] = key([FORMULA], default=("recall@20", "ndcg@20"))
     verdict_of: str = key("text", default="")
 
-    published_by: ClassVar[str] = "published"
-    has_fixed_split: ClassVar[bool] = True
-    file_kind: ClassVar[str] = "split"
+    published_by = "published"
+    has_fixed_split = True
+    file_kind = "split"
 
     def check(self) -> None:
         super().check()
@@ -185,16 +170,11 @@ class TrialFits:
     trial: int
     device: str
     split: Split[Interactions]
-    has_validation: bool = True
-    """Whether the validation part is given to methods, which may stop early by it."""
-    is_cached: bool = True
-    """Whether other methods may use the fits; models of many items take too much memory to keep them."""
+    has_validation: bool = True  # whether the validation part is given to methods, which may stop early by it
+    is_cached: bool = True  # models of many items take too much memory
 
     def search(self) -> tuple[Recommender, dict[str, Any]]:
-        """Return the recommender that is best on the validation part, and the details of the search.
-
-        ``seconds_to_fit`` counts the fit with the chosen settings, without parts that were fitted before.
-        """
+        """Return the recommender that is best on the validation part, and the details of the search."""
         cell = self.cell
         if not cell.search:
             best, seconds = self.fit(cell.path, cell.settings)
