@@ -132,8 +132,6 @@ def test_few_ids_are_compared_and_many_are_sorted(
 
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
-
-
 DENSE = np.array([[0, 2.5, 0, 1], [1, 0, 0, 0], [0, 0, 0, 3], [0, 4, 0, 0]])
 
 

@@ -86,8 +86,6 @@ def test_elements_without_bytes_are_counted(tmp_path: Path, dtype: str) -> None:
 
 
 LONG_IDS = [*(f"n{number}" for number in range(3000)), "x" * 10**5]
-
-
 """In an array of NumPy, 1.2 GB."""
 
 

@@ -38,11 +38,7 @@ from nodecopy.recommend import EASE, CopyEASE, EnsembleBPR, LightGCN, Popularity
 from tests.contracts.graph_models import community_graph
 
 base = pytest.importorskip("sklearn.base")
-
-
 pytest.importorskip("torch")
-
-
 MADE: list[Configurable] = [
     SameLabel(np.array([0, 1])), NearestNeighbours(3, ties="all"), NodeCopying(Jaccard(max_donors=7), 0.25),
     BayesianGCN(NodeCopying(SameLabel()), n_graphs=2, base=GCN(n_hidden=7)), DICE(delete="any"),
@@ -283,8 +279,6 @@ def test_errors_of_damaged_files_name_the_file(kind: str, message: str, tmp_path
 
 
 SLICE = slice(3)
-
-
 """An object that has no representation in a file."""
 
 
@@ -311,13 +305,8 @@ def test_an_error_names_what_cannot_be_saved_and_no_file_is_left(
 
 
 MIN_BYTES = 512
-
-
 RNG = np.random.default_rng(0)
-
-
 LARGE = RNG.random((16, 16), np.float32)
-
 
 ARRAYS: dict[str, Any] = {
     "tree": np.array("é"),
@@ -329,7 +318,6 @@ ARRAYS: dict[str, Any] = {
     "ids": np.array([f"item {number}" for number in range(100)]),
     "big-endian": RNG.random(200).astype(">f8"),
 }
-
 
 MAPPED = {"C", "F", "strided"}
 

@@ -22,14 +22,8 @@ def test_truncated_svd_equals_a_full_one_and_is_reproducible() -> None:
 
 
 RNG = np.random.default_rng(0)
-
-
 INPUTS = np.column_stack([np.ones(200), RNG.normal(size=(200, 2))])
-
-
 TARGETS = (RNG.random(200) < expit(INPUTS @ [-0.5, 2.0, -1.0])).astype(float)
-
-
 EXPECTED = LogisticRegression(fit_intercept=False, solver="newton-cholesky", tol=1e-12).fit(INPUTS, TARGETS)
 
 

@@ -20,8 +20,6 @@ from nodecopy.errors import InputError
 from tests.copying import oracles
 
 ALPHA = 1e-4
-
-
 WORD = st.integers(0, 2**32 - 1)
 
 

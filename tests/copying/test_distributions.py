@@ -13,8 +13,6 @@ from nodecopy.copying import DonorDistribution, DonorLists, DonorRows
 from tests.copying.oracles import with_keep
 
 ALMOST_ONE = np.nextafter(1.0, 0.0)
-
-
 N_GRID = 4000
 
 

@@ -124,8 +124,6 @@ def test_no_nodes(donors: Any) -> None:
 
 # Degrees 1, 2, 2, 3 and 0.
 PAW = Graph.from_edges([0, 1, 1, 2], [3, 2, 3, 3], node_ids=range(5))
-
-
 LINE = np.array([[0.0], [1.0], [3.0], [3.5], [4.0]])
 
 

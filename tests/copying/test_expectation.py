@@ -15,8 +15,6 @@ from tests.copying.oracles import Matrix, all_donors, dense, maximum, with_keep
 from tests.strategies import graphs
 
 SIMILARITY = np.array([[0, 1, 2, 0], [0, 0, 0, 0], [3, 1, 0, 1], [1, 1, 1, 2.0]])
-
-
 RULES = [
     SameLabel([0, 0, 1, 0]),
     SameLabel([-1, 2, 2, -1]),
@@ -26,14 +24,8 @@ RULES = [
     Jaccard(include_self=False, exponent=2),
     Weighted(SIMILARITY),
 ]
-
-
 SQUARE = np.array([[0, 1, 0, 1], [1, 0, 1, 1], [0, 1, 0, 0], [1, 1, 0, 0]])
-
-
 HEAVY = np.array([[0, 1, 0, 3], [1, 0, 0.5, 3], [0, 0.5, 0, 0], [3, 3, 0, 0]])
-
-
 ARROWS = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [2, 0, 0, 1], [0, 0, 0, 0.5]])
 
 

@@ -35,8 +35,6 @@ from tests.copying.oracles import all_donors, dense, with_keep
 from tests.strategies import graphs, interactions
 
 RULES = ["maximum", "one-endpoint"]
-
-
 ARROWS = Graph([[0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0]], directed=True)
 
 
@@ -133,8 +131,6 @@ def outcomes(model: NodeCopying[Any]) -> dict[bytes, tuple[float, Any]]:
 
 
 WEIGHTED_ARROWS = Graph([[0, 2, 0, 0], [0, 0, 1, 0], [0, 2, 0, 0], [0, 1, 0, 0]], directed=True)
-
-
 LOG = Interactions([[1, 0, 1], [1, 0, 0], [1, 0, 1], [0, 0, 0]])
 
 
@@ -186,12 +182,9 @@ def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed:
 
 
 SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
-
-
 RATINGS = Interactions(
     np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
 )
-
 
 DONOR_RULES: dict[str, Any] = {
     "labels": SameLabel(),

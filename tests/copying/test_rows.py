@@ -20,8 +20,6 @@ from tests.copying.oracles import assert_same_rows, dense, random_rows, rows_of
 from tests.strategies import graphs, interactions
 
 KINDS = [(index, weight) for index in (np.int32, np.int64) for weight in (None, np.float32, np.float64)]
-
-
 KEYS = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 
 

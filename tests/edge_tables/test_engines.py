@@ -17,13 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
+from nodecopy.edge_tables import EdgeTableCopying, JaccardTable, SameLabelTable
 from nodecopy.edge_tables.engines import (
     DuckDB,
     Spark,
     TableEngine,
     check_ids,
-    check_unique_ids,
     check_weights,
     select_columns,
 )
@@ -33,14 +32,8 @@ from nodecopy.io.columns import EDGE_COLUMNS
 from tests.edge_tables.twins import table
 
 ibis = pytest.importorskip("ibis")
-
-
 pytest.importorskip("duckdb")
-
-
 pyarrow = pytest.importorskip("pyarrow")
-
-
 pq = pytest.importorskip("pyarrow.parquet")
 
 
@@ -170,9 +163,6 @@ def test_an_engine_belongs_to_the_process_that_opened_it(
         assert opened.rows(opened.scan(path)) == [{"value": 1}]
 
 
-pytest.importorskip("ibis")
-
-
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
@@ -191,8 +181,6 @@ def test_columns_are_found_by_name_or_position(
 
 
 NUMBERS = st.integers(0, 3) | st.integers(-HALF, HALF - 1) | st.sampled_from([-HALF, HALF - 1, -1])
-
-
 PIECES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 5)), max_size=30), max_size=4)
 
 
@@ -246,7 +234,7 @@ def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyP
             lambda e: check_ids(table(e, id=["a", None]), ["id"], "nodes", e),
             "must not be missing; it is in 1",
         ),
-        (lambda e: check_unique_ids(table(e, id=[1, 2, 1]), "nodes", e), "got 3 rows for 2 ids"),
+        (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])).ids(e), "got 2 rows, 1 ids"),
         (lambda e: check_weights(table(e, weight=["a"]), "edges", e), "weight of edges must hold numbers"),
         (lambda e: check_weights(table(e, weight=[1.0, -1.0, np.inf, np.nan]), "edges", e), "3 rows are not"),
         (lambda e: select_columns(table(e, source=[1]), EDGE_COLUMNS, "edges", n_required=2), "for target"),

@@ -165,11 +165,7 @@ def test_tables_that_cannot_be_used(engine: TableEngine, make: Any, message: str
 
 
 ibis = pytest.importorskip("ibis")
-
-
 WORDS = st.integers(0, 2**32 - 1)
-
-
 few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -237,8 +237,6 @@ class SameParity:
 
 
 RULES = [SameLabel(), NearestNeighbours(4), NearestNeighbours(9), Jaccard(), SameParity()]
-
-
 RULES += [Balanced(SameLabel()), KeepByDegree(SameLabel()), Weighted(np.ones((126, 126)))]
 
 
@@ -282,7 +280,7 @@ def test_samples_of_a_batch_are_those_of_a_model_with_donors_in_the_same_graph(s
         (lambda: NodeCopy(SameLabel())(ring(12, y=torch.tensor([1]))), "labels of SameLabel must be given"),
         (
             lambda: NodeCopy(SameLabel())(ring(2, y=torch.tensor([1, 0]), train_mask=torch.tensor([0, 3]))),
-            "data.train_mask must hold a boolean for each of 2 nodes",
+            "data.train_mask must hold a boolean for each node",
         ),
         (lambda: NodeCopy(Jaccard())(ring(4, batch=torch.tensor([0, 1, 0, 1]))), "data.batch must hold"),
         (

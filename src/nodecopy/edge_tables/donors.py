@@ -18,7 +18,6 @@ from nodecopy.copying.model import warn_of_few_labels
 from nodecopy.edge_tables.engines import (
     TableEngine,
     check_ids,
-    check_unique_ids,
     check_weights,
     ibis,
     select_columns,
@@ -69,9 +68,11 @@ class SameLabelTable(Configurable, EdgeTableRule):
     labels: Any
 
     def ids(self, engine: TableEngine) -> Any:
-        table = self._table(engine)
-        check_ids(table, ["id"], "labels of SameLabelTable", engine)
-        check_unique_ids(table, "labels of SameLabelTable", engine)
+        table, name = self._table(engine), "labels of SameLabelTable"
+        check_ids(table, ["id"], name, engine)
+        counts = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
+        if counts["rows"] != counts["ids"]:
+            raise InputError(name, "must list every id once; got {rows} rows, {ids} ids.".format(**counts))
         return table.select("id")
 
     def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from nodecopy._core.checks import check_integer, check_path, show, type_name
@@ -41,20 +40,14 @@ DISK_ERRORS = re.compile(
 )
 MEMORY_ERRORS = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
 GLOB_CHARACTERS = re.compile(r"[][*?{}\\]")
+# DuckDB returns free memory to the system earlier than by default:
 EARLY_RELEASE = {"allocator_flush_threshold": "16MB", "allocator_bulk_deallocation_flush_threshold": "64MB"}
-"""Settings with which DuckDB returns free memory to the system earlier than by default."""
 ROWS_PER_BATCH = 2**20
 QUIET_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
 class TableEngine(ABC):
-    """The contract of engines; at the end of its ``with`` block an engine removes its scratch files.
-
-    Attributes
-    ----------
-    backend
-        The Ibis backend, for other queries.
-    """
+    """The contract of engines, on an Ibis ``backend``; a ``with`` block removes their scratch files."""
 
     backend: Any
     _scratch: ScratchFolder
@@ -95,15 +88,8 @@ class TableEngine(ABC):
             raise InputError(f"{path} does not exist; engines read Parquet files, or folders of them.")
         if path.is_file() and path.suffix.lower() != ".parquet":
             raise InputError(f"{path} must be Parquet for an engine of edge tables; got {path.suffix!r}.")
-        try:
+        with _engine_errors(f"{path} cannot be read as Parquet"):
             table = self._read(path)
-        except InputError:
-            raise
-        except Exception as error:  # engines raise errors of different kinds
-            reason = _first_line(error)
-            if limit := _limit(error):
-                raise OSError(f"{path} cannot be read: {limit}.") from error
-            raise InputError(f"{path}: cannot be read, it is damaged or not Parquet ({reason}).") from error
         self._origins[table.get_name()] = {resolve(path)}
         return table
 
@@ -184,20 +170,17 @@ class TableEngine(ABC):
 
     def materialise_distinct(self, rows: Any) -> Any:
         """Compute :meth:`distinct` and return it from a scratch file."""
-        before = len(self._scratch_files)
-        stored = self.materialise(self.distinct(rows))
-        for path in self._scratch_files[before:-1]:
-            self._remove(path)
-        return stored
+        with self.temporary_tables(slice(-1)):
+            return self.materialise(self.distinct(rows))
 
     @contextmanager
-    def temporary_tables(self) -> Iterator[None]:
-        """Remove at the end of the block the scratch files that were written in it."""
+    def temporary_tables(self, which: slice = slice(None)) -> Iterator[None]:
+        """Remove at the end of the block the scratch files that were written in it, or ``which`` of them."""
         before = len(self._scratch_files)
         try:
             yield
         finally:
-            for path in self._scratch_files[before:]:
+            for path in self._scratch_files[before:][which]:
                 self._remove(path)
 
     def _remove(self, path: Path) -> None:
@@ -214,7 +197,7 @@ class TableEngine(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -377,13 +360,11 @@ def _first_line(error: Exception) -> str:
 def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> Any:
     """Return the columns of some roles, named after the roles, as in files (:func:`match_columns`)."""
     names = list(table.columns)
-    positions = match_columns(
-        names,
-        roles,
-        n_required=n_required,
-        is_numeric=lambda position: table[names[position]].type().is_numeric(),
-        owner=name,
-    )
+
+    def is_numeric(position: int) -> bool:
+        return bool(table[names[position]].type().is_numeric())
+
+    positions = match_columns(names, roles, n_required=n_required, is_numeric=is_numeric, owner=name)
     usual = match_names(names, roles)
     unusual = {role: names[position] for role, position in positions.items() if role not in usual}
     if unusual:
@@ -402,14 +383,6 @@ def check_ids(table: Any, roles: Sequence[str], name: str, engine: TableEngine) 
     for role in roles:
         if n_missing[role]:
             raise InputError(f"{role} of {name}", f"must not be missing; it is in {n_missing[role]} rows.")
-
-
-def check_unique_ids(table: Any, name: str, engine: TableEngine) -> None:
-    """Raise an error if an id occurs more than once."""
-    counts = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
-    if counts["rows"] != counts["ids"]:
-        rows, ids = counts["rows"], counts["ids"]
-        raise InputError(name, f"must list every id once; got {rows} rows for {ids} ids.")
 
 
 def check_weights(table: Any, name: str, engine: TableEngine) -> None:

@@ -27,14 +27,7 @@ HALF, WORD = 2**31, 2**32  # A pair is packed as first * WORD + (second + HALF)
 class PairSorter:
     """Collect pairs of 32-bit numbers in a scratch file and return each once, with its largest weight.
 
-    The object is an Arrow stream with columns source, target and optionally weight; each reader sorts again.
-
-    Parameters
-    ----------
-    path
-        The scratch file.
-    weight
-        NumPy type of the weights; no weights by default.
+    The object is an Arrow stream with columns source, target and, if it has a NumPy type, ``weight``.
     """
 
     def __init__(self, path: Path, weight: Any = None) -> None:
@@ -54,11 +47,7 @@ class PairSorter:
             file.write(piece.data)
 
     def parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Yield the columns of the distinct pairs by partition, in ascending order within each.
-
-        A partition with more than ``MAX_SORTED_PAIRS`` pairs is split, so that a node with very many edges,
-        or pairs that were added very often, need no more memory.
-        """
+        """Yield the columns of the distinct pairs by partition, in ascending order; large ones are split."""
         sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTITIONS, np.int64))
         with self._path.open("rb") as file:
             for number in np.flatnonzero(sizes).tolist():

@@ -174,9 +174,7 @@ class EdgeTableCopying(Configurable):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_fitted"):
-            raise NotFittedError(
-                "this EdgeTableCopying is not fitted yet: call fit(edges, engine=...) first."
-            )
+            raise NotFittedError("this EdgeTableCopying is not fitted yet: call fit first.")
 
     def _key(self, rng: Rng, sample: int) -> Key:
         self._check_fitted()
@@ -208,6 +206,5 @@ class EdgeTableCopying(Configurable):
             copied = copied.select(*weight, source=ibis.least(*ends), target=ibis.greatest(*ends))
             copied = self._engine.distinct(copied)
         kinds = {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
-        return copied.cast(kinds).select(
-            **{self._names[role]: role for role in ("source", "target", *weight)}
-        )
+        names = {self._names[role]: role for role in ("source", "target", *weight)}
+        return copied.cast(kinds).select(**names)

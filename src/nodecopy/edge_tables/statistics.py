@@ -97,10 +97,8 @@ def _label_statistics(entries: Any, nodes: Any, engine: TableEngine) -> Statisti
     table = sorted(engine.rows(sizes.left_join(counts, "label")), key=lambda row: row["label"])
     if not table:
         return dict.fromkeys(LABEL_NAMES, math.nan)
-    same, labelled, size = (
-        np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "labelled", "size")
-    )
-    return summarise_label_counts(same, labelled, size)
+    names = ("same", "labelled", "size")
+    return summarise_label_counts(*(np.array([row[name] or 0 for row in table], np.int64) for name in names))
 
 
 def _component_statistics(entries: Any, ids: Any, engine: TableEngine) -> Statistics:

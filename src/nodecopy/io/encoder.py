@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.checks import (
+    check_callable,
     check_integer,
     check_mapping,
     check_real,
@@ -100,7 +101,8 @@ class FeatureEncoder(Saveable):
             names = ", ".join(map(str, table))
             raise InputError("ignore_columns", f"must name columns; got {unknown[0]!r}, not in {names}.")
         used = {name: column for name, column in table.items() if name not in ignored}
-        parsed = {name: _parse(name, column, row_name or _row_name) for name, column in used.items()}
+        where = check_callable(row_name, "row_name") or _row_name
+        parsed = {name: _parse(name, column, where) for name, column in used.items()}
         numbers = {name: column for name, column in parsed.items() if column.dtype.kind == "f"}
         empty = [name for name, column in numbers.items() if np.isnan(column).all()]
         full = {name: column for name, column in numbers.items() if name not in empty}
@@ -130,7 +132,8 @@ class FeatureEncoder(Saveable):
             raise InputError(
                 f"the table must have the columns that the encoder was fitted to; there is no {missing[0]!r}."
             )
-        numbers = {name: _parse(name, table[name], row_name or _row_name) for name in self.medians_}
+        where = check_callable(row_name, "row_name") or _row_name
+        numbers = {name: _parse(name, table[name], where) for name in self.medians_}
         if wrong := [name for name, column in numbers.items() if column.dtype.kind != "f"]:
             raise InputError(f"column {wrong[0]!r} must hold numbers, as in fit.")
         parts: list[NDArray[Any]] = [

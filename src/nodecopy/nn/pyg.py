@@ -33,8 +33,7 @@ FITTED_ATTRIBUTES = ("edge_index", "x", "batch", *WEIGHT_ATTRIBUTES)
 class TransformSeeds(IntEnum):
     """Children of the seed of :class:`NodeCopy`."""
 
-    MAIN_PROCESS = 0
-    WORKERS = 1
+    MAIN_PROCESS, WORKERS = range(2)
 
 
 class NodeCopy(Transform):  # type: ignore[misc]
@@ -97,13 +96,12 @@ class NodeCopy(Transform):  # type: ignore[misc]
         sampler = self._get_sampler(data)
         first, second, origin = sampler.sample(rng=self._next_seed())
         device = data.edge_index.device
-        edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(device)
         origins = torch.from_numpy(origin).to(device)
         keys = [key for key, _ in data if data.is_edge_attr(key)]
-        attributes = {key: data[key][origins] for key in keys if key != "edge_index"}
-        data.edge_index = edge_index
-        for key, values in attributes.items():
-            data[key] = values
+        for key in keys:
+            if key != "edge_index":
+                data[key] = data[key][origins]
+        data.edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(device)
         _update_slices(data, keys)
         return data
 
@@ -156,9 +154,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
             mask = torch.as_tensor(mask, device=labels.device)
             if mask.numel() % len(labels) or mask.dtype not in (torch.bool, torch.uint8):
                 got = f"{mask.dtype}, {list(mask.shape)}"
-                raise InputError(
-                    f"data.{self.mask} must hold a boolean for each of {len(labels)} nodes; got {got}."
-                )
+                raise InputError(f"data.{self.mask} must hold a boolean for each node; got {got}.")
             labels[~mask.bool().reshape(len(labels), -1)[:, 0]] = -1
         return labels
 
