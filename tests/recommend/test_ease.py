@@ -280,7 +280,7 @@ def test_explanations_follow_parameters_and_interactions() -> None:
     model = CopyEASE(regularisation=REGULARISATION).fit(random_log())
     first = model.explain(USER, ITEM, None)
     model.set_params(user_share=0.1)
-    with pytest.raises(InputError, match="parameters of CopyEASE must be those of fit"):
+    with pytest.raises(InputError, match="parameters of CopyEASE must be as in fit"):
         model.explain(USER, ITEM)
     model.fit(random_log())
     assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)

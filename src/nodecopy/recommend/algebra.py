@@ -1,7 +1,7 @@
 """Matrices of EASE and CopyEASE: Gram matrices, moments of copied matrices, and ridge regression.
 
-The functions take dense items x items matrices as NumPy arrays or, on a GPU, as torch tensors. Slices,
-products, sums and ``diagonal`` are the same for both; Gram matrices and solvers have a variant for each.
+Dense items x items matrices are NumPy arrays or, on a GPU, torch tensors. Slices, products, sums and
+``diagonal`` are the same for both; Gram matrices and solvers have a variant for each.
 """
 
 from __future__ import annotations
@@ -26,18 +26,12 @@ Matrix = NDArray[np.floating[Any]]
 BLOCK_SIZE = 256
 BLOCK_ROWS = 1024
 MAX_BLOCK_ENTRIES = 2**24
-MIN_DENSE_SHARE = 0.12
-"""Share of stored entries from which a dense product with donor probabilities is faster than a sparse one."""
-PANEL_BYTES = 256
-"""Width of the columns of a product with a sparse matrix: a panel of all rows then fits into the cache."""
-MIN_THREADED_PRODUCTS = 2**24
-"""Multiplications from which a product with a sparse matrix is computed by several threads."""
-MAX_CONDITION = 1e5
-"""Condition number up to which single precision is used: errors of weights stay below a percent."""
-BYTES_PER_PAIR = 24
-"""Bytes for each pair of items: the solver holds M and C of CopyEASE in single and in double precision."""
-ASSUMED_MEMORY = 2**34
-"""Bytes of memory on Windows, where Python does not know the number."""
+MIN_DENSE_SHARE = 0.12  # of stored entries from which a dense product with donor probabilities is faster
+PANEL_BYTES = 256  # width of the columns of a sparse product: a panel of all rows then fits into the cache
+MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product is computed by several threads
+MAX_CONDITION = 1e5  # up to which single precision is used: errors of weights stay below a percent
+BYTES_PER_PAIR = 24  # of items: the solver holds M and C of CopyEASE in single and in double precision
+ASSUMED_MEMORY = 2**34  # on Windows, where Python does not know it
 
 
 def row_blocks(size: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
@@ -97,22 +91,15 @@ class _Product(NamedTuple):
 
 
 class RunningGrams:
-    """Gram matrices in double precision that are updated for new interactions.
+    """Gram matrices in double precision that are updated for new interactions, users and items.
 
-    Changes are found by comparison, so that the result is exact whatever changed: entries and weights of
-    users, their donors, and the rows of their donors. Users and items may be appended.
+    Changes of entries, weights and donors are found by comparison, so that the result is exact.
     """
 
     def __init__(self) -> None:
         self.products: dict[str, _Product] = {}
 
-    def update(
-        self,
-        name: str,
-        matrix: sparse.csr_array,
-        weights: NDArray[Any] | None = None,
-        P: sparse.csr_array | None = None,
-    ) -> NDArray[np.float64]:
+    def update(self, name: str, matrix: sparse.csr_array, weights: Any = None, P: Any = None) -> Any:
         """Return :func:`gram_matrix`, from the last product of the same name if there is one."""
         A = sparse.csr_array(matrix.astype(np.float64))
         w = np.ones(A.shape[0]) if weights is None else np.asarray(weights, np.float64)
@@ -125,9 +112,7 @@ class RunningGrams:
         is_new = _differs(A, old.matrix)
         changed = is_new | ~np.isclose(w, scale * old.weights, rtol=1e-12, atol=0.0)
         if P is not None and old.P is not None:
-            for rule in (P, old.P):
-                changed |= rule @ is_new.astype(np.float64) > 0
-            changed |= _differs(P, old.P)
+            changed |= ((P + old.P) @ is_new.astype(np.float64) > 0) | _differs(P, old.P)
         rows, result = np.flatnonzero(changed), old.result
         # Computed first: an interrupted update must not leave a product that does not fit its factors.
         change = _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)
@@ -174,8 +159,8 @@ def copied_moments(
     matrix: sparse.csr_array,
     P: sparse.csr_array | None,
     Q: sparse.csr_array | None,
-    user_share: float,
-    item_share: float,
+    q1: float,
+    q2: float,
     weights: NDArray[Any] | None = None,
     *,
     dtype: Any = np.float64,
@@ -185,16 +170,14 @@ def copied_moments(
     """Return M = E[X'DX] and C = E[X'DA] of the copied input X, where D holds the weights of users.
 
     ``matrix`` is A, users x items, zeros and ones; P and Q are donor probabilities of users and of items,
-    ``None`` for the uniform rule; the shares are the probabilities q1 and q2. ``running`` holds Gram matrices
-    to update, on the CPU and in double precision; by default they are computed.
+    ``None`` for the uniform rule; q1 and q2 are their shares.
     """
 
-    def gram(name: str, weights: NDArray[Any] | None, P: sparse.csr_array | None = None) -> Any:
+    def gram(name: str, weights: Any, P: Any = None) -> Any:
         if running is not None:
             return running.update(name, matrix, weights, P)
         return gram_matrix(matrix, weights, P, dtype=dtype, device=device)
 
-    q1, q2 = user_share, item_share
     q0 = 1 - q1 - q2
     G = gram("own", weights)
     counts = 1 * G.diagonal()
@@ -306,12 +289,9 @@ def _multiply(rule: Any, matrix: Any, *, is_transposed: bool = False) -> Any:
 
 
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:
-    """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1.
-
-    ``regularisation`` is lambda, or that of each item; ``overwrite`` may destroy both matrices. K = V V' with
-    V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
-    B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
-    """
+    """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1; may overwrite both."""
+    # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
+    # B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
     if not isinstance(M, np.ndarray):
         K = invert_regularised(M, regularisation, overwrite=overwrite)
         B = K @ C
@@ -346,16 +326,12 @@ def invert_regularised(matrix: Any, regularisation: Any, *, overwrite: bool = Fa
 
 
 def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: bool) -> Matrix:
-    """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I).
-
-    Lower triangles are zero. Everything is computed in place in one Fortran matrix, which is the transpose of
-    the symmetric matrix itself if it may be overwritten.
-    """
+    """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I)."""
+    # In place in one Fortran matrix: the transpose of the symmetric matrix itself if it may be overwritten.
     is_free = overwrite and matrix.flags.c_contiguous and matrix.flags.writeable
     shifted = matrix.T if is_free else np.array(matrix, order="F")
     np.einsum("ii->i", shifted)[:] += regularisation
-    lapack: Any = linalg.get_lapack_funcs(("potrf", routine), (shifted,))
-    factorise, finish = lapack
+    factorise, finish = (linalg.get_lapack_funcs(name, (shifted,)) for name in ("potrf", routine))
     factor, failed = factorise(shifted, overwrite_a=True, clean=True)
     if not failed:
         factor, failed = finish(factor, overwrite_c=True)
@@ -376,10 +352,8 @@ def _diagonal_of_product(V: Matrix, Y: Matrix) -> Matrix:
 
 
 def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:
-    """Yield :func:`solve_constrained` for each of many lambdas, from one eigendecomposition.
-
-    With M = V diag(w) V' the solution is B = V (w + lambda)^-1 (V'C - V' diag(mu)).
-    """
+    """Yield :func:`solve_constrained` for each of many lambdas, from one eigendecomposition."""
+    # With M = V diag(w) V' the solution is B = V (w + lambda)^-1 (V'C - V' diag(mu)).
     w, V = linalg.eigh(M, driver="evd")
     w, V = np.maximum(w, 0.0), np.ascontiguousarray(V)
     V_t = np.ascontiguousarray(V.T)
@@ -397,19 +371,15 @@ def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float
 
 def singular_matrix(regularisation: Any) -> InputError:
     """Return the error of a matrix that has no Cholesky factor."""
-    return InputError(
-        "regularisation",
-        f"must be larger: the matrix is singular to rounding; got {np.min(regularisation):g}.",
-    )
+    got = f"{np.min(regularisation):g}"
+    return InputError("regularisation", f"must be larger: the matrix is singular to rounding; got {got}.")
 
 
 def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
-    """Return ``precision`` itself, or for ``"auto"`` the one that M + lambda I needs.
-
-    No eigenvalue is below the smallest lambda, and none above the largest one plus the largest sum of a row.
-    """
+    """Return ``precision`` itself, or for ``"auto"`` the one that M + lambda I needs."""
     if precision != "auto":
         return precision
+    # No eigenvalue is below the smallest lambda or above the largest one plus the largest sum of a row.
     largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
     bound = MAX_CONDITION * np.min(regularisation)
     return "single" if largest + np.max(regularisation) <= bound else "double"

@@ -306,7 +306,7 @@ class Recommender(Saveable, ABC):
             default) or left out (``"ignore"``), as is useful for a list of items in stock.
         """
         positions = self._user_positions(users)
-        options = {"items": items, "exclude": exclude, "exclude_seen": exclude_seen, "unknown": unknown}
+        options: Any = {"items": items, "exclude": exclude, "exclude_seen": exclude_seen, "unknown": unknown}
         seen = self.seen_.matrix[positions]
         return self._select(lambda block: self._score_known(positions[block]), seen, k, **options)
 

@@ -26,8 +26,7 @@ from nodecopy.recommend.ease import DonorSystem, LinearRecommender, Moments
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"
-BONUS_SHARE = 0.75
-"""The automatic bonus as a multiple of the regression coefficient; chosen on validation parts."""
+BONUS_SHARE = 0.75  # the automatic bonus as a multiple of the regression coefficient
 EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -44,31 +43,25 @@ class CopyEASE(LinearRecommender):
     Parameters
     ----------
     user_share, item_share
-        Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2), 0.4
-        each by default; the rest is the user's own. EASE is the case in which both are 0.
+        Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2); the rest
+        is the user's own. EASE is the case in which both are 0.
     user_donors, item_donors
-        Donor rules of users and of items. The default is
-        ``Jaccard(include_self=False, exponent=4.0, max_donors=50)``. With ``"uniform"`` all others
-        have equal probability: the control that shows what similarity adds.
-    regularisation
-        Lambda, above 0; 60 by default.
+        Donor rules of users and of items, ``Jaccard(include_self=False, exponent=4.0, max_donors=50)`` by
+        default. With ``"uniform"`` all others have equal probability: the control of what similarity adds.
     item_bonus
-        Weight of the expected item copy A Q' in the scores. ``"auto"`` (default) is 0.75 times the
-        coefficient of the regression of the weights B on Q', which is small where items have few users.
-    precision
-        As in :class:`.EASE`; ``"auto"`` by default.
-    degree_exponent, device, n_neighbours, regularisation_exponent, popularity_penalty
+        Weight of the expected item copy A Q' in the scores. ``"auto"`` is 0.75 times the coefficient of the
+        regression of the weights B on Q', which is small where items have few users.
+    regularisation, regularisation_exponent, precision, degree_exponent, popularity_penalty
+        As in :class:`.EASE`.
+    device, n_neighbours
         As in :class:`.EASE`.
 
     Attributes
     ----------
-    weights_
-        The matrix B + bonus Q', with columns divided by the popularity penalty; entry (i, j) is what item i
-        in a history adds to the score of item j. It is a CSR matrix in the sparse form.
+    weights_, n_neighbours_
+        As in :class:`.EASE`; the weights are B + bonus Q', divided by the popularity penalty.
     item_bonus_
         The weight of A Q' that was used.
-    n_neighbours_
-        As in :class:`.EASE`.
 
     Examples
     --------
@@ -96,21 +89,15 @@ class CopyEASE(LinearRecommender):
         super().check_params()
         check_settings(self, user_share=(0.0, 1.0), item_share=(0.0, 1.0))
         if (total := self.user_share + self.item_share) > 1:
-            raise InputError(
-                f"user_share + item_share of CopyEASE must be at most 1; got {total:g}. The rest is the "
-                f"share of the user's own entries."
-            )
+            raise InputError(f"user_share + item_share of CopyEASE must be at most 1; got {total:g}.")
         if not (isinstance(self.item_bonus, str) and self.item_bonus == AUTO):
             check_settings(self, item_bonus=0.0)
         for name in ("user_donors", "item_donors"):
             rule = getattr(self, name)
-            if not (isinstance(rule, str) and rule == UNIFORM) and (
-                isinstance(rule, (str, type)) or not hasattr(rule, "fit")
-            ):
-                raise InputError(
-                    f"{name} of CopyEASE",
-                    f"must be a donor rule such as Jaccard() or 'uniform'; got {show(rule)}.",
-                )
+            is_uniform = isinstance(rule, str) and rule == UNIFORM
+            if not is_uniform and (isinstance(rule, (str, type)) or not hasattr(rule, "fit")):
+                allowed = "must be a donor rule such as Jaccard() or 'uniform'"
+                raise InputError(f"{name} of CopyEASE", f"{allowed}; got {show(rule)}.")
 
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
         P, Q = self._donor_probabilities(train, rules)
@@ -121,10 +108,8 @@ class CopyEASE(LinearRecommender):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             if P is None or Q is None:
-                raise InputError(
-                    "the sparse form of CopyEASE needs donor rules with few donors; got 'uniform'. Use "
-                    "n_neighbours=None otherwise."
-                )
+                hint = "got 'uniform'. Use n_neighbours=None otherwise."
+                raise InputError(f"the sparse form of CopyEASE needs donor rules with few donors; {hint}")
             parts = sparse_moments(train.matrix, P, Q, *shares, weights, self.n_neighbours_)
         else:  # single precision is enough for sums, but not always for the solver
             dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")

@@ -35,24 +35,17 @@ from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
 Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
-BYTES_PER_NEIGHBOUR = 400
-"""Bytes that the sparse form takes for each item and neighbour, donor rules included (measured)."""
-MIN_SPECTRAL_PATH = 8
-"""Number of regularisations from which one eigendecomposition is faster than as many factorisations."""
+BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, donor rules included (measured)
+MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster than factorisations
 
 
 class Moments(NamedTuple):
-    """The matrices that determine the weights, and the data that adjust them.
+    """The matrices that determine the weights, and the data that adjust them."""
 
-    M = E[X'DX] and C = E[X'DA] for the input X and weights D of users. In the sparse form these are CSR
-    matrices: S, where M = S + S', and C'.
-    """
-
-    M: Any
-    C: Any
+    M: Any  # E[X'DX] for the input X and weights D of users; in the sparse form S, where M = S + S'
+    C: Any  # E[X'DA]; in the sparse form its transpose
     popularity: Values
-    Q: sparse.csr_array | None = None
-    """Donor probabilities of items; ``None`` for the uniform rule, and in EASE."""
+    Q: sparse.csr_array | None = None  # donor probabilities of items; None for the uniform rule, and in EASE
 
     @property
     def is_sparse(self) -> bool:
@@ -75,23 +68,14 @@ class LinearRecommender(Recommender):
 
     is_linear: ClassVar[bool] = True
     _running: RunningGrams | None = None
-    _fitted_as: str = ""
-    """The parameters of the fit, except the device."""
+    _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        """Return the moments of training interactions.
-
-        ``running`` holds Gram matrices to update. A dictionary ``rules`` keeps donor probabilities for later
-        calls with the same interactions.
-        """
+        """Return moments, with Gram matrices to update and a dictionary that keeps donor probabilities."""
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
-        """Yield a fitted recommender for each of many regularisations, from one set of moments.
-
-        On the CPU, one eigendecomposition of M serves 8 values and more; fewer are factorised one by one,
-        which is then faster.
-        """
+        """Yield a fitted recommender for each of many regularisations, from one set of moments."""
         train = check_nonempty(interactions, "interactions").binary()
         regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
         for value in (self.regularisation, *regularisations):
@@ -147,11 +131,10 @@ class LinearRecommender(Recommender):
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to the training interactions; the result equals a fit to all of them.
 
-        Users and items may be new. Donor rules are fitted again, since new interactions change similarities.
-        In the sums over users behind the moments, only users whose interactions, weight or donors changed,
-        or whose donors' interactions changed, are computed again; the equations are solved as in ``fit``.
-        The first call computes the sums of all users and keeps them: up to three items x items matrices in
-        double precision. In the sparse form, everything is fitted again. Known interactions change nothing.
+        Users and items may be new. Donor rules are fitted again. In the sums over users behind the moments,
+        only users with changes of their own or of their donors are computed again; the first call computes
+        and keeps the sums of all users, up to three items x items matrices. In the sparse form, everything is
+        fitted again.
 
         Examples
         --------
@@ -190,9 +173,8 @@ class LinearRecommender(Recommender):
         n_neighbours = int(algebra.usable_memory() / (BYTES_PER_NEIGHBOUR * n_items))
         n_neighbours = min(max(n_neighbours, MIN_NEIGHBOURS), DEFAULT_NEIGHBOURS)
         log_decision(
-            f"{type(self).__name__} predicts each item from {n_neighbours} others, because the exact "
-            f"weights of {n_items:,} items do not fit into memory (at most {max_items:,} on "
-            f"{self.device!r}).",
+            f"{type(self).__name__} predicts each item from {n_neighbours} others, because the exact weights "
+            f"of {n_items:,} items do not fit into memory (at most {max_items:,} on {self.device!r}).",
             "n_neighbours",
         )
         return n_neighbours
@@ -259,21 +241,19 @@ class LinearRecommender(Recommender):
     ) -> Self:
         """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
 
-        The search changes one parameter at a time and follows it as long as recall@k + NDCG@k improves by
-        more than half of the standard error of the gain over users. It starts from the parameters of the
-        model. The choice is logged, and ``tuning_`` holds all scores.
+        The search starts from the parameters of the model, changes one at a time and follows it as long as
+        recall@k + NDCG@k improves by more than half of the standard error of the gain over users. The choice
+        is logged, and ``tuning_`` holds all scores.
 
         Parameters
         ----------
-        interactions
-            The training interactions. Models are fitted to those that are not in ``validation``.
-        validation
-            Interactions of the same users and items, all or none of which are in ``interactions``. By default
-            a tenth of ``interactions``, drawn by ``rng``.
+        interactions, validation
+            Training interactions, and those to hold out: all or none of them in ``interactions``. By default
+            a tenth of ``interactions`` is held out, drawn by ``rng``.
         budget
-            Largest number of settings to fit, 40 by default.
+            Largest number of settings to fit.
         k
-            Length of the lists, at most the number of items; 20 by default, or all items if they are fewer.
+            Length of the lists; 20 by default, or all items if they are fewer.
         rng
             Seed or generator of the default validation part.
 
@@ -305,17 +285,15 @@ class LinearRecommender(Recommender):
 
     @cached_property
     def _donor_system(self) -> DonorSystem:
-        """The equations of the last fit, in which donor rules are fitted again."""
         return self.build_donor_system()
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
         if self._fitted_as != self._describe_parameters():
-            raise InputError(
-                f"parameters of {type(self).__name__}",
-                f"must be those of fit to explain its scores; they were {self._fitted_as} and are "
-                f"{self._describe_parameters()}. Call fit again, or set them back.",
+            got = (
+                f"must be as in fit, {self._fitted_as}, to explain scores; got {self._describe_parameters()}"
             )
+            raise InputError(f"parameters of {type(self).__name__}", f"{got}. Call fit again.")
         factors = self.score_factors(relative_popularity(self.interactions_))
         factor = 1.0 if factors is None else factors[column]
         column_weights = None
@@ -332,25 +310,23 @@ class EASE(LinearRecommender):
     Parameters
     ----------
     regularisation
-        Lambda, above 0; 300 by default. Hundreds suit dense data, tens sparse data.
+        Lambda, above 0. Hundreds suit dense data, tens sparse data.
     precision
-        Precision of the solver: ``"double"`` (default), ``"single"``, or ``"auto"``, which is single where
-        the condition number of M + lambda I is at most 10^5.
+        Precision of the solver: ``"double"``, ``"single"``, or ``"auto"``, which is single where M + lambda I
+        has a condition number of at most 10^5.
     degree_exponent
-        A user with d interactions has a weight proportional to d^-degree_exponent in the objective; 0 by
-        default, so that all have the same. The scale of lambda does not depend on it.
+        A user with d interactions has a weight proportional to d^-degree_exponent in the objective. The scale
+        of lambda does not depend on it.
     device
-        ``"cpu"`` (default), or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
+        ``"cpu"``, or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
     n_neighbours
         Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
-        exact solution with dense matrices; ``"auto"`` (default) the sparse form where they would not fit
-        into memory, with 100, or with as many as the memory allows.
+        exact solution; ``"auto"`` takes the sparse form where dense matrices would not fit into memory.
     regularisation_exponent
         The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
-        divided by the mean number; 0 by default, so that all items have the same.
+        divided by the mean number.
     popularity_penalty
-        The scores of an item are divided by p^popularity_penalty; 0 by default. Values such as 0.1 move
-        less popular items up.
+        The scores of an item are divided by p^popularity_penalty; 0.1 moves less popular items up.
 
     Attributes
     ----------
@@ -358,8 +334,7 @@ class EASE(LinearRecommender):
         The matrix B, in single precision; entry (i, j) is what item i in a history adds to the score of
         item j. It is a CSR matrix in the sparse form.
     n_neighbours_
-        The number of neighbours of the sparse form, ``None`` for the exact solution. With ``"auto"`` it
-        depends on the memory of the machine.
+        The number of neighbours of the sparse form, ``None`` for the exact solution.
 
     Examples
     --------
@@ -403,24 +378,17 @@ class EASE(LinearRecommender):
         return weights
 
 
-# The donors behind a score: the equations of the weights, solved for a single score
-
-
 MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
-ENTRIES_PER_BLOCK = 2**24
-"""Entries of a dense users x columns matrix, which the uniform rule needs."""
-TOLERANCE, MAX_STEPS = 1e-9, 2000
-"""When conjugate gradients end: the residual divided by the right side, and the number of steps."""
-MIN_WEIGHT_SHARE = 1e-6
-"""Share of a weight in the sparse form below which the bonus is all of it but rounding."""
+ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
+TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
+MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form below which the bonus is all of it but rounding
 
 
 class DonorSystem:
-    """The parts of donors in the scores of a linear recommender.
+    """The equations of the weights for a single score: the parts of donors in it.
 
-    The arguments are as in :func:`.copied_moments`; ``regularisation`` is lambda, or the lambda of each item,
-    and ``item_bonus`` the weight of A Q' in the scores.
+    The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores.
     """
 
     def __init__(
@@ -445,11 +413,7 @@ class DonorSystem:
         self._moments, self._products = np.full((2, n_items), np.nan)
 
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
-        """Return what every donor user and every donor item adds to the score of an item.
-
-        ``history`` holds the columns of the user's items. In the sparse form, ``weights`` are the weights of
-        the item, whose regression has the items with a weight; otherwise it has all but the item itself.
-        """
+        """Return what every donor user and donor item adds to a score; the sparse form has ``weights``."""
         n_items = self.A.shape[1]
         bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
@@ -464,17 +428,10 @@ class DonorSystem:
             columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
             t = np.zeros(n_items)
             t[columns] = self._solve(a[columns], columns)
-        y = np.zeros(len(self.w))
-        owners = self.columns.indices[self.columns.indptr[item] : self.columns.indptr[item + 1]]
-        y[owners] = self.w[owners]
+        y = self.w * self.A[:, [item]].toarray()[:, 0]
         users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
         items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
         return np.asarray(users), np.asarray(items)
-
-    @cached_property
-    def columns(self) -> sparse.csc_array:
-        """The matrix A by columns."""
-        return sparse.csc_array(self.A)
 
     @cached_property
     def inverse(self) -> Values:
@@ -502,11 +459,8 @@ class DonorSystem:
         jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
         solution, n_failed = cg(operator, right, rtol=TOLERANCE, maxiter=MAX_STEPS, M=jacobi)
         if n_failed:
-            warn_about_data(
-                f"the parts of donors are approximate: conjugate gradients did not converge in {n_failed:,} "
-                "steps. The remainder of the explanation is the error.",
-                "regularisation",
-            )
+            fault = f"conjugate gradients did not converge in {n_failed:,} steps"
+            warn_about_data(f"the parts of donors are approximate: {fault}.", "regularisation")
         return np.asarray(solution)
 
     def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:

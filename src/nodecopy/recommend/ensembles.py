@@ -72,8 +72,8 @@ class EnsembleBPR(Recommender):
     keep: float = 0.0
 
     def check_params(self) -> None:
+        name = f"base of {type(self).__name__}"
         if not isinstance(self.base, BPRRecommender):
-            name = f"base of {type(self).__name__}"
             raise InputError(name, f"must be a network such as LightGCN(); got {show(self.base)}.")
         if self.n_graphs is not None:
             check_settings(self, n_graphs=1)

@@ -1,9 +1,8 @@
 """The sparse form of linear recommenders: each item is predicted from its most important items.
 
 For 10^5 items and more, dense items x items matrices do not fit into memory. Here every matrix keeps the
-``n_entries`` most important entries of each row, and the weights of an item are the ridge regression on
-``n_neighbours`` other items, a small dense system for each item. The systems are exact for these
-neighbours up to the entries that were left out of the moments.
+most important entries of each row, and the weights of an item are the ridge regression on ``n_neighbours``
+other items, a small dense system for each item.
 """
 
 from __future__ import annotations
@@ -21,27 +20,18 @@ from nodecopy._core.parallel import map_on_cores
 
 ROWS_PER_TASK = 2048
 SYSTEMS_PER_TASK = 64
-ENTRIES_PER_NEIGHBOUR = 4
-"""Entries in each row of the moments, as a multiple of the number of neighbours."""
+ENTRIES_PER_NEIGHBOUR = 4  # in each row of the moments
 
 
 def sparse_moments(
-    matrix: sparse.csr_array,
-    P: sparse.csr_array | None,
-    Q: sparse.csr_array | None,
-    user_share: float,
-    item_share: float,
-    weights: NDArray[Any] | None,
-    n_neighbours: int,
+    matrix: sparse.csr_array, P: Any, Q: Any, q1: float, q2: float, weights: Any, n_neighbours: int
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return S and C' of :func:`.copied_moments`, where M = S + S', with the largest entries of each row.
 
     The importance of an entry (i, j) is its value divided by the root of one plus the number of users of j.
-    Sums are computed by blocks of rows, and their terms are deleted, so that the peak is about eight matrices
-    with ``n_entries`` entries per row.
+    Terms of sums are deleted, so that the peak is about eight matrices with ``n_entries`` entries per row.
     """
     n_entries = ENTRIES_PER_NEIGHBOUR * n_neighbours
-    q1, q2 = user_share, item_share
     q0 = 1 - q1 - q2
     A = sparse.csr_array(matrix.astype(np.float32))
     w = np.ones(A.shape[0]) if weights is None else weights
@@ -84,10 +74,7 @@ def sparse_moments(
 def solve_sparse(
     S: sparse.csr_array, C_t: sparse.csr_array, regularisation: Any, n_neighbours: int
 ) -> sparse.csr_array:
-    """Return the weights B, whose column j holds the regression of item j on its neighbours; M is S + S'.
-
-    ``regularisation`` is lambda, or that of each item.
-    """
+    """Return the weights B, whose column j holds the regression of item j on its neighbours; M is S + S'."""
     penalties = np.broadcast_to(np.asarray(regularisation, np.float32), (S.shape[0],))
     # The gain of a regression on the item i alone is C_ij^2 / (M_ii + lambda).
     importance = 1 / np.sqrt(2 * S.diagonal() + penalties)
@@ -113,8 +100,7 @@ def largest_products(
 ) -> sparse.csr_array:
     """Return ``left @ right``, in single precision, with the most important entries of each row.
 
-    The importance of an entry is its value, which must not be negative, times that of its column; ties go
-    to the lowest column.
+    The importance of an entry is its value, not negative, times that of its column; ties go to the lowest.
     """
     n_rows, n_columns = left.shape[0], right.shape[1]
     n_largest = min(n_largest, n_columns)
@@ -138,10 +124,7 @@ def largest_sums(
     importance: NDArray[Any],
     has_diagonal: bool = True,
 ) -> sparse.csr_array:
-    """Return the most important entries of each row of a sum of scaled matrices, in single precision.
-
-    ``has_diagonal=False`` leaves out the diagonal.
-    """
+    """Return the most important entries of each row of a sum of scaled matrices, in single precision."""
     n_rows, n_columns = terms[0][1].shape
     n_largest, importance = min(n_largest, n_columns), importance.astype(np.float32)
 
@@ -175,10 +158,7 @@ def _concatenate(parts: Iterator[Any], shape: tuple[int, int], n_largest: int) -
 def solve_neighbourhoods(
     S: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
 ) -> NDArray[np.float32]:
-    """Return the solution for each row of C' of S + S' restricted to the columns of the row, like its data.
-
-    ``penalties`` are added to the diagonal.
-    """
+    """Return, like the data of each row of C', the solution of S + S' + penalties at its columns."""
     solution = np.zeros(C_t.indptr[stop] - C_t.indptr[start], np.float32)
     sizes = np.diff(C_t.indptr[start : stop + 1])
     width = int(sizes.max(initial=0))

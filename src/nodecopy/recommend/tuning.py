@@ -28,10 +28,9 @@ from nodecopy.recommend.base import MAX_BLOCK_SCORES, align, check_nonempty
 
 HELD_OUT_SHARE, DEFAULT_K = 0.1, 20
 REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
-MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5
-"""Smallest gain that counts: more than rounding, and than noise, in standard errors over users."""
+MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5  # smallest gain: more than rounding, and than noise over users
+# Parameters on which the moments do not depend
 NO_MOMENTS = ("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision")
-"""Parameters on which the moments do not depend."""
 
 
 class Coordinate(NamedTuple):
@@ -50,14 +49,7 @@ class Coordinate(NamedTuple):
         return above, tuple(other for other in numbers if other < float(value))[::-1]
 
 
-def tune(
-    model: Any,
-    interactions: InteractionsLike,
-    validation: InteractionsLike | None,
-    budget: int,
-    k: int | None,
-    rng: Rng,
-) -> None:
+def tune(model: Any, interactions: InteractionsLike, validation: Any, budget: int, k: Any, rng: Rng) -> None:
     """Set the parameters of a model that are best on held-out interactions; see its method ``tune``."""
     train = check_nonempty(interactions, "interactions").binary()
     check_integer(budget, "budget", low=1)
@@ -91,11 +83,9 @@ def _hold_out(train: Interactions, validation: Any, rng: Rng) -> tuple[Interacti
     held_out = check_nonempty(align(validation, train, "validation"), "validation").binary()
     n_outside = held_out.difference(train).n_interactions
     if n_outside not in (0, held_out.n_interactions):
-        raise InputError(
-            "validation",
-            f"must be inside interactions or have none in common with them; {n_outside:,} of its "
-            f"{held_out.n_interactions:,} are outside. train.union(validation) makes it a part of train.",
-        )
+        got = f"{n_outside:,} of its {held_out.n_interactions:,} are outside"
+        allowed = "must be inside interactions or have none in common with them"
+        raise InputError("validation", f"{allowed}; {got}. Pass train.union(validation) as interactions.")
     fitted = train.difference(held_out) if not n_outside else train
     return check_nonempty(fitted, "interactions without validation"), held_out
 
