@@ -303,7 +303,7 @@ def test_compiled_and_plain_counts_of_directed_rows_are_equal(graph: Graph) -> N
     expected = counting_kernels.distances(graph.rows, sources)
     assert counting.distances(graph.rows, sources) == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "MAX_LEVELS", 1)  # so that Dijkstra's algorithm takes over
+        patch.setattr(counting, "MAX_LEVELS", 1)  # so that compiled code takes over
         assert counting.distances(graph.rows, sources) == expected
 
 

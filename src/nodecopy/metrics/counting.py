@@ -9,7 +9,7 @@ from scipy import sparse
 from nodecopy._core.arrays import IntArray, Rows
 
 BATCH_SIZE = 1024  # sources of one breadth-first search, a bit each
-MAX_LEVELS = 100  # levels after which a search from one source at a time is faster
+MAX_LEVELS = 100  # levels after which compiled code, which only visits new nodes, is faster
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
@@ -64,15 +64,7 @@ def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
             n_new = int(np.bitwise_count(new).sum())
             total, pairs = total + level * n_new, pairs + n_new
             if level == MAX_LEVELS:
-                return _long_distances(rows, sources)
-    return total, pairs
+                from nodecopy.metrics import counting_kernels
 
-
-def _long_distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
-    """Return the same by Dijkstra's algorithm, whose cost does not grow with the length of the paths."""
-    total = pairs = 0
-    for batch in np.split(sources, range(BATCH_SIZE, len(sources), BATCH_SIZE)):
-        lengths = sparse.csgraph.dijkstra(rows.csr, indices=batch, unweighted=True)
-        lengths = lengths[np.isfinite(lengths)]
-        total, pairs = total + int(lengths.sum()), pairs + int(np.count_nonzero(lengths))
+                return counting_kernels.distances(rows, sources)
     return total, pairs

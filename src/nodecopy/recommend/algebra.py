@@ -331,10 +331,10 @@ def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: boo
     is_free = overwrite and matrix.flags.c_contiguous and matrix.flags.writeable
     shifted = matrix.T if is_free else np.array(matrix, order="F")
     np.einsum("ii->i", shifted)[:] += regularisation
-    factorise, finish = (linalg.get_lapack_funcs(name, (shifted,)) for name in ("potrf", routine))
-    factor, failed = factorise(shifted, overwrite_a=True, clean=True)
+    lapack: Any = linalg.get_lapack_funcs(("potrf", routine), (shifted,))
+    factor, failed = lapack[0](shifted, overwrite_a=True, clean=True)
     if not failed:
-        factor, failed = finish(factor, overwrite_c=True)
+        factor, failed = lapack[1](factor, overwrite_c=True)
     if failed:
         raise singular_matrix(regularisation)
     return np.asarray(factor)

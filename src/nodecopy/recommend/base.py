@@ -341,7 +341,11 @@ class Recommender(Saveable, ABC):
     ) -> tuple[NDArray[Any], Scores]:
         """Return the best candidates of users, who are the rows of ``seen``."""
         item_ids = self.interactions_.item_ids
-        candidates = find_candidates(items, exclude, item_ids, unknown)
+        wanted, unwanted = (
+            None if ids is None else find_ids(ids, item_ids, name, unknown, IGNORE)
+            for ids, name in ((items, "items"), (exclude, "exclude"))
+        )
+        candidates = select_candidates(wanted, unwanted, len(item_ids))
         return select_best(
             score_block, seen.shape[0], k, item_ids, candidates, seen if exclude_seen else None
         )
@@ -356,11 +360,9 @@ class Recommender(Saveable, ABC):
         positions = find_ids(items, item_ids, "items")
         check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
         rows = one_hot(positions, len(item_ids))  # the item itself is left out
-
-        def score(block: slice) -> Scores:
-            return np.array(self.similarity_rows(rows[block]), np.float32)
-
-        return select_best(score, len(positions), k, item_ids, seen=rows)
+        return select_best(
+            lambda block: self.similarity_rows(rows[block]), len(rows.indices), k, item_ids, seen=rows
+        )
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` users most similar to each user, best first, and the similarities.
@@ -370,10 +372,10 @@ class Recommender(Saveable, ABC):
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
         check_integer(k, "k", low=1, high=len(user_ids) - 1, high_name="n_users - 1")
 
-        def score(block: slice) -> Scores:
-            return np.array(self.user_similarities(positions[block]), np.float32)
-
-        return select_best(score, len(positions), k, user_ids, seen=one_hot(positions, len(user_ids)))
+        own = one_hot(positions, len(user_ids))
+        return select_best(
+            lambda block: self.user_similarities(positions[block]), len(positions), k, user_ids, seen=own
+        )
 
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
         """Return why an item has its score for a user: items of the history, donors, and how much they add.
@@ -672,20 +674,11 @@ def append_interactions(train: Interactions, new: Interactions) -> Interactions:
 # The best items of many users
 
 
-def find_candidates(
-    items: ArrayLike | None, exclude: ArrayLike | None, item_ids: NDArray[Any], unknown: str = "error"
-) -> IntArray | None:
-    """Return the columns of the items that may be recommended, ascending; ``None`` for all."""
-    wanted = None if items is None else find_ids(items, item_ids, "items", unknown, IGNORE)
-    unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown, IGNORE)
-    return select_candidates(wanted, unwanted, len(item_ids))
-
-
 def select_candidates(
     items: IntArray | None,
     exclude: IntArray | None,
     n_items: int,
-    names: tuple[str, str] = ("items", "exclude"),
+    names: Sequence[str] = ("items", "exclude"),
 ) -> IntArray | None:
     """Return the columns in ``items``, by default all, that are not in ``exclude``; ``None`` for all."""
     if items is None and exclude is None:
@@ -701,7 +694,7 @@ def select_candidates(
 
 
 def select_best(
-    score_block: Callable[[slice], Scores],
+    score_block: Callable[[slice], NDArray[Any]],
     n_rows: int,
     k: int,
     ids: NDArray[Any],
@@ -716,7 +709,7 @@ def select_best(
     step = max(1, MAX_BLOCK_SCORES // len(ids))
     for start in range(0, n_rows, step):
         block = slice(start, min(start + step, n_rows))
-        scores = score_block(block)
+        scores = np.array(score_block(block), np.float32)
         if seen is not None:
             scores[seen[block].nonzero()] = -np.inf
         if candidates is not None:
