@@ -125,9 +125,9 @@ PATH = Graph.from_edges(["a", "b"], ["b", "c"])
     [
         (None, "must return a Graph; got NoneType"),
         (PATH.adjacency, "must return a Graph; got scipy.csr_array"),
-        (PATH.subgraph([0, 1]), "must return a sample with the nodes of the observed graph"),
-        (PATH.replace(node_ids=["a", "c", "b"]), "must return a sample with the nodes of the observed graph"),
-        (PATH.replace(directed=True), "must return a sample with edges with directions if and only if"),
+        (PATH.subgraph([0, 1]), "must return the nodes and directions"),
+        (PATH.replace(node_ids=["a", "c", "b"]), "must return the nodes and directions"),
+        (PATH.replace(directed=True), "must return the nodes and directions"),
     ],
 )
 def test_results_of_draw_are_checked(sample: Any, message: str) -> None:

@@ -257,16 +257,9 @@ class Graph(RowData):
     def positions(self, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
         """Return the positions of nodes that are given by position, by a boolean mask or by id.
 
-        Parameters
-        ----------
-        nodes
-            Integers are positions, booleans (one per node) a mask, strings node ids. To choose nodes by
-            integer ids, pass ``np.isin(graph.node_ids, ids)``.
-        name
-            What the nodes are called in errors.
+        Integers are positions, booleans (one per node) a mask, strings node ids. To choose nodes by integer
+        ids, pass ``np.isin(graph.node_ids, ids)``. ``name`` is what errors call the nodes.
 
-        Examples
-        --------
         >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], node_ids=["a", "b", "c"])
         >>> path.positions(["c", "a"]).tolist(), path.positions([True, False, True]).tolist()
         ([2, 0], [0, 2])
@@ -366,10 +359,7 @@ def _labels(
 def class_codes(
     labels: NDArray[np.int64], nodes: IntArray | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct labels in order, and the position of every node's label among them, or -1.
-
-    With ``nodes``, only the labels that occur there count; those of other nodes that do not are -1 too.
-    """
+    """Return the distinct labels (of ``nodes``) in order, and every node's position among them, or -1."""
     classes = np.unique(labels if nodes is None else labels[nodes])
     classes = classes[classes != UNLABELLED]
     codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), UNLABELLED)
@@ -387,9 +377,8 @@ def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], 
         pairs = zip(names.tolist(), counts.tolist(), strict=True)
         listed = list_names([f"{name} ({count} node{'s' * (count > 1)})" for name, count in pairs])
         warn_about_data(
-            f"no training node has class {listed}. It is left out: its nodes count as unlabelled in "
-            "training and as wrong in an evaluation. To predict it, add a node of the class to the training "
-            "nodes."
+            f"no training node has class {listed}. It is left out: its nodes count as unlabelled in training "
+            "and as wrong in an evaluation. To predict it, add a node of the class to the training nodes."
         )
     return classes, codes
 

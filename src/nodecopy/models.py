@@ -66,19 +66,10 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Data]:
-        """Return an iterator over ``n`` samples.
+        """Return an iterator over ``n`` samples; sample number s depends on the seed and s alone.
 
-        Sample number s depends on the seed and s alone, neither on ``n`` nor on ``workers``.
-
-        Parameters
-        ----------
-        n
-            Number of samples.
-        rng
-            Seed or generator; fresh entropy by default.
-        workers
-            Number of threads that draw samples ahead of the caller, 1 by default. More threads are faster on
-            graphs with about 10^5 entries and more.
+        ``workers`` is the number of threads that draw samples ahead of the caller. Several are faster on
+        graphs with about 10^5 entries and more.
         """
         self.check_fitted()
         check_integer(n, "n of sample_many", low=0, high=math.inf)
@@ -88,18 +79,14 @@ class GraphModel(Saveable, ABC, Generic[Data]):
 
     def _checked_draw(self, seed: SeedSequence) -> Data:
         """Return the sample of a seed after a check that it has the nodes of the observed graph."""
-        sample, observed = self.draw(seed), self.graph_
+        sample, observed, name = self.draw(seed), self.graph_, f"draw of {type(self).__name__}"
         kind = Graph if isinstance(observed, Graph) else Interactions
         if not isinstance(sample, kind):
-            allowed, got = f"a {kind.__name__}", type_name(sample)
-        elif not _same_ids(sample, observed):
-            allowed, got = f"the nodes of the observed graph, {observed!r}", repr(sample)
-        elif getattr(sample, "directed", None) != getattr(observed, "directed", None):
-            allowed, got = "edges with directions if and only if the observed graph has them", repr(sample)
-        else:
-            return sample
-        verb = "return" if not isinstance(sample, kind) else "return a sample with"
-        raise InputError(f"draw of {type(self).__name__}", f"must {verb} {allowed}; got {got}.")
+            raise InputError(name, f"must return a {kind.__name__}; got {type_name(sample)}.")
+        is_alike = getattr(sample, "directed", None) == getattr(observed, "directed", None)
+        if not (is_alike and _same_ids(sample, observed)):
+            raise InputError(name, f"must return the nodes and directions of {observed!r}; got {sample!r}.")
+        return sample
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned, and check that its parts fit each other."""

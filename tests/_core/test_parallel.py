@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from threading import get_ident
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,14 @@ from nodecopy._core.parallel import (
     report_progress,
     track,
 )
+
+
+def test_the_outermost_computation_reports_its_progress() -> None:
+    reports: list[tuple[Any, ...]] = []
+    with report_progress(lambda *report: reports.append(report)):
+        for _ in track([1, 2], "epoch"):
+            list(track([1, 2], "batch"))
+    assert reports == [("epoch 1 of 2", 0, 2), ("epoch 2 of 2", 1, 2), ("epoch 2 of 2", 2, 2)]
 
 
 def test_an_error_ends_the_report() -> None:

@@ -6,7 +6,6 @@ move entries, so the values are built only for the SciPy matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, TypeAlias, TypeVar
@@ -191,10 +190,7 @@ class Rows:
 
     @classmethod
     def from_matrix(cls, matrix: Any, name: str) -> Rows:
-        """Return the rows of a dense or SciPy sparse matrix after checking it; the input is not changed.
-
-        Duplicate entries of a sparse matrix are added, as in SciPy; zeros are not stored.
-        """
+        """Return the rows of a dense or sparse matrix, checked, with the sums of duplicates."""
         if sparse.issparse(matrix):
             csr = as_csr(matrix, name, copy=True)
         else:
@@ -370,15 +366,17 @@ def unit_rows(matrix: Any) -> Any:
 def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
     """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
-    if array.dtype.kind == "U":  # NumPy drops NUL at the end of the texts of a list
-        check_characters(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
-        if isinstance(values, (list, tuple)):  # in which NumPy turns what is not text into text
-            _check_kinds(values, name)
-    if array.dtype.kind == "O":
-        _check_kinds(array, name)
-        check_characters(array, name)
-        texts = [str(value) for value in array]
-        array = as_array(texts, name) if texts else array.astype(np.int64)
+    if array.dtype.kind in "OU":
+        # In the array of a list NumPy has turned what is not text into text, and dropped NUL at its end.
+        cells = values if isinstance(values, (list, tuple)) else array.tolist()
+        for value in cells:
+            if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
+                raise InputError(
+                    name, f"must hold integers or strings without missing values; got {value!r}."
+                )
+        check_characters(cells, name)
+    if array.dtype.kind == "O" and array.size:
+        array = as_array([str(value) for value in array], name)
     if array.size == 0 and array.dtype.kind not in "iuU":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
@@ -390,12 +388,6 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if length is not None:
         check_unique(array, name)
     return freeze(array.copy())
-
-
-def _check_kinds(values: Iterable[Any], name: str) -> None:
-    for value in values:
-        if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
-            raise InputError(name, f"must hold integers or strings without missing values; got {value!r}.")
 
 
 def number_ids(n: int, name: str) -> NDArray[np.int64]:

@@ -61,11 +61,6 @@ def check_settings(model: Any, **limits: Any) -> None:
 
     The limit of a parameter is the smallest integer or number, a pair of the smallest and largest number, a
     list of names, or ``bool``.
-
-    >>> from types import SimpleNamespace
-    >>> check_settings(SimpleNamespace(n_layers=0), n_layers=1)
-    Traceback (most recent call last):
-    nodecopy.errors.InputError: n_layers of SimpleNamespace must be an integer of at least 1; got 0.
     """
     for parameter, limit in limits.items():
         value, name = getattr(model, parameter), f"{parameter} of {type(model).__name__}"

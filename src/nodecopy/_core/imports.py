@@ -65,8 +65,7 @@ class OptionalModule:
 def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names are imported on first use.
 
-    The names and their modules are the imports in the stub of the package, ``__init__.pyi``, which type
-    checkers read (SPEC 1 of Scientific Python). Pass ``__name__`` and ``__file__`` of the package.
+    They are those that the stub ``__init__.pyi`` imports (SPEC 1 of Scientific Python).
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
@@ -116,11 +115,7 @@ def import_class(path: str, where: str) -> Any:
 
 
 def public_name(kind: type) -> str:
-    """Return the dotted name of a class in the outermost package that exports it.
-
-    >>> public_name(InputError)
-    'nodecopy.errors.InputError'
-    """
+    """Return the dotted name of a class in the outermost package that exports it."""
     parts = kind.__module__.split(".")
     packages = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
     exporting = (name for name in packages if getattr(sys.modules.get(name), kind.__name__, None) is kind)

@@ -59,15 +59,7 @@ def fit_logistic(
 
 
 def fit_penalised_logistic(inputs: Floats, outcomes: Floats, *, penalty: float, max_steps: int) -> Floats:
-    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``.
-
-    An intercept is a column of ones in ``inputs`` and is penalised as well; ``outcomes`` are zeros and ones.
-
-    >>> import numpy as np
-    >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> fit_penalised_logistic(x, np.array([0.0, 1, 1, 1]), penalty=1.0, max_steps=20).round(3).tolist()
-    [0.376, 0.562]
-    """
+    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``."""
     curvature = penalty * np.eye(inputs.shape[1])
 
     def derivatives(weights: Floats) -> tuple[Floats, Floats]:

@@ -26,10 +26,7 @@ _skipped: ContextVar[set[str] | None] = ContextVar("decisions that are not logge
 
 
 def log_decision(message: str, *parameters: str) -> None:
-    """Log what was decided for the user and why; ``parameters`` are the names of those that change it.
-
-    The record has both as attributes beside its text, so that the command line can name options instead.
-    """
+    """Log what was decided for the user and why, and the ``parameters`` that change it."""
     text, skipped = message, _skipped.get()
     if parameters:
         text += f" Set {list_alternatives(parameters)} to change this."
@@ -40,11 +37,7 @@ def log_decision(message: str, *parameters: str) -> None:
 
 
 def list_alternatives(words: Sequence[str]) -> str:
-    """Return words with commas and "or" between them.
-
-    >>> list_alternatives(["a", "b", "c"])
-    'a, b or c'
-    """
+    """Return words with commas and "or" between them."""
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -94,11 +87,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
 def escape_controls(text: str, keep: str = "") -> str:
-    r"""Return text for a terminal, in which control characters are visible.
-
-    >>> escape_controls("\x1b[2Jred")
-    '\\x1b[2Jred'
-    """
+    """Return text for a terminal, in which control characters are visible."""
 
     def escape(match: re.Match[str]) -> str:
         return match[0] if match[0] in keep else match[0].encode("unicode_escape").decode("ascii")
@@ -112,29 +101,17 @@ def join_lines(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return text that Markdown shows as it is, in a cell, a heading or an entry of a list.
-
-    >>> escape_markdown("a|b\n<i>")
-    'a\\|b \\<i\\>'
-    """
+    """Return text that Markdown shows as it is, in a cell, a heading or an entry of a list."""
     return MARKDOWN.sub(lambda match: f"\\{match[0]}", join_lines(text))
 
 
 def escape_latex(text: str) -> str:
-    r"""Return text that LaTeX prints as it is.
-
-    >>> escape_latex("5 %\n~x_1")
-    '5 \\% \\textasciitilde{}x\\_1'
-    """
+    """Return text that LaTeX prints as it is."""
     return "".join(LATEX.get(character, character) for character in join_lines(text))
 
 
 def escape_cell(value: Any) -> Any:
-    """Return a cell for spreadsheets, with another apostrophe before a formula, which makes it text.
-
-    >>> escape_cell("=1+1")
-    "'=1+1"
-    """
+    """Return a cell for spreadsheets, with another apostrophe before a formula, which makes it text."""
     if not isinstance(value, str):
         return value
     text = value.lstrip("'")

@@ -22,10 +22,8 @@ Report: TypeAlias = Callable[[str, int, int], None]  # name of an item, number o
 
 @dataclass
 class _Listener:
-    """Who shows the progress, and whether a computation reports to it already."""
-
     report: Report
-    is_busy: bool = False
+    is_busy: bool = False  # whether a computation reports already
 
 
 _state = threading.local()
@@ -56,10 +54,7 @@ def create_pool(workers: int) -> ThreadPoolExecutor:
 
 
 def sample_stream(make: Callable[[int], T], n: int, workers: int, *, processes: bool = False) -> Iterator[T]:
-    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting.
-
-    Workers are threads, or forked processes, which inherit ``make`` and return picklable items.
-    """
+    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting."""
     if workers == 1:
         yield from map(make, range(n))
         return
@@ -98,16 +93,7 @@ def _call_inherited(number: int) -> Any:
 
 @contextmanager
 def report_progress(report: Report) -> Iterator[None]:
-    """Call ``report`` before each item of the outermost :func:`track`, and after the last.
-
-    >>> with report_progress(print):
-    ...     for epoch in track([1, 2], "epoch"):
-    ...         for batch in track([1, 2], "batch"):  # is a part of the epoch
-    ...             pass
-    epoch 1 of 2 0 2
-    epoch 2 of 2 1 2
-    epoch 2 of 2 2 2
-    """
+    """Call ``report`` before each item of the outermost :func:`track`, and after the last."""
     token = _listener.set(_Listener(report))
     try:
         yield

@@ -48,13 +48,7 @@ def seed_sequence(rng: Rng) -> SeedSequence:
 
 
 def child(seed: SeedSequence, *numbers: int) -> SeedSequence:
-    """Return a descendant of ``seed``: ``child(seed, a, b)`` is child b of child a.
-
-    Numbers may be members of an ``IntEnum``. The result does not depend on what was spawned before.
-
-    >>> child(SeedSequence(7), 3, 1).spawn_key
-    (3, 1)
-    """
+    """Return child b of child a of ``seed`` for ``child(seed, a, b)``, whatever was spawned before."""
     key = (*seed.spawn_key, *(int(number) for number in numbers))
     return SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size)
 

@@ -51,14 +51,9 @@ class DonorDistribution(ABC):
 
 @dataclass(frozen=True, eq=False)
 class DonorLists(DonorDistribution):
-    """Uniform distributions over lists that nodes can share.
+    """Uniform distributions over lists: the donors in list l are ``members[offsets[l]:offsets[l + 1]]``.
 
-    Parameters
-    ----------
-    list_of
-        The list of each node.
-    offsets, members
-        The donors in list l are ``members[offsets[l]:offsets[l + 1]]``; the list of a node is not empty.
+    Node i draws from list ``list_of[i]``, which is not empty.
     """
 
     list_of: IntArray
@@ -123,12 +118,7 @@ class DonorLists(DonorDistribution):
 class DonorRows(DonorDistribution):
     """Distributions with a row of probabilities per node; use :meth:`from_similarity` to build them.
 
-    Parameters
-    ----------
-    P
-        Square CSR matrix whose rows add up to one.
-    cumulative
-        The cumulative probabilities of each row, one per stored entry of ``P``.
+    The rows of the square matrix ``P`` add up to one; ``cumulative`` has their cumulative sums.
     """
 
     P: sparse.csr_array

@@ -114,8 +114,7 @@ class SameLabel(Configurable):
     ----------
     labels
         One integer per node, observed or predicted; by default the labels of the graph. A node without a
-        label (-1) keeps its own neighbours; where fewer than half of the nodes have a label, a warning says
-        that samples are nearly the observed graph.
+        label (-1) keeps its own neighbours.
 
     Examples
     --------
@@ -149,32 +148,26 @@ class NearestNeighbours(Configurable):
     Parameters
     ----------
     n_neighbours
-        Number of nearest nodes, 10 by default. More donors give samples that differ more from the
-        observed graph.
+        Number of nearest nodes. More donors give samples that differ more from the observed graph.
     embeddings
         Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
         ``"neighbourhoods"``: the features of the nodes within two hops, or those nodes themselves in a graph
         without features, as by :attr:`~nodecopy.features.embeddings.NodeEmbeddings.neighbourhoods`.
-    scale
-        How the features of the graph are scaled. ``"auto"`` (default): word counts are used as they are,
-        anything else is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"unit"``,
-        ``"rows"`` and ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`.
-        Embeddings are not scaled.
     include_self
-        Whether a node is its own first neighbour (default), as in the paper's Table 1.
+        Whether a node is its own first neighbour, as in the paper's Table 1.
     ties
-        ``"first"`` (default): exactly ``n_neighbours`` donors, ties go to the lowest index. ``"all"``: every
-        node that is no farther than the last of them.
+        ``"first"``: exactly ``n_neighbours`` donors, ties go to the lowest index. ``"all"``: every node that
+        is no farther than the last of them.
     groups
-        One integer per node, or ``"labels"`` for the labels of the graph: donors come from the same
-        group. A node without a group (-1) keeps its own neighbours. By default there are no groups.
+        One integer per node, or ``"labels"`` for the labels of the graph: donors come from the same group. A
+        node without a group (-1) keeps its own neighbours.
     max_degree_ratio
-        Largest allowed ratio of the degrees of a node and its donor, at least 1; no limit by default.
-
-    Notes
-    -----
-    Where ``groups`` and ``max_degree_ratio`` leave fewer than ``n_neighbours`` candidates, all of them are
-    possible donors; a node without a candidate keeps its own neighbours.
+        Largest allowed ratio of the degrees of a node and its donor, at least 1; no limit by default. A node
+        without a candidate keeps its own neighbours; one with few has fewer donors.
+    scale
+        How the features of the graph are scaled. ``"auto"``: word counts are used as they are, anything else
+        is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` and
+        ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
 
     Examples
     --------
@@ -321,9 +314,8 @@ class Weighted(Configurable):
 class Balanced(_OtherRule):
     """Rescale the probabilities of another donor rule so that every node is expected to be a donor once.
 
-    The expected degree distribution of the copied rows is then the observed one: a node of degree d is
-    expected to give its row to one node. The expected mean degree and the expected number of claws are
-    the observed ones, too. Other donor rules lose hubs, which are among the nearest neighbours of few nodes.
+    The expected degree distribution of the copied rows is then the observed one. Other donor rules lose
+    hubs, which are among the nearest neighbours of few nodes.
 
     Parameters
     ----------
@@ -388,18 +380,16 @@ def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str
 class Jaccard(Configurable):
     """Draw donors in proportion to the Jaccard index of their items or neighbours.
 
+    The index ignores weights. A user without a possible donor keeps its own row.
+
     Parameters
     ----------
     include_self
-        Whether a user (or node) may be its own donor (default), as in the paper's sum over all users.
+        Whether a user (or node) may be its own donor, as in the paper's sum over all users.
     exponent
-        Power of the index, 1 by default; larger values favour the most similar users.
+        Power of the index; larger values favour the most similar users.
     max_donors
         Number of most similar users that may be donors, ties go to the lowest index; all by default.
-
-    Notes
-    -----
-    The index ignores weights. A user without a possible donor keeps its own row.
 
     Examples
     --------

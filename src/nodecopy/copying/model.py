@@ -50,16 +50,14 @@ class NodeCopying(GraphModel[Data]):
         when the model is fitted, and the choice is logged: :class:`SameLabel` if at least half of the nodes
         have a label, else :class:`NearestNeighbours` if there are features, else :class:`Jaccard`.
     keep
-        Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
-        to the observed graph.
+        Probability that a node keeps its own neighbours; samples are then closer to the observed graph.
     symmetrise
         How the copied rows of an undirected graph become a symmetric adjacency. ``"one-endpoint"``
         (default): a fair coin per pair chooses the endpoint whose row decides, which keeps the number of
-        edges (Cora 5,278, samples 5,270 on average), less the self-loops of nodes that copy
-        their own neighbours, which matters for small classes (see :class:`SameLabel`). ``"maximum"``, the
-        rule of the paper: an edge exists if either row has it, with the larger weight; samples have up to
-        twice as many edges (10,527) and more triangles. ``"none"``: samples are directed graphs, as in the
-        paper's Table 1. Directed graphs and interactions are not symmetrised.
+        edges, less the self-loops of nodes that copy their own neighbours (see :class:`SameLabel`).
+        ``"maximum"``, the rule of the paper: an edge exists if either row has it, with the larger weight;
+        samples have up to twice as many edges and more triangles. ``"none"``: samples are directed graphs,
+        as in the paper's Table 1. Directed graphs and interactions are not symmetrised.
 
     Attributes
     ----------
@@ -224,10 +222,7 @@ class NodeCopying(GraphModel[Data]):
 
 
 def choose_donors(data: Any) -> tuple[DonorRule, str]:
-    """Return the default donor rule of a graph or of interactions, and why it was chosen.
-
-    :class:`.SameLabel` is chosen if at least half of the nodes have a label, else :class:`.NearestNeighbours`
-    if there are features, else :class:`.Jaccard`, which is also the default for interactions.
+    """Return the default donor rule of :class:`NodeCopying`, and why it was chosen.
 
     Parameters
     ----------

@@ -130,13 +130,7 @@ class Attribute(NamedTuple):
 
 
 def annotate(network: Any, attributes: Iterable[Attribute]) -> Any:
-    """Return a copy of a NetworkX or igraph graph with attributes.
-
-    >>> import networkx as nx
-    >>> path = annotate(nx.path_graph(["a", "b", "c"]), [Attribute("x", "node", [1.0, 2.0], [0, 2])])
-    >>> path.nodes(data="x")
-    NodeDataView({'a': 1.0, 'b': None, 'c': 2.0}, data='x')
-    """
+    """Return a copy of a NetworkX or igraph graph with attributes."""
     library = find_library(network)
     if library not in ("networkx", "igraph"):
         raise InputError("network", f"must be a NetworkX or igraph graph; got {type_name(network)}.")

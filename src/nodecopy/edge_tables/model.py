@@ -127,10 +127,7 @@ class EdgeTableCopying(Configurable):
         """Return a sample as an Ibis table of source, target and, if weighted, weight, in no order.
 
         Interactions have columns user, item and, if weighted, rating. Each undirected edge is listed once,
-        from the smaller id to the larger.
-
-        Donors are drawn at once. Edges are computed when the table is used, except undirected edges with ids
-        below 2^31 in DuckDB, which are computed at once, in a scratch file.
+        from the smaller id to the larger. Edges may be computed only when the table is used.
         """
         key = self._key(rng, sample)
         return self._copy_rows(self._engine.materialise(self._donors(key)), key)

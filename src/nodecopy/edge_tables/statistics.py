@@ -19,7 +19,7 @@ from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degree
 def edge_table_statistics(
     edges: Any, *, engine: TableEngine, nodes: Any = None, directed: bool = False, observed: Any = None
 ) -> Statistics:
-    """Return statistics of an edge table, equal to those of the same names in :func:`.statistics`.
+    """Return statistics of an edge table: degrees, labels and components, as :func:`.statistics`.
 
     Parameters
     ----------
@@ -34,12 +34,6 @@ def edge_table_statistics(
         Whether edges are directed, not by default; components ignore directions.
     observed
         Another edge table; adds ``edge_overlap``, the share of its edges that are in ``edges``.
-
-    Returns
-    -------
-    dict
-        ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and,
-        with ``observed``, ``edge_overlap``.
 
     Examples
     --------

@@ -52,16 +52,13 @@ class NodeCopy(Transform):  # type: ignore[misc]
     keep, symmetrise
         As in :class:`.NodeCopying`.
     labels, mask
-        Attributes of the data with the classes of nodes and a mask of the nodes whose classes may be used.
-        By default ``data.y`` and, if it exists, ``data.train_mask``, so that test labels are not used. Other
-        nodes count as unlabelled and keep their neighbours. For predicted classes set
-        ``labels="predicted", mask=None``.
+        Attributes of the data with the classes of nodes and a mask of the nodes whose classes may be used;
+        others keep their neighbours. For predicted classes set ``labels="predicted", mask=None``.
     directed
         Whether the graph is directed; by default ``not data.is_undirected()``.
     rng
-        Seed. Every call draws another sample; the same seed gives the same sequence. A worker of a
-        ``DataLoader`` also uses the seed of the loader, so that workers and epochs differ and
-        ``torch.manual_seed`` makes them reproducible.
+        Seed of the sequence of samples. A worker of a ``DataLoader`` also uses the seed of the loader, so
+        that workers and epochs differ and ``torch.manual_seed`` makes them reproducible.
 
     Examples
     --------
