@@ -224,10 +224,7 @@ def test_an_interrupted_fit_keeps_the_previous_one() -> None:
 class TestContract(GraphModelContract):
     @pytest.fixture(
         scope="class",
-        params=[
-            CELL(rank=3, n_steps=20, evaluate_every=5),
-            NetGAN(n_steps=4, evaluate_every=2, **SMALL),
-        ],
+        params=[CELL(rank=3, n_steps=20, evaluate_every=5), NetGAN(n_steps=4, evaluate_every=2, **SMALL)],
         ids=["CELL", "NetGAN"],
     )
     @classmethod

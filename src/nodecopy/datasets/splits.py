@@ -23,8 +23,7 @@ from nodecopy.io import InteractionsLike, convert_graph, convert_interactions, r
 from nodecopy.io.interactions import holds_item_lists
 
 T = TypeVar("T")
-VALIDATION_SHARE = 0.1
-"""Share of train that is the validation part of a published split without one."""
+VALIDATION_SHARE = 0.1  # share of train that is the validation part of a published split without one
 
 
 class Split(NamedTuple, Generic[T]):

@@ -29,21 +29,14 @@ from nodecopy.graph import Graph
 Matrix: TypeAlias = NDArray[np.float64]
 Result = TypeVar("Result")
 EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
-FEATURE_WEIGHT = 0.5
-"""Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
-PURPOSE = "to find similar nodes"
-"""What features are scaled for, in messages."""
-N_DECIMALS = 8
-"""Decimals of embeddings that donor rules of copying search in."""
-RIDGE = 1.0
-"""Weight of the penalty in the regression of neighbourhoods on features."""
+FEATURE_WEIGHT = 0.5  # weight of features beside the neighbourhood in ``"expected"`` searches
+PURPOSE = "to find similar nodes"  # what features are scaled for, in messages
+N_DECIMALS = 8  # decimals of embeddings that donor rules of copying search in
+RIDGE = 1.0  # weight of the penalty in the regression of neighbourhoods on features
 
 
 class GraphCache(Generic[Result]):
-    """Results that depend on the edges and features of a graph alone, for the graphs seen last.
-
-    Graphs that differ in labels only share a result. It is dropped when the edges or the features are.
-    """
+    """Results for the edges and features of the graphs seen last, dropped with these edges or features."""
 
     def __init__(self, n_results: int = 4) -> None:
         self._entries: deque[tuple[Any, list[Any], list[Result]]] = deque(maxlen=n_results)
@@ -77,25 +70,10 @@ _SHARED = GraphCache[SharedEmbedding]()
 
 
 class NodeEmbeddings:
-    """Embeddings of the nodes of a graph, each computed once and on use.
+    """Embeddings of the nodes of a graph, of dimension up to ``rank``, each computed once and on use.
 
-    Rows have length one, so that Euclidean distance orders rows as cosine similarity does.
-
-    Parameters
-    ----------
-    graph
-        With features that some nodes share; without, only ``neighbourhoods`` can be computed. Features other
-        than word counts are standardised (:func:`~nodecopy.features.scaling.scale_features`).
-    rank
-        Largest dimension of the embeddings.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> digits = datasets.load("digits").subgraph(range(200))
-    >>> embeddings = NodeEmbeddings(digits)
-    >>> embeddings.features.shape == embeddings.expected.shape
-    True
+    Rows have length one, so that Euclidean distance orders rows as cosine similarity does. Without features
+    that some nodes share, only ``neighbourhoods`` can be computed.
     """
 
     def __init__(self, graph: Graph, rank: int = 64) -> None:
@@ -113,11 +91,7 @@ class NodeEmbeddings:
 
     @cached_property
     def weighted_features(self) -> sparse.csr_array:
-        """Return the features weighted by TF-IDF, with rows of length one.
-
-        Features other than word counts are standardised first. Nearly all nodes have them then, and so all
-        have nearly the same weight.
-        """
+        """Return the features, standardised unless they are word counts, weighted by TF-IDF."""
         if self.feature_counts is None:
             features = self.graph.features
             state = "this one has none" if features is None else "in this one no two nodes share any"
@@ -142,13 +116,7 @@ class NodeEmbeddings:
         return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
 
     def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
-        """Return a search for similar nodes by one of ``EMBEDDING_NAMES``.
-
-        Errors name the ``parameter`` of the ``owner`` that gives ``name``.
-
-        ``"expected"`` looks from a node's expected neighbourhood and features for nodes that have such a
-        neighbourhood and such features.
-        """
+        """Return a search for similar nodes by an embedding; errors name ``parameter`` and ``owner``."""
         check_choice(name, f"{parameter} of {owner}", EMBEDDING_NAMES)
         if name == "features":
             return NeighbourSearch(self.features, owner=owner)
@@ -167,8 +135,7 @@ def shared_neighbourhoods(graph: Graph) -> Matrix:
 def shared_nearest(graph: Graph, n_nearest: int) -> IntArray | None:
     """Return at least so many nodes nearest to each in :func:`shared_neighbourhoods`, in order, itself first.
 
-    They are found once for graphs that differ in labels only. That takes longer than to search within the
-    classes of one graph, so the first call returns ``None``.
+    The first call returns ``None``, since it is faster to search within the classes of a single graph.
     """
     shared = _find_shared(graph)
     shared.n_searches += 1
@@ -207,11 +174,7 @@ def embed_connections(graph: Graph, rank: int) -> Matrix:
 
 
 def expected_neighbourhoods(graph: Graph, features: Matrix, neighbourhoods: Matrix) -> Matrix:
-    """Return the neighbourhood expected from each node's features, by ridge regression over other nodes.
-
-    Each node is left out of its own regression, so that its edges, attacked or not, count only through
-    other nodes.
-    """
+    """Return the neighbourhood expected from each node's features, by ridge regression over other nodes."""
     has_edges = (graph.degrees > 0)[:, None]
     penalty = RIDGE * np.eye(features.shape[1])
     inverse = np.linalg.inv(features.T @ (has_edges * features) + penalty)
@@ -252,10 +215,7 @@ def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
 
 
 def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
-    """Return the directions of the largest singular values as columns; ``None`` if all columns are kept.
-
-    The rows of ``matrix @ directions``, scaled to length one, equal :func:`reduce_rank`.
-    """
+    """Return the directions of the largest singular values as columns; ``None`` if all columns are kept."""
     svd = _leading_svd(matrix, rank)
     return None if svd is None else np.asarray(svd[2].T)
 

@@ -21,16 +21,11 @@ from nodecopy.io import FeatureEncoder
 from nodecopy.io.columns import describe, unify_ids
 from nodecopy.io.node_tables import read_node_tables
 
-PURPOSE = "to measure distances"
-"""What features are scaled for, in messages."""
-CANDIDATES_PER_NEIGHBOUR = 3
-"""Edges are learned among this many times ``n_neighbours`` nearest neighbours of each node."""
-MAX_ROUNDS, DEGREE_TOLERANCE = 20, 0.02
-"""Limit on the search for the scale, and the relative error of the mean degree at which it stops."""
+PURPOSE = "to measure distances"  # what features are scaled for, in messages
+CANDIDATES_PER_NEIGHBOUR = 3  # nearest neighbours that may become edges, per ``n_neighbours``
+MAX_ROUNDS, DEGREE_TOLERANCE = 20, 0.02  # of the search for the scale; relative error of the mean degree
 MAX_NEWTON_STEPS, GRADIENT_TOLERANCE, DUAL_ROUNDING = 100, 1e-10, 1e-14
-"""Limit on the steps of Newton's method, the scaled gradient at which it stops, and the rounding error."""
-MAX_LINEAR_COST = 100.0
-"""Costs above this one grow logarithmically: the weights of such edges are close to zero in any case."""
+MAX_LINEAR_COST = 100.0  # larger costs grow logarithmically; such edges have weights near zero
 
 
 def graph_from_features(
@@ -104,11 +99,7 @@ def graph_from_features(
 
 
 def cosine_rows(matrix: Any) -> Any:
-    """Return rows of length one, whose Euclidean distances order pairs as their cosines do.
-
-    Rows are divided by their largest entry first, so that squares neither overflow nor underflow, and integer
-    rows that are multiples of one another become equal.
-    """
+    """Return rows of length one; equal ones for integer rows that are multiples of one another."""
     if not matrix.shape[1]:
         return matrix
     largest: Any = abs(matrix).max(axis=1)
@@ -243,11 +234,7 @@ def _newton_step(
 
 
 def _compress_costs(costs: FloatArray) -> NDArray[np.float64]:
-    """Replace large costs by their logarithm, continuously.
-
-    A weight is the difference of dual variables and a cost. For a node that is far from all others both are
-    about the cost of its shortest edge, and the difference of two such numbers has few correct digits.
-    """
+    """Replace large costs by their logarithm, since differences of large numbers lose digits."""
     logarithmic = MAX_LINEAR_COST * (1 + np.log(np.maximum(costs, MAX_LINEAR_COST) / MAX_LINEAR_COST))
     return np.where(costs > MAX_LINEAR_COST, logarithmic, costs)
 

@@ -12,43 +12,19 @@ from nodecopy._core.arrays import IntArray, as_matrix
 from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
 
-MAX_BLOCK_NUMBERS = 2**21
-"""Numbers in memory at once: 16 MB for each of a handful of arrays."""
+MAX_BLOCK_NUMBERS = 2**21  # numbers in memory at once: 16 MB for each of a handful of arrays
 
 
 class NeighbourSearch:
     """Search for nearest rows by Euclidean distance; the result is exact and the same on every machine.
 
-    The constructor computes once what all searches share.
-
-    Parameters
-    ----------
-    embeddings
-        Matrix with one row per node, dense or SciPy sparse, finite.
-    queries
-        The points from which the nodes search, a matrix of the same shape; by default the rows of
-        ``embeddings``. Use it with ``include_self=False`` only: the distance of a node to itself counts
-        as zero.
-    queries_are_nodes
-        Whether row i of ``queries`` belongs to node i. False for new points, in any number, each of which
-        may find all nodes.
-    owner
-        Name of the calling class or function in error messages.
-
-    Notes
-    -----
     One matrix product gives all distances up to rounding. All candidates that could be among the nearest,
-    given a bound on that rounding, are measured again by differences. So the result depends neither on the
-    linear algebra library nor on its threads. Two distances tie where those measurements are equal.
+    given a bound on that rounding, are measured again by differences. Nodes search from their rows of
+    ``embeddings``, or of ``queries``, which may also be new points (``queries_are_nodes=False``).
 
-    Examples
-    --------
     >>> indptr, indices = NeighbourSearch([[0.0], [1.0], [3.0]]).nearest(2)
     >>> indices.reshape(3, 2).tolist()
     [[0, 1], [1, 0], [2, 1]]
-    >>> indptr, indices = NeighbourSearch([[0.0], [1.0], [2.0]]).nearest(1, include_self=False, ties="all")
-    >>> indices[indptr[1]:indptr[2]].tolist()
-    [0, 2]
     """
 
     def __init__(
@@ -85,25 +61,10 @@ class NeighbourSearch:
     def nearest(
         self, n_neighbours: int, *, of: IntArray | None = None, include_self: bool = True, ties: str = "first"
     ) -> tuple[IntArray, IntArray]:
-        """Return the nearest rows of every node as a pair of arrays.
+        """Return the nearest rows of every node, or of those in ``of``, as CSR pointers and indices.
 
-        Parameters
-        ----------
-        n_neighbours
-            Number of neighbours: between 1 and the number of nodes, minus one without ``include_self``.
-        of
-            Positions of the nodes, or queries, whose neighbours are wanted; all by default.
-        include_self
-            Whether a node is its own first neighbour, before its duplicates. New points have no self.
-        ties
-            ``"first"``: exactly ``n_neighbours`` per node, ties go to the lowest index. ``"all"``: every
-            node that is no farther than the last of them.
-
-        Returns
-        -------
-        indptr, indices
-            The neighbours of node ``of[i]`` are ``indices[indptr[i]:indptr[i + 1]]``, nearest first, ties
-            in ascending order.
+        A node is its own first neighbour with ``include_self``. With ties ``"first"``, each node has
+        ``n_neighbours``, and ties go to the lowest index; with ``"all"``, all that are as near as the last.
         """
         n = self.matrix.shape[0]
         leaves_self_out = self.queries_are_nodes and not include_self

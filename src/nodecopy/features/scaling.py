@@ -27,20 +27,13 @@ from nodecopy.io.encoder import FeatureEncoder
 
 FEATURE_SCALINGS = ("auto", "unit", "rows", "standardise", "none", "binary")
 WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")
-MIN_ZEROS = 0.5
-"""More than this share of word counts are zero."""
-MIN_SPARSE_ZEROS = 0.8
-"""Smallest share of zeros among sparse word counts, which distinguish the classes of single nodes."""
-MAX_COLUMN_SHARE = 0.25
-"""No word has more than this share of all counts; otherwise sums of rows would measure one column."""
-MAX_SCALE_RATIO = 20.0
-"""Largest ratio of the mean nonzero value of a column of word counts to that of the median column."""
-MIN_COLUMNS = 20
-"""Fewer columns of counts are no words, unless all values are zero or one."""
-MAX_DEVIATION = 2.0
-"""Weights whose standard deviation is more than this many times their mean are heavy-tailed."""
-ROUNDING = 1e-12
-"""A column whose standard deviation is below this share of its largest value is constant."""
+MIN_ZEROS = 0.5  # more than this share of word counts are zero
+MIN_SPARSE_ZEROS = 0.8  # smallest share of zeros among sparse word counts
+MAX_COLUMN_SHARE = 0.25  # no word has more than this share of all counts
+MAX_SCALE_RATIO = 20.0  # largest ratio of a column's mean nonzero value to that of the median column
+MIN_COLUMNS = 20  # fewer columns of counts are no words, unless all values are zero or one
+MAX_DEVIATION = 2.0  # standard deviations per mean above which weights are heavy-tailed
+ROUNDING = 1e-12  # a column whose standard deviation is below this share of its largest value is constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,17 +248,7 @@ def _check_adjacency(adjacency: Any) -> sparse.csr_array:
 
 
 def scale_features(graph: Graph, kind: str = "auto", *, name: str = "", purpose: str = "") -> Any:
-    """Return the features by which nodes are compared: standardised, unless they are word counts.
-
-    Word counts stay as they are, since an embedding or a linear model of them needs no scaling.
-
-    Parameters
-    ----------
-    graph
-        A graph with features.
-    kind, name, purpose
-        As in :meth:`FeatureScaling.fit`.
-    """
+    """Return the features by which nodes are compared: standardised, unless they are word counts."""
     features: Any = graph.features
     encoder = graph.feature_encoder
     scaling = FeatureScaling.fit(features, kind, encoder=encoder, counts="none", name=name, purpose=purpose)
@@ -336,10 +319,7 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
 
 
 def _column_moments(matrix: Any) -> tuple[NDArray[np.float64], ...]:
-    """Return the mean, the standard deviation and the largest absolute value of each column.
-
-    Columns are divided by their largest value first, so that squares do not overflow.
-    """
+    """Return the mean, the standard deviation and the largest absolute value of each column."""
     if isinstance(matrix, np.ndarray):
         largest = abs(matrix).max(axis=0, initial=0.0).astype(np.float64)
         dense = matrix / np.where(largest > 0, largest, 1.0)

@@ -20,13 +20,7 @@ from nodecopy._core.arrays import freeze
 from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.generators.base import (
-    binary_adjacency,
-    check_node_rows,
-    check_pairs,
-    list_edges,
-    replace_edges,
-)
+from nodecopy.generators.base import binary_adjacency, check_node_rows, check_pairs, list_edges, replace_edges
 from nodecopy.generators.edges import (
     LOGITS_AT_ONCE,
     BlockwiseLoss,
@@ -44,8 +38,7 @@ from nodecopy.nn.training import AdamStepper, check_device
 
 Loss: TypeAlias = Callable[[Tensor], Tensor]
 SAMPLERS = ["raw", "calibrated", "corrected"]
-WEIGHTS_SEED, NOISE_SEED, DECODER_SEED, PAIRS_SEED = range(4)
-"""Children of the seed of a fit."""
+WEIGHTS_SEED, NOISE_SEED, DECODER_SEED, PAIRS_SEED = range(4)  # children of the seed of a fit
 HALF_ROOT = 0.5**0.5  # vectors scaled by it have inner products of half the size
 
 
@@ -368,10 +361,7 @@ def factor_intermediate_graph(z: Tensor) -> Tensor:
 
 
 def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-    """Draw each entry from N(mean, s^2), given the means and the logarithms of s side by side, ``[N, 2 d]``.
-
-    Return the draws, and the divergence from N(0, 1), summed over dimensions, as a mean over nodes.
-    """
+    """Draw from N(mean, s^2), given mean and log s side by side; also return the divergence from N(0, 1)."""
     n_nodes, width = heads.shape
     noise = rng.standard_normal((n_nodes, width // 2), dtype=np.float32)
     result: tuple[Tensor, Tensor] = _NormalDraw.apply(heads, torch.from_numpy(noise).to(heads))  # type: ignore[no-untyped-call]
@@ -432,11 +422,7 @@ class PairLoss(BlockwiseLoss):
         return (self.scale * value).to(z.dtype), 2 * self.scale * gradient
 
     def _sum_as_non_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        """Return the sum of softplus(z_i . z_j) and half its gradient, from unordered pairs of blocks.
-
-        The slope sigma(x) is 1/2 + tanh(x/2)/2: tanh is the faster function, and the halves add up to a
-        column sum. Matrices indexed by columns are transposed, which makes products faster.
-        """
+        """Return the sum of softplus(z_i . z_j) and half its gradient, by sigma(x) = (1 + tanh(x/2)) / 2."""
         value, by_row = z.new_zeros((), dtype=torch.float64), HALF_ROOT * z
         by_column = by_row.T.contiguous()
         gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
@@ -458,9 +444,7 @@ class PairLoss(BlockwiseLoss):
 class SampledPairLoss(BlockwiseLoss):
     """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
 
-    Random permutations of the nodes, drawn anew in every call, give every node partners, at least as many
-    pairs as A has ones; the few that are edges or self-pairs are treated like the others. The inverse
-    permutations turn the sums of the gradient into gathers. A is as in :class:`PairLoss`.
+    Random permutations give every node partners; the few that are edges or self-pairs count like the others.
     """
 
     def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:
@@ -492,10 +476,7 @@ class SampledPairLoss(BlockwiseLoss):
 
 
 class PresenceLoss(BlockwiseLoss):
-    """Weighted cross-entropy of the logits Z W + b against "is not zero", the mean over all entries.
-
-    Non-zero entries, of which there must be one, together have the same weight as all zeros together.
-    """
+    """Cross-entropy of the logits Z W + b against "is not zero"; zeros and others weigh the same."""
 
     def __init__(
         self, features: sparse.csr_array, device: torch.device, logits_at_once: int | None = None

@@ -27,18 +27,14 @@ from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 
 Nodes: TypeAlias = NDArray[np.int64]
-Edges: TypeAlias = tuple[Nodes, Nodes]
-"""The two nodes of each edge. No self-loops, and an undirected edge is listed once."""
-PairArray: TypeAlias = NDArray[np.int64]
-"""Pairs of nodes as positions, ``[2, n]``, the smaller node first."""
+Edges: TypeAlias = tuple[Nodes, Nodes]  # no self-loops, and an undirected edge is listed once
+PairArray: TypeAlias = NDArray[np.int64]  # pairs of nodes as positions, ``[2, n]``, the smaller node first
 
 
 class EdgeListModel(GraphModel[Graph]):
-    """A graph model whose parameters are estimated without training and whose samples are edge lists.
+    """A graph model without training, whose samples are edge lists without weights or self-loops.
 
-    Samples have no weights and are directed if the observed graph is. Self-loops are ignored. A subclass
-    writes ``_estimate``, which checks the settings and sets the fitted attributes, and ``_draw_edges``, which
-    returns the edges of one sample in any order.
+    A subclass writes ``_estimate``, which checks settings and sets fitted attributes, and ``_draw_edges``.
     """
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
@@ -209,10 +205,7 @@ def split_edges(
 
 
 def sample_non_edges(graph: Graph, size: int, *, rng: Rng = None) -> PairArray:
-    """Draw distinct pairs of different nodes without an edge, uniformly, ``[2, size]``.
-
-    Pairs are numbered row by row, and the k-th without an edge is found by counting the edges before it.
-    """
+    """Draw distinct pairs of different nodes without an edge, uniformly, ``[2, size]``."""
     n_nodes = graph.n_nodes
     n_non_edges = n_nodes * (n_nodes - 1) // 2 - graph.n_edges
     check_integer(

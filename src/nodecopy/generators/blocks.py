@@ -26,12 +26,9 @@ from nodecopy.graph import UNLABELLED, Graph
 
 Floats: TypeAlias = NDArray[np.float64]
 N_PROPAGATION_STEPS = 30
-MAX_POISSON_PROBABILITY = 0.5
-"""Larger probabilities are drawn pair by pair."""
-MIN_PROBABILITY, MAX_PROBABILITY = 1e-12, 1 - 2.0**-40
-"""Limits of the probability of an edge in a mixed-membership model; every observed edge must be possible."""
-MIN_COMPILED_SIZE = 2**14
-"""Number of links above which the compiled kernel saves more time than its compilation takes."""
+MAX_POISSON_PROBABILITY = 0.5  # larger probabilities are drawn pair by pair
+MIN_PROBABILITY, MAX_PROBABILITY = 1e-12, 1 - 2.0**-40  # of an edge, for mixed memberships
+MIN_COMPILED_SIZE = 2**14  # links above which compilation pays off
 
 
 class BlockModel(EdgeListModel):
@@ -147,11 +144,7 @@ def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
 def draw_block_edges(
     blocks: Nodes, block_pairs: Nodes, probabilities: Floats, rng: Generator, *, directed: bool
 ) -> Edges:
-    """Draw edges between different nodes, each with the probability of its pair of blocks.
-
-    ``block_pairs`` lists each pair of blocks with edges once, ``[2, n]``, with ``first <= second`` unless
-    ``directed``, where (i, j) and (j, i) are two pairs of nodes.
-    """
+    """Draw edges with the probability of their pair of blocks; each is listed once, the smaller first."""
     sizes = np.bincount(blocks, minlength=1)
     n_pairs = count_pairs(block_pairs, sizes, directed=directed)
     dense = probabilities > MAX_POISSON_PROBABILITY
@@ -198,11 +191,7 @@ def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
 
 
 def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
-    """Return the block of each node, numbered 0, 1, 2, ...: its label, or one from label propagation.
-
-    A node without a label repeatedly takes the most common label among its neighbours, with random ties. In a
-    graph without labels every node starts with its own. Nodes that no label reaches form the last block.
-    """
+    """Return the block of each node: its label, or one from label propagation with random ties."""
     n_nodes = graph.n_nodes
     observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
     names, labels = np.unique(observed, return_inverse=True)

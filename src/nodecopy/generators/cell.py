@@ -19,10 +19,8 @@ from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import AdamStepper
 
 MAX_POWER_ITERATIONS = 1000
-STATIONARY_TOLERANCE = 1e-6
-"""Probability mass that the last power iteration may move."""
-WEIGHTS_SEED, EVALUATION_SEED = 0, 1
-"""Children of the seed of a fit."""
+STATIONARY_TOLERANCE = 1e-6  # probability mass that the last power iteration may move
+WEIGHTS_SEED, EVALUATION_SEED = 0, 1  # children of the seed of a fit
 
 
 class _TransitionTraining:
@@ -127,9 +125,7 @@ class CELL(EdgeScoreModel):
 class TransitionLoss(BlockwiseLoss):
     """Mean of -log P_ij over the entries of A, where P is the softmax of the rows of W_down W_up.
 
-    With the normalisers n_i = log sum_j exp(w_ij) this is (sum_i d_i n_i - sum_ij A_ij w_ij) / sum A. The
-    first sum runs over all pairs, ``logits_at_once`` at a time; the second needs only the products of A with
-    the two factors. ``adjacency`` is binary and symmetric, with at least one edge.
+    With n_i = log sum_j exp(w_ij) this is (sum_i d_i n_i - sum_ij A_ij w_ij) / sum A.
     """
 
     def __init__(

@@ -145,10 +145,7 @@ class SwapModel(EdgeListModel):
         self.n_swaps_ = check_integer(self.n_swaps_, "n_swaps_", low=0)
 
     def restart(self, seed: SeedSequence) -> Self:
-        """Return the model with the sample of a seed as the start of all samples.
-
-        If the model is true, the observed graph and the samples of the restarted model are exchangeable.
-        """
+        """Return the model with a sample, exchangeable with the graph, as the start of all samples."""
         other = copy(self)
         other.graph_ = self.draw(seed)
         other._restore(other.graph_)
@@ -258,10 +255,7 @@ class BlockConfigurationModel(SwapModel, BlockModel):
 
 
 def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Generator) -> Edges:
-    """Return edges whose ends are swapped at random, by ``n_swaps`` attempts per edge.
-
-    An undirected edge is given with the smaller node first.
-    """
+    """Return edges, the smaller node first, with ends swapped at random by ``n_swaps`` attempts per edge."""
     from nodecopy.generators.kernels import swap_edges
 
     first, second = (nodes.copy() for nodes in edges)

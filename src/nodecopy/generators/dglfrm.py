@@ -25,10 +25,8 @@ from nodecopy.graph import Graph
 from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, TrainingConfig, draw_glorot
 from nodecopy.nn.stack import SparseStack
 
-TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5
-"""Temperatures of the relaxed memberships and of their prior."""
-UNIFORM_MARGIN = 1e-4
-"""Distance of uniform numbers from 0 and 1, so that their logits are moderate."""
+TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5  # temperatures of the relaxed memberships and of their prior
+UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, so that their logits are moderate
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

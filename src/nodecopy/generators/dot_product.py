@@ -21,14 +21,10 @@ from nodecopy.generators.base import (
 )
 from nodecopy.graph import Graph
 
-MAX_DIMENSIONS = 30
-"""Largest number of dimensions that is estimated."""
-NOISE_FACTOR = 2.1
-"""Singular values above this multiple of sqrt(mean degree) count; noise has up to about twice it."""
-PAIRS_AT_ONCE = 2**22
-"""Probabilities held in memory at once."""
-MAX_STORED_NODES = 6_000
-"""Nodes up to which the probabilities of all pairs are stored, after the first sample."""
+MAX_DIMENSIONS = 30  # largest number of dimensions that is estimated
+NOISE_FACTOR = 2.1  # singular values of noise are up to about twice sqrt(mean degree)
+PAIRS_AT_ONCE = 2**22  # probabilities held in memory at once
+MAX_STORED_NODES = 6_000  # nodes up to which the probabilities of all pairs are stored
 MAX_PROBABILITY = 1 - 1e-12
 
 

@@ -32,12 +32,7 @@ from nodecopy._core.checks import (
 from nodecopy._core.linalg import fit_logistic
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.generators.base import (
-    PairArray,
-    binary_adjacency,
-    decode_pairs,
-    replace_edges,
-)
+from nodecopy.generators.base import PairArray, binary_adjacency, decode_pairs, replace_edges
 from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.metrics import edge_overlap
@@ -45,19 +40,14 @@ from nodecopy.models import GraphModel
 from nodecopy.nn.training import check_device
 
 Floats: TypeAlias = NDArray[np.float64]
-Calibration: TypeAlias = tuple[float, float]
-"""Slope and intercept of a logistic regression on the score."""
+Calibration: TypeAlias = tuple[float, float]  # slope and intercept of a logistic regression on the score
 Callback: TypeAlias = Callable[[int, Graph], Any]
-LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}
-"""Logits held at once, by device: the cache of a core, and 256 MiB on a GPU."""
-MAX_THINNING_PROBABILITY = 0.1
-"""Largest probability of an edge at which thinning is faster than a uniform number for every pair."""
+LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}  # the cache of a core, 256 MiB on a GPU
+MAX_THINNING_PROBABILITY = 0.1  # largest probability of an edge at which thinning is faster
 CANDIDATES_AT_ONCE = 2**16
 MAX_NEWTON_STEPS = 200
-LOGIT_TOLERANCE = 1e-5
-"""Largest change of a logit in the last step; the remaining error is about its square."""
-MAX_SCORE = 2.0**63
-"""Largest score, so that sums of scores are finite; scores are probabilities or counts."""
+LOGIT_TOLERANCE = 1e-5  # largest change of a logit in the last step; the remaining error is about its square
+MAX_SCORE = 2.0**63  # largest score, so that sums of scores are finite; scores are probabilities or counts
 
 
 def split_rows(n_nodes: int, logits_at_once: int = LOGITS_AT_ONCE["cpu"]) -> Iterator[slice]:
@@ -234,11 +224,8 @@ def _sum_scores(scores: Tensor, line: Floats) -> Floats:
 class EdgeScoreModel(GraphModel[Graph]):
     """The base class of models that are trained up to a given edge overlap and sample edges by scores.
 
-    Samples have as many edges as the observed graph. Nodes without edges have none in samples, and no scores.
-    A subclass names its ``_training_class``, which is created from the model, the binary adjacency matrix of
-    the nodes with edges, the seed and the device; its ``step()`` takes a step, and its ``evaluate(n_steps)``
-    returns the fitted attributes. The subclass writes ``_score_blocks`` and lists the limits of its own
-    settings in ``_limits``.
+    A subclass writes ``_score_blocks`` and names its ``_training_class``, whose ``step()`` takes a step and
+    whose ``evaluate(n_steps)`` returns the fitted attributes, for the nodes with edges.
     """
 
     overlap: float = 0.5
@@ -332,9 +319,7 @@ class EdgeScoreModel(GraphModel[Graph]):
 def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
-    ``blocks`` are consecutive rows of the symmetric scores, none negative; their diagonal is overwritten.
-    First every node draws a neighbour, so that it has an edge unless ``n_edges`` is too small for that. If
-    fewer than ``n_edges`` pairs have a positive score, all of them are edges.
+    Every node draws a neighbour first. If too few pairs have a positive score, all of them are edges.
     """
     neighbours, race, start, n_nodes = [], _Race(n_edges), 0, 0
     for scores in blocks:

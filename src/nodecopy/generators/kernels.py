@@ -36,11 +36,10 @@ def _fill(table, first, second, n_nodes):
 
 @compiled
 def swap_edges(first, second, n_nodes, directed, left, right, flips, table):
-    """Try to turn edges (a, b) and (c, d) into (a, d) and (c, b), for each pair of edges (left, right).
+    """Try to turn edges (a, b) and (c, d) into (a, d) and (c, b), in place, for pairs (left, right) of edges.
 
-    An undirected edge is stored with the smaller node first, and ``flips`` chooses which of its ends is c.
-    Swaps to a self-loop or a repeated edge are skipped. The length of ``table`` is a power of two and at
-    least four times the number of edges. Changes ``first`` and ``second`` in place.
+    An undirected edge has the smaller node first, and ``flips`` chooses which of its ends is c. The length of
+    ``table`` is a power of two and at least four times the number of edges.
     """
     n_removed = _fill(table, first, second, n_nodes)
     for number in range(len(left)):
@@ -68,11 +67,7 @@ def swap_edges(first, second, n_nodes, directed, left, right, flips, table):
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def sum_neighbour_memberships(indptr, indices, counts, pi, excess, delta, min_probability, result):
-    """Sum the memberships of each node's neighbours, each divided by the probability of the edge.
-
-    That probability is delta + sum_k excess_k pi_ik pi_jk, and at least ``min_probability``. Fills
-    ``result``.
-    """
+    """Sum the memberships of each node's neighbours, divided by the probability of the edge."""
     scaled = np.empty(pi.shape[1])
     for node in range(len(indptr) - 1):
         scaled[:] = excess * pi[node]

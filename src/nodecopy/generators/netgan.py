@@ -19,21 +19,15 @@ from nodecopy._core.random import child
 from nodecopy.generators.edges import EdgeScoreModel, split_rows
 from nodecopy.nn.training import AdamStepper
 
-NOISE_WIDTH = 16
-"""Width of the normal noise that a generated walk starts from."""
-PENALTY_WEIGHT = 10.0
-"""Weight of the gradient penalty."""
-MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5
-"""Temperature of the softmax: at the start, its decay per step, and its lower bound."""
+NOISE_WIDTH = 16  # width of the normal noise that a generated walk starts from
+PENALTY_WEIGHT = 10.0  # weight of the gradient penalty
+MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5  # of the softmax
 BETAS = (0.5, 0.9)
 GENERATOR_DECAY, CRITIC_DECAY = 1e-7, 5e-5
-LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
-"""Logits of one step of all walks that are drawn at once for counting, by device."""
+LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}  # of one step of all walks that are counted at once
 TRANSITIONS_AT_ONCE = 2**22
-TRAINING_SEED, COUNTING_SEED, EVALUATION_SEED = range(3)
-"""Children of the seed of a fit."""
-State: TypeAlias = tuple[Tensor, Tensor]
-"""Output and cell of an LSTM, ``[size, units]`` each."""
+TRAINING_SEED, COUNTING_SEED, EVALUATION_SEED = range(3)  # children of the seed of a fit
+State: TypeAlias = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` each
 
 
 class TorchRandom:
@@ -131,10 +125,7 @@ class WalkGenerator:
     def draw_embedded(
         self, size: int, length: int, temperature: Tensor, table: Tensor, random: TorchRandom
     ) -> Tensor:
-        """Draw walks as rows of ``table``, ``[size, length, width]``, with a gradient for the generator.
-
-        Nodes are drawn with Gumbel noise; the gradient is that of the softmax at the temperature.
-        """
+        """Draw walks as rows of ``table``, ``[size, length, width]``, with a gradient for the generator."""
         state, inputs, walk = self._start(size, random)
         for _ in range(length):
             state = self.lstm.step(self.lstm.gates(inputs), state)
@@ -175,9 +166,7 @@ class Critic:
     def loss(self, real: Tensor, fake: Tensor, random: TorchRandom) -> Tensor:
         """Return fake scores less real ones plus the gradient penalty (Gulrajani et al., 2017).
 
-        The penalty is on the norm of the gradient in one-hot walks between a real and a fake one. Such a walk
-        is multiplied by the embedding E; if g is the gradient in that product, the norm of g E^T follows from
-        g and E^T E without N-wide tensors.
+        With g the gradient in mixed walks times the embedding E, the norm of g E^T follows from g and E^T E.
         """
         size, rows = len(real), gather_rows(self.embedding, torch.cat([real, fake]))
         mixed = torch.lerp(rows[:size], rows[size:], random.uniform(size, 1, 1))

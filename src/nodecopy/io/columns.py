@@ -33,10 +33,8 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
-Roles: TypeAlias = Mapping[str, Sequence[str]]
-"""The usual names of the column of each role, in lower case."""
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
-"""What a table holds."""
+Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
+Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
 EDGE_COLUMNS: Roles = {
@@ -71,18 +69,14 @@ KINDS: Mapping[Kind, Roles] = {
     "labels": NODE_COLUMNS,
     "interactions": INTERACTION_COLUMNS,
 }
-"""The kinds of tables that are recognised by their headers."""
-N_KEYS = 2
-"""The first two roles of a kind are required."""
+N_KEYS = 2  # the first two roles of a kind are required
 ID_ROLES = ("source", "target", "id", "user", "item")
 
 PERIODS = ("year", "month", "day", "hour")
 NO_IDS = (*TIMES, *PERIODS)
 NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", *PERIODS)
-NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")
-"""Words in the names of columns that are not chosen by position for ids, weights and ratings."""
+NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")  # words in names of columns not chosen by position
 MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
-"""What R, pandas, Python and databases write for a missing label or id."""
 ADJACENCY_ERROR = (
     "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
     "(scipy.sparse.save_npz), or use as_graph(scipy.sparse.csr_array(frame)) in Python."
@@ -98,12 +92,7 @@ def read_columns(
     nodes: Collection[str] | None = None,
     is_shared: bool = False,
 ) -> tuple[Table, dict[str, Column]]:
-    """Return the table in a file or data frame, and its columns by role.
-
-    ``column_names`` are those that the caller gave by role; an empty name leaves an optional role out.
-    ``nodes`` are the ids of the graph, for tables of labels. With ``is_shared``, other columns are read
-    elsewhere and not logged.
-    """
+    """Return the table in a file or data frame, and its columns by role."""
     roles, file = KINDS[kind], describe(path)
     is_named = any(column_names.values())
     rule = partial(find_header, roles=roles, file=file, nodes=nodes, others=KINDS.values())
@@ -157,13 +146,9 @@ def match_columns(
 ) -> dict[str, int]:
     """Return the position of the column of each role.
 
-    The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
-    one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
-    Optional roles are then matched, in their order, with numeric columns behind the required ones; if all
-    required roles have usual names, only with ``always_by_position``.
-
-    The names are empty if there is no header. The first ``n_required`` roles must have a column. ``keys`` are
-    0, 1, 2, ... by default, and ``owner`` is what the table is called in errors.
+    It is the column that the caller names, otherwise one with a usual name or word, otherwise for required
+    roles the one in ``keys``. Optional roles take the next numeric columns; if all required roles have usual
+    names, only with ``always_by_position``.
     """
     column_names = column_names or {}
     lower = [name.lower() for name in names]
@@ -234,12 +219,7 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
 
 
 def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
-    """Return the positions of the first two columns that can hold ids, fewer if there are fewer.
-
-    Dates, numbers with decimals and truth values are not ids. If ids are alike (``is_alike``) and the first
-    two columns are one of numbers and one of text, the first two columns of text are returned, if there are
-    two.
-    """
+    """Return the first two columns that can hold ids; both of text if ids are alike, where possible."""
     named = zip(columns, names or [""] * len(columns), strict=True)
     ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
     texts = [position for position in ids if not holds_numbers(columns[position])]
@@ -253,10 +233,7 @@ def describe(path: Any) -> str:
 
 
 def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool) -> Table:
-    """Return the table without a first column that has no name, where pandas and R write row names.
-
-    In tables about ``nodes`` it stays if it holds their ids and no other column does (``has_id``).
-    """
+    """Return the table without a first column of row names: one without a name, unless it holds the ids."""
     names = table.names
     if names is None or names[0] or len(names) < N_KEYS + (nodes is None):
         return table
@@ -296,8 +273,7 @@ def _log_columns(
 
 # Headers and kinds of tables.
 
-MAX_UNIQUE_SHARE = 0.02
-"""Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
+MAX_UNIQUE_SHARE = 0.02  # rows with unique values, above which a first row with such values is data
 
 
 def find_header(
@@ -311,22 +287,8 @@ def find_header(
 ) -> bool:
     """Return whether the first row is a header, and log the decision unless it is obvious.
 
-    In this order, the first row is
-
-    1. a header if it has usual names of the first two roles, or names above a first column without a name;
-    2. data if its id is in ``nodes``, or if one of its ids or its label occurs again below or twice in it;
-    3. a header if some column holds numbers everywhere but there;
-    4. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
-    5. a header if its id is not in ``nodes`` while most ids below are;
-    6. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
-       while all below have one, or if at most 2 % of the rows below have ids that occur nowhere else either;
-       otherwise data, in edges and interactions with a warning if no row below shares an id with another.
-
-    An only row is data if it has a number; text is data with a warning, unless it has usual words or, where
-    ``nodes`` are known, its id is none of them.
-
-    ``below`` are the columns below the first row, ``roles`` the usual names of columns and ``others`` those
-    of other kinds of tables, ``nodes`` the ids of the graph for tables of labels or features.
+    ``below`` are the columns below the first row, ``others`` the usual names of other kinds of tables, and
+    ``nodes`` the ids of the graph, for tables of labels or features.
     """
     names = [name.strip().lower() for name in first]
     names[0] = names[0].lstrip("# ")
@@ -409,11 +371,7 @@ def has_usual_names(names: Collection[str], roles: Roles) -> bool:
 
 
 def guess_kind(path: Any, *, id: str | None = None) -> Kind:
-    """Return what a file or data frame holds by its header, ``"edges"`` if nothing speaks for another kind.
-
-    A table without names of one of ``KINDS`` holds features if its first column has no value twice, and is
-    named as ids (or ``id``) or followed by more columns than an edge has.
-    """
+    """Return what a file or data frame holds by its header and, for features, its first column."""
     names = read_names(path)
     if kind := match_kind(names):
         return kind
@@ -426,13 +384,10 @@ def guess_kind(path: Any, *, id: str | None = None) -> Kind:
 
 
 def match_kind(names: Sequence[str]) -> Kind | None:
-    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in their names.
-
-    Words do not count beside names with digits, since a row of data may have them: ``user 1,item 7``.
-    """
+    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in them."""
     lower = {name.strip().lower() for name in names}
     kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
-    if not kinds and not re.search(r"\d", "".join(names)):
+    if not kinds and not re.search(r"\d", "".join(names)):  # user 1,item 7 may be data
         kinds = [
             kind for kind, roles in KINDS.items() if {*_key_roles(roles)} <= {*match_names(names, roles)}
         ]
@@ -460,17 +415,12 @@ def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
 
 # What a column holds, by its name and its first values.
 
-N_INSPECTED = 100
-"""Rows by which a column is taken for ids, numbers or times."""
-MIN_SQUARE = 5
-"""Rows from which a square table of numbers is a matrix; smaller ones may list edges."""
-EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))
-"""Numbers in these limits are Unix times of 1973 to 2039, in seconds or milliseconds."""
+N_INSPECTED = 100  # rows by which a column is taken for ids, numbers or times
+MIN_SQUARE = 5  # rows from which a square table of numbers is a matrix; smaller ones may list edges
+EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))  # Unix times of 1973 to 2039, in seconds or milliseconds
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
-"""Numbers with a decimal comma or with signs between thousands."""
+GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")  # 1,5 or 1.000
 DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
-"""Text that is a date: 2024-05-31 (and a time), 31.05.2024 or 5/31/24."""
 COMPLEX = (complex, np.complexfloating)
 
 
@@ -600,10 +550,7 @@ def check_notation(columns: Sequence[Column]) -> None:
 
 
 def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
-    """Return the ids of several columns as integers if all are integers in canonical form, else as strings.
-
-    7 is an integer in canonical form, 007 is not.
-    """
+    """Return ids as integers if all are integers in canonical form (7, but not 007), else as strings."""
     lists = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns]
     typed = [column for column in columns if isinstance(column, np.ndarray) and len(column)]
     if all(column.dtype.kind in "iu" for column in typed):

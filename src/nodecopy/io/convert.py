@@ -27,10 +27,8 @@ from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_nod
 from nodecopy.io.pyg import convert_pyg, to_numpy
 from nodecopy.io.tables import read_names
 
-GraphLike: TypeAlias = Graph | Any
-"""A graph, or what :func:`as_graph` converts."""
-InteractionsLike: TypeAlias = Interactions | Any
-"""Interactions, or what :func:`as_interactions` converts."""
+GraphLike: TypeAlias = Graph | Any  # a graph, or what :func:`as_graph` converts
+InteractionsLike: TypeAlias = Interactions | Any  # interactions, or what :func:`as_interactions` converts
 
 
 def as_graph(
@@ -156,10 +154,7 @@ def as_interactions(data: InteractionsLike) -> Interactions:
 def convert_interactions(
     data: InteractionsLike, name: str, *, like: Interactions | None = None
 ) -> Interactions:
-    """Return interactions as :func:`as_interactions` does, called ``name`` in errors and logs.
-
-    Their ids have the types of the ids of ``like``; a matrix of its shape has its ids.
-    """
+    """Return interactions as :func:`as_interactions` does, with ids of the types of those of ``like``."""
     if isinstance(data, Interactions):
         return data
     if _is_sparse(data):
@@ -187,10 +182,7 @@ def convert_interactions(
 
 
 def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
-    """Return a graph or interactions.
-
-    Interactions are a frame with columns for users and items, and a SciPy sparse matrix that is not square.
-    """
+    """Return a graph, or interactions from a frame of users and items or a matrix that is not square."""
     if isinstance(data, (Graph, Interactions)):
         return data
     is_log = is_frame(data) and match_kind(read_names(data)) == "interactions"
@@ -242,11 +234,7 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
 
 
 def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
-    """Return the graph with labels or features.
-
-    ``values`` are by node id, in a dictionary, a pandas Series or a data frame, or in node order if the
-    caller knows that order (``is_ordered``). ``role`` is ``"labels"`` or ``"features"``.
-    """
+    """Return the graph with labels or features, by node id or, if the caller knows it, in node order."""
     is_numbered = np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
     if sparse.issparse(values):  # one of SciPy's formats is a dictionary
         values = as_csr(values, role)

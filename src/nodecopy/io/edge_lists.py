@@ -17,11 +17,9 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.node_tables import label_array
 
-Duplicates: TypeAlias = Literal["max", "sum", "error"]
-"""What becomes of an edge that is listed more than once."""
+Duplicates: TypeAlias = Literal["max", "sum", "error"]  # how edges that are listed twice are merged
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
-LIBRARIES = {"networkx": "Graph", "igraph": "Graph", "torch_geometric": "Data"}
-"""Packages, and the base classes of their graphs."""
+LIBRARIES = {"networkx": "Graph", "igraph": "Graph", "torch_geometric": "Data"}  # their base classes
 
 
 def build_graph(
@@ -37,10 +35,7 @@ def build_graph(
 ) -> Graph:
     """Return the graph of a list of edges, and log how many are repeated, of weight 0 or self-loops.
 
-    ``first`` and ``second`` are the positions of sources and targets among ``node_ids``. An undirected list
-    that has every edge in both directions, with equal weights, lists each edge once in each direction: the
-    two are no duplicates. In any other undirected list they are. Decisions call the list ``file``, and errors
-    the entry at a position ``row_name``.
+    Both directions are no duplicates if an undirected list has all edges in both, with equal weights.
     """
     n = len(node_ids)
     matrix = deduplicate(first, second, weights, (n, n))
@@ -83,17 +78,13 @@ class ConvertedGraph:
     """A graph of another library, without labels and features, and its attributes."""
 
     graph: Graph
-    attributes: dict[str, Any] = field(default_factory=dict)
-    """Values of node attributes, in node order."""
+    attributes: dict[str, Any] = field(default_factory=dict)  # values of node attributes, in node order
     label_names: tuple[str, ...] = ("label", "class")
-    feature_names: tuple[str, ...] = ("features", "x")
-    """Attributes that are labels and features by default."""
-    edge_names: list[str] = field(default_factory=list)
-    """Attributes of edges."""
+    feature_names: tuple[str, ...] = ("features", "x")  # attributes that are labels and features by default
+    edge_names: list[str] = field(default_factory=list)  # attributes of edges
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    is_ordered: bool = True
-    """Whether the nodes are in the order of the object."""
+    is_ordered: bool = True  # whether the nodes are in the order of the object
 
     def find_attribute(self, names: Sequence[str], is_suitable: Callable[[Any], bool]) -> str | None:
         """Return the first node attribute that exists and is suitable."""

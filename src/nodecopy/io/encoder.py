@@ -28,13 +28,10 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.columns import PLAIN_NUMBERS, is_date, is_grouped, is_number
 from nodecopy.io.tables import Column, Table
 
-MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])
-"""Cells that count as missing among numbers, in lower case. In text, only an empty cell is missing."""
+MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])  # among numbers
 MAX_CATEGORIES = 50
-MIN_ROWS_OF_IDS = 10
-"""From this many rows on, a column of text in which no value occurs twice is refused as ids."""
-N_SHOWN = 3
-"""Values and columns that a message names."""
+MIN_ROWS_OF_IDS = 10  # from this many rows on, a column of distinct texts is refused as ids
+N_SHOWN = 3  # values and columns that a message names
 
 
 @dataclass(eq=False, repr=False)
@@ -215,10 +212,7 @@ class FeatureEncoder(Saveable):
 def encode_table(
     table: Table, names: Sequence[str], id_column: int, encoder: FeatureEncoder | None
 ) -> tuple[NDArray[np.float64], FeatureEncoder]:
-    """Return the columns of a table as numbers, without its ids, and the encoder, fitted to it if it was not.
-
-    Further columns of the same name get a number: ``x``, ``x (2)``.
-    """
+    """Return the columns of a table as numbers, without its ids, and the encoder, fitted if it was not."""
     columns: dict[str, Column] = {}
     for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
         if position != id_column:

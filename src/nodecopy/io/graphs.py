@@ -37,12 +37,10 @@ from nodecopy.io.node_tables import (
 )
 from nodecopy.io.tables import Column, Table, write_table
 
-FORMATS = (*TABLES, ".npz", ".graphml")
-"""The formats that are written; further ones can be read."""
+FORMATS = (*TABLES, ".npz", ".graphml")  # the formats that are written; further ones can be read
 NETWORKS = (".graphml", ".gexf", ".json")
 READABLE = (*TABLES, ".npz", ".mtx", *NETWORKS)
-N_EXAMINED = 100
-"""Rows in which targets that are lists are looked for."""
+N_EXAMINED = 100  # rows in which targets that are lists are looked for
 
 
 def read_graph(
@@ -169,11 +167,7 @@ def read_graph(
 
 
 def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
-    """Return the matrix in an ``.npy`` file, in SciPy's ``.npz`` format or in an ``.npz`` with one array.
-
-    With ``node_ids``, rows and columns belong to nodes and are returned in their order. The file names the
-    nodes of its rows in the array ``ids``; without it, row i belongs to node i.
-    """
+    """Return the matrix in an ``.npy`` or ``.npz`` file, rows and columns in the order of ``node_ids``."""
     format_of(path, (".npz", ".npy"))
     with reading(path) as file:
         stored, matrix = matrices.read_features(file)

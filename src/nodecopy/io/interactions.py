@@ -26,10 +26,8 @@ from nodecopy.io.columns import (
 )
 from nodecopy.io.tables import ATOMIC, Column, open_text, write_table
 
-FORMATS = (*TABLES, ".npz")
-"""Formats that can be written; atomic files can be read."""
-N_SNIFFED = 500
-"""Lines by which lists of items are distinguished from tables."""
+FORMATS = (*TABLES, ".npz")  # formats that can be written; atomic files can be read
+N_SNIFFED = 500  # lines by which lists of items are distinguished from tables
 
 
 def read_interactions(
@@ -104,10 +102,7 @@ def read_interactions(
 
 
 def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
-    """Return whether lines are lists of integers of different lengths, each of another user.
-
-    With ``any_length`` they may have equal lengths.
-    """
+    """Return whether lines are lists of integers, each of another user, and differ in length."""
     try:
         with open_text(path, "r") as file:
             rows = [line.split() for line in islice(file, N_SNIFFED) if line.strip()]

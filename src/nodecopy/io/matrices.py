@@ -23,8 +23,7 @@ from nodecopy.interactions import Interactions
 
 OWN_KEYS, SCIPY_KEYS = {"indptr", "indices"}, {"format", "shape"}
 CSR_KEYS = {"data", "indices", "indptr", "shape"}
-BENCHMARK_KEYS = {"adj_indptr", "adj_indices", "adj_shape"}
-"""Names of arrays by which the kinds of archives are recognised."""
+BENCHMARK_KEYS = {"adj_indptr", "adj_indices", "adj_shape"}  # arrays that identify the kind of an archive
 
 
 def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
@@ -87,11 +86,7 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
 
 
 def read_features(path: Path) -> tuple[list[Any] | None, Any]:
-    """Return the ids of the rows, or ``None`` if there are none, and the matrix.
-
-    An archive holds a single array beside ``ids``, or one called ``x`` or ``features``, or the parts of a
-    SciPy matrix.
-    """
+    """Return the ids of the rows, ``None`` if there are none, and the matrix, alone or in ``x``."""
     with _open_archive(path) as loaded:
         if isinstance(loaded, np.ndarray):
             return None, loaded
@@ -184,10 +179,7 @@ NUMBERS = b"0123456789eE+-. \t\r\n"
 
 
 def read_matrix_market(path: Path) -> sparse.csr_array:
-    """Return the matrix of a ``.mtx`` file.
-
-    Its text is checked first, since SciPy's compiled reader does not survive damage.
-    """
+    """Return the matrix of a ``.mtx`` file, checked first: SciPy's reader does not survive damage."""
     _check_text(path)
     entries = sparse.coo_array(mmread(path))
     check_shape(entries.shape, entries.nnz)

@@ -110,10 +110,7 @@ def to_networkx(graph: Graph) -> Any:
 def read_network(
     path: Path, directed: bool | None, label: str | None, weight: str | None, duplicates: Duplicates
 ) -> Graph:
-    """Return the graph in a GraphML, GEXF or node-link JSON file.
-
-    Without ``label``, classes are the attribute ``label``, unless Gephi wrote the names of nodes there.
-    """
+    """Return the graph in a GraphML, GEXF or node-link JSON file."""
     suffix = path.suffix.lower()
     networkx = import_optional("networkx", f"reading {suffix}")
     if suffix == ".json":

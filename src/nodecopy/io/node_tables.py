@@ -35,14 +35,10 @@ from nodecopy.io.columns import (
 from nodecopy.io.encoder import FeatureEncoder, encode_table
 from nodecopy.io.tables import Column, Table, read_table
 
-MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
-"""From this many labels on, there must not be more classes than this share of them."""
-ANSWERS = ("label", "class")
-"""Names of columns that are no features of nodes whose labels are given, in lower case."""
-NO_LABELS = (list, set, frozenset, dict, np.ndarray, complex)
-"""Types of values that are no class, such as the lists of several labels."""
-MAX_COMPARED = 10_000
-"""Nodes up to which close ids are looked for, since it takes time."""
+MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5  # from so many labels on, the largest share of classes among them
+ANSWERS = ("label", "class")  # columns that are no features of nodes whose labels are given
+NO_LABELS = (list, set, frozenset, dict, np.ndarray, complex)  # types of values that are no class
+MAX_COMPARED = 10_000  # nodes up to which close ids are looked for, since it takes time
 
 
 @dataclass(frozen=True)
@@ -51,13 +47,10 @@ class NodeRows:
 
     path: TableLike
     ids: Column
-    values: Any
-    """A list of labels, or a matrix of features."""
-    label: str | None = None
-    """The name of the column of labels."""
+    values: Any  # a list of labels, or a matrix of features
+    label: str | None = None  # the name of the column of labels
     encoder: FeatureEncoder | None = None
-    is_numbered: bool = False
-    """Whether the file has no ids, so that row i belongs to node i."""
+    is_numbered: bool = False  # whether the file has no ids, so that row i belongs to node i
 
     def number(self, node_ids: NDArray[Any] | None) -> NodeRows:
         """Return rows without ids with the ids of the caller, if there are as many."""
@@ -88,11 +81,7 @@ def read_node_tables(
     id: str | None,
     label: str | None,
 ) -> list[NodeRows]:
-    """Return the rows of labels and of features, where given.
-
-    ``nodes`` are the ids in the edges as text, by which a header is recognised; without edges, the ids of the
-    labels. The other parameters are described in :func:`.read_graph`.
-    """
+    """Return the rows of labels and of features; ``nodes`` are ids as text, which help to find a header."""
     tables: list[NodeRows] = []
     if labels is not None:
         is_path = isinstance(labels, (str, os.PathLike))
@@ -115,11 +104,7 @@ def read_labels(
     label: str | None = None,
     is_shared: bool = False,
 ) -> NodeRows:
-    """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty or NA.
-
-    ``nodes`` are the ids in the edges as text; they help to recognise a header. Columns that are not read are
-    logged, unless the table is also read for features (``is_shared``).
-    """
+    """Return ids and labels: integers if all are, otherwise strings; ``None`` where they are missing."""
     format_of(path, TABLES)
     with reading(path) as file:
         column_names = {"id": id, "label": label}
@@ -203,11 +188,7 @@ def read_features(
     id_required: bool = False,
     label: str | None = None,
 ) -> NodeRows:
-    """Return ids and rows of numbers from a table, or from an ``.npz`` or ``.npy`` matrix.
-
-    ``id`` is the name of the column of ids, which must exist if ``id_required``; ``label`` is the name of a
-    column of labels, which is not a feature. The others are described in :func:`read_labels`.
-    """
+    """Return ids and rows of numbers from a table, or from an ``.npz`` or ``.npy`` matrix."""
     suffix = format_of(path, (*TABLES, ".npz", ".npy"))
     with reading(path) as file:
         if suffix not in TABLES:
@@ -251,11 +232,7 @@ def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
 
 
 def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: bool | None) -> None:
-    """Raise an error that lists ids of a table that are not nodes, with close ones.
-
-    With ``allow_isolated`` they become isolated nodes, unless they differ from a node in leading zeros or by
-    a decimal point. ``None`` stands for nodes that are fixed.
-    """
+    """Raise an error about ids that are not nodes; ``allow_isolated`` is None if nodes are fixed."""
     unknown = [node for node in dict.fromkeys(ids) if node not in nodes]
     if not unknown:
         return

@@ -52,10 +52,7 @@ def is_adjacency(frame: Any) -> bool:
 
 
 def read_node_frame(values: Any, role: str, nodes: list[Any], *, n_numbered: int) -> NodeRows:
-    """Return the labels or features in a Series or data frame, and the node of each row.
-
-    A default index holds the ids if its length is ``n_numbered``, the number of nodes 0, 1, 2, ...
-    """
+    """Return the labels or features in a Series or data frame, and the node of each row."""
     texts, id = set(map(str, nodes)), None
     if hasattr(values, "iloc"):
         frame = values if is_frame(values) else values.to_frame("value")
@@ -76,12 +73,7 @@ def read_node_frame(values: Any, role: str, nodes: list[Any], *, n_numbered: int
 
 
 def _find_id_column(frame: Any, nodes: set[str]) -> int | None:
-    """Return the position of the column with node ids, ``None`` for the index.
-
-    It is the column that is named as ids; otherwise the first of several columns, if its values can be ids
-    and the index is the default one. An index that was set is preferred to a column whose values are not
-    nodes.
-    """
+    """Return the position of the column with node ids, ``None`` for the index."""
     is_set = frame.index.name is not None or frame.index.dtype.kind not in "iu"
     position = match_names(list(map(str, frame.columns)), {"id": NODE_COLUMNS["id"]}).get("id")
     if position is None and not is_set and frame.shape[1] > 1:

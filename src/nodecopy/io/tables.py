@@ -28,26 +28,18 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_cell
 from nodecopy.errors import InputError
 
-Column: TypeAlias = Sequence[Any] | NDArray[Any]
-"""A list of strings from text, or a typed array from Parquet and data frames."""
-HeaderRule: TypeAlias = bool | Callable[[list[str], list[list[str]]], bool]
-"""Whether the first row of a text file is a header, or a function of that row and the columns below it."""
-NumberedRows: TypeAlias = Iterator[tuple[int, list[str]]]
-"""Line numbers and cells."""
+Column: TypeAlias = Sequence[Any] | NDArray[Any]  # strings from text, typed arrays from others
+HeaderRule: TypeAlias = bool | Callable[[list[str], list[list[str]]], bool]  # by first row and others
+NumberedRows: TypeAlias = Iterator[tuple[int, list[str]]]  # line numbers and cells
 
-ATOMIC = ".inter"
-"""Interactions in RecBole's atomic form: tabs, and a header of names with types, such as user_id:token."""
-BATCH_ROWS = 1024
-"""Rows of a Parquet file whose size is checked together."""
+ATOMIC = ".inter"  # interactions in RecBole's form: tabs, and a header such as user_id:token
+BATCH_ROWS = 1024  # rows of a Parquet file whose size is checked together
 COMMENT_SIGNS = ("#", "%")
-COMMENT = re.compile(r"[#%](\s|%|$)")
-"""A comment above a .csv or .tsv table; an id such as #python is not a comment."""
+COMMENT = re.compile(r"[#%](\s|%|$)")  # above a .csv or .tsv table; an id such as #python is no comment
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
 BLANKS = " \t"
-LINES_AT_ONCE = 2**14
-"""Lines that are searched for quotes and blanks together."""
-N_SNIFFED = 20
-"""Lines from which the delimiter is detected."""
+LINES_AT_ONCE = 2**14  # lines that are searched for quotes and blanks together
+N_SNIFFED = 20  # lines from which the delimiter is detected
 
 
 @dataclass(frozen=True)
@@ -58,8 +50,7 @@ class Table:
     names: list[str] | None
     lines: Sequence[int]
     unit: str = "line"
-    comments: Sequence[str] = ()
-    """Comments above the rows."""
+    comments: Sequence[str] = ()  # comments above the rows
 
     def where(self, row: int) -> str:
         """Return the place of a row for error messages, such as ``line 7``."""
@@ -190,11 +181,7 @@ def check_signature(start: bytes) -> None:
 
 
 def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
-    """Return the rows of a file that is open with ``newline=""``, and the comments above them.
-
-    A comment starts with # or %; in .csv and .tsv files it stands above the rows and has white space after
-    the sign. Empty lines are skipped, and so are blanks around cells, except in quotes.
-    """
+    """Return the rows of a file that is open with ``newline=""``, and the comments above them."""
     comments: list[str] = []
     n_above, first = 0, ""
     for line in file:
@@ -221,10 +208,7 @@ def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
 
 
 def find_delimiter(head: str, suffix: str) -> str | None:
-    """Return the delimiter of the first lines of a file, ``None`` for white space.
-
-    It is a tab in .tsv files; in others a comma, semicolon, tab, bar, double colon or white space.
-    """
+    """Return the delimiter of the first lines of a file, ``None`` for white space."""
     if suffix == ".tsv":
         return "\t"
     lines = [line for line in re.sub(r'"[^"]*"', "q", head).splitlines() if line.strip()]
@@ -344,11 +328,7 @@ def _from_frame(frame: Any) -> Table:
 def write_table(
     path: PathLike, columns: Mapping[str, NDArray[Any] | None], *, spreadsheet: bool = False
 ) -> None:
-    """Write the columns that are not ``None`` in the format of the suffix.
-
-    With ``spreadsheet``, text in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula gets
-    an apostrophe in front.
-    """
+    """Write the columns that are not ``None``; see :func:`.write_graph` for ``spreadsheet``."""
     suffix = format_of(path, TABLES)
     present = {name: column for name, column in columns.items() if column is not None}
     with atomic_write(path) as temporary:
