@@ -58,7 +58,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     ran = run("classify", *FILES, *QUICK, "--out", "predictions.csv")
     assert ran.code == 0, ran.err
     assert "one-hot encoded text: city (4 values)" in ran.err
-    assert "replaced missing cells by the median and marked them: age (" in ran.err
+    assert "replaced missing cells by medians and marked them: age (" in ran.err
     assert "features: each column is standardised" in ran.err
     assert "--scale-features" in ran.err
     assert "--ignore-column" in ran.err

@@ -190,9 +190,9 @@ def test_user_split_separates_users(seed: int, history: float) -> None:
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
-        (lambda: datasets.label_split(None), "labels must hold one integer per node; got None"),
-        (lambda: datasets.label_split(["a", "b"]), "labels must hold integers"),
-        (lambda: datasets.label_split([0, -2]), "labels must hold integers of at least -1"),
+        (lambda: datasets.label_split(None), "labels must hold one integer per node, .* got None"),
+        (lambda: datasets.label_split(["a", "b"]), "labels must hold one integer per node"),
+        (lambda: datasets.label_split([0, -2]), "labels must hold one integer per node"),
         (lambda: datasets.label_split([-1, -1]), "labels must name a class"),
         (lambda: datasets.label_split(LABELS, 31), "per_class must be at most 30, the nodes of class 0"),
         (lambda: datasets.label_split(LABELS, 0), "per_class must be an integer of at least 1; got 0"),
@@ -206,21 +206,21 @@ def test_user_split_separates_users(seed: int, history: float) -> None:
             lambda: datasets.interaction_split(PLAIN, (0.5, 0.5, 0.5)),
             "fractions must be three .* add up to 1",
         ),
-        (lambda: datasets.interaction_split(PLAIN, (np.nan, 0.5, 0.5)), "fractions must be three numbers"),
+        (lambda: datasets.interaction_split(PLAIN, (np.nan, 0.5, 0.5)), "fractions must be three shares"),
         (lambda: datasets.interaction_split(PLAIN, (0.5, 0.5)), "fractions must hold one entry per part"),
-        (lambda: datasets.user_split(PLAIN, (1.5, -0.5, 0.0)), "fractions must be three numbers"),
+        (lambda: datasets.user_split(PLAIN, (1.5, -0.5, 0.0)), "fractions must be three shares"),
         (lambda: datasets.user_split(PLAIN, history_share=1.5), "history_share must be above 0"),
-        (lambda: datasets.time_split(PLAIN), "time_split needs the times of interactions"),
-        (lambda: datasets.last_item_split(PLAIN), "last_item_split needs the times of interactions"),
+        (lambda: datasets.time_split(PLAIN), "time_split needs interactions with times"),
+        (lambda: datasets.last_item_split(PLAIN), "last_item_split needs interactions with times"),
         (lambda: datasets.last_item_split(timed_log(), 0), "n_test must be an integer of at least 1; got 0"),
         (lambda: datasets.time_split([("ann", "tea")]), "interactions must be Interactions, .*; got list"),
         (
             lambda: datasets.time_split(Interactions.from_table([0, 0, 1], [0, 1, 1], times=[5, 5, 5])),
-            r"times must leave a training part of 0\.7; 3 of 3 interactions",
+            r"times must leave a training part; 3 interactions",
         ),
         (lambda: datasets.fixed_split(pd.DataFrame(), TEST), "train must be Interactions .*got pandas"),
-        (lambda: datasets.fixed_split(TRAIN, TEST, TEST), "validation must be inside train; 2 of its 2"),
-        (lambda: datasets.fixed_split(TRAIN, TRAIN), "test must have no pair .* in common with train; got 4"),
+        (lambda: datasets.fixed_split(TRAIN, TEST, TEST), "validation must be inside train; 2 pairs"),
+        (lambda: datasets.fixed_split(TRAIN, TRAIN), "test must have no pair in common with train; got 4"),
         (lambda: datasets.fixed_split(TRAIN, Interactions([[1, 0]])), "test must be of the same users"),
     ],
 )
@@ -283,9 +283,9 @@ def test_atomic_files_have_a_validation_part_of_their_own(
         assert datasets.read_split(train, test, valid) == split
     assert "the validation part is outside the training part and was added to it" in caplog.text
     valid.write_text(HEADER + "1\tb\n2\tb\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"validation must be inside train; 1 of its 2 .* train\.union"):
+    with pytest.raises(InputError, match=r"validation must be inside train; 1 pairs .* train\.union"):
         datasets.read_split(train, test, valid)
-    with pytest.raises(InputError, match=r"validation must have no pair .* in common with test; got 1"):
+    with pytest.raises(InputError, match=r"validation must have no pair in common with test; got 1"):
         datasets.read_split(train, test, test)
 
 

@@ -412,8 +412,8 @@ def test_features_by_id_and_values_in_node_order() -> None:
 @pytest.mark.parametrize(
     ("edges", "values", "fragment"),
     [
-        (EDGES, {"labels": [0, 1, 0]}, "labels of an edge list must come with node ids"),
-        (EDGES, {"features": np.eye(3)}, "features of an edge list must come with node ids"),
+        (EDGES, {"labels": [0, 1, 0]}, "labels of an edge list must be a dictionary"),
+        (EDGES, {"features": np.eye(3)}, "features of an edge list must be a dictionary"),
         (
             EDGES,
             {"labels": {"an": 0, "bo": 1, "cleo": 1}},
@@ -421,9 +421,9 @@ def test_features_by_id_and_values_in_node_order() -> None:
         ),
         (EDGES, {"labels": pd.Series([0, 1], ["ann", "ann"])}, "labels: node 'ann' is listed more than once"),
         (EDGES, {"features": {"ann": [1], "cleo": [2]}}, "features: there is no row for a node .*: 'bob'"),
-        (EDGES, {"labels": pa.table({"kind": ["x"]})}, "must have a column for id and label; it has 1"),
+        (EDGES, {"labels": pa.table({"kind": ["x"]})}, "must have columns for id and label; it has 1"),
         (EDGES, {"labels": pd.DataFrame({"a": [1], "b": [2]}, ["ann"])}, "a column label or class"),
-        (PATH, {"labels": pd.Series([0, 1, 0])}, "labels: node ids must be in a column, such as id, or in"),
+        (PATH, {"labels": pd.Series([0, 1, 0])}, "labels: node ids must be in a column id or in"),
         (PATH, {"labels": pd.DataFrame({"label": [0, 1, 0]})}, "labels: node ids must be in a column"),
         (PATH + 1, {"features": pd.DataFrame({"age": [1.0] * 5})}, "features: node ids must be in a column"),
     ],

@@ -247,7 +247,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "Latin-1": (
         "edges.csv",
         text("source,target\nJosé,bob\n", "latin-1"),
-        "not encoded in UTF-8 .* iconv -f latin1 -t utf-8",
+        "not encoded in UTF-8; .* iconv -f latin1 -t utf-8",
     ),
     "MovieLens": ("ratings.dat", text("1::2::5\n"), r"rename it to \.txt\."),
     "Excel": ("edges.xlsx", text("PK\x03\x04"), r"Save the sheet as 'CSV UTF-8'\."),
@@ -275,42 +275,42 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "a bipartite network of KONECT": (
         "out.moreno_crime",
         text("% bip unweighted\n1 1\n1 2\n2 1\n"),
-        "bipartite .* Read it as interactions",
+        "bipartite .* Use read_interactions",
     ),
     "NetworkX write_edgelist": (
         "edges.txt",
         lambda path: nx.write_edgelist(network(), path),
-        "Write the file with write_weighted_edgelist or write_graphml",
+        "Write the file with write_graphml",
     ),
     "labels in place of edges": (
         "people.csv",
         text("id,label\nann,gold\nbob,silver\n"),
-        "is that of a table of labels, not of edges.*name the columns of source and target",
+        "is of a table of labels, not of edges.*name the columns of source and target",
     ),
     "an adjacency matrix": (
         "matrix.csv",
         lambda path: np.savetxt(path, nx.to_numpy_array(nx.cycle_graph(6)), delimiter=",", fmt="%d"),
-        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+        "an adjacency matrix, where edges are expected",
     ),
     "an adjacency matrix with numbers of nodes": (
         "matrix.csv",
         lambda path: nx.to_pandas_adjacency(nx.cycle_graph(6)).to_csv(path),
-        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+        "an adjacency matrix, where edges are expected",
     ),
     "an adjacency matrix with names of nodes": (
         "matrix.csv",
         lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path),
-        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+        "an adjacency matrix, where edges are expected",
     ),
     "a small adjacency matrix with names": (
         "matrix.csv",
         text(",a,b,c\na,0,1,1\nb,1,0,0\nc,1,0,0\n"),
-        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+        "an adjacency matrix, where edges are expected",
     ),
     "an adjacency matrix with a named index": (
         "matrix.csv",
         lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path, index_label="node"),
-        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+        "an adjacency matrix, where edges are expected",
     ),
     "numbers in two notations": (
         "edges.csv",
@@ -320,7 +320,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "JSON of another kind": (
         "graph.json",
         lambda path: path.write_text(json.dumps(nx.adjacency_data(network()))),
-        "write it with networkx.node_link_data",
+        "as networkx.node_link_data returns it",
     ),
     "Pajek": ("graph.net", text("*Vertices 2"), "Read it with NetworkX or igraph, and write .graphml"),
     "compressed under another name": ("edges.csv", lambda path: path.write_bytes(b"\x1f\x8b\x08"), "add .gz"),
@@ -404,7 +404,7 @@ def test_columns_of_users_are_printed_and_hold_ids(tmp_path: Path, caplog: pytes
         assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31])
     assert "log.csv: kunde is the user and film is the item of each row. Set user or item" in caplog.text
     path.write_text("mark,seen,film\n2.5,True,31\n3.0,False,1029\n")
-    with pytest.raises(InputError, match=r"a column for user and item, of integers or text"):
+    with pytest.raises(InputError, match=r"two columns of integers or text"):
         read_interactions(path)
 
 
@@ -418,8 +418,6 @@ def test_logs_of_clicks(tmp_path: Path) -> None:
 def test_a_log_that_is_read_as_edges(tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
     path.write_text("user,item,rating\n1,1,5\n2,1,3\n")
-    with pytest.warns(
-        DataWarning, match=r"ratings.csv has columns for users and items, but is read as edges"
-    ):
+    with pytest.warns(DataWarning, match=r"ratings.csv has users and items, but is read as edges"):
         graph = read_graph(path)
     assert graph.n_nodes == read_graph(path, source="user", target="item").n_nodes == 2

@@ -291,8 +291,8 @@ def test_matrices_with_ids_are_in_any_order(write: Write, tmp_path: Path) -> Non
 def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
     edges = write("edges.csv", PAIR)
     for ids, fragment in (
-        (np.array(["a", "b"], object), r"Python objects\. Write ids=np.array\(ids, str\)"),
-        (["a"], "must name every row, 2 in all; the file holds 1 ids"),
+        (np.array(["a", "b"], object), r"got objects\. Use np.array\(ids, str\)"),
+        (["a"], "must name every row, 2 in all; got 1"),
         (["a", "x"], "id 'x' is not a node of the graph"),
         (["a", "a"], "node 'a' is listed more than once"),
     ):
@@ -347,11 +347,11 @@ NAMES = "".join(f"{number},name {number}\n" for number in range(30))
     ("kind", "text", "fragment"),
     [
         ("labels", "a,0\na,1\n", "node 'a' is listed more than once"),
-        ("labels", "a\n", "must have a column for id and label"),
+        ("labels", "a\n", "must have columns for id and label"),
         ("labels", ",x\n", "line 1 has no id"),
         ("labels", "id,label\n", "no rows, only the header"),
         ("labels", "person,team\n", "no rows, only the header"),
-        ("labels", "no,age,group\na,31,x\nb,45,y\n", "it has no, age, group. Name the column of labels"),
+        ("labels", "no,age,group\na,31,x\nb,45,y\n", "it has no, age, group. Name the column"),
         ("labels", "a,31,x\nb,45,y\n", "it has several, and no header"),
         ("labels", "id,label\na,12.5\nb,3\n", r"got 12\.5, a measurement"),
         ("labels", f"id,label\n{NAMES}", "there are 30 in 30 rows"),

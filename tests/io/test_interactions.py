@@ -81,7 +81,7 @@ def test_the_latest_row_counts(text: str, kept: int, write: Write) -> None:
         ("user,item,time\na,x,1\na,y,inf\n", {}, "line 3 has time inf"),
         ("a,x\n,x\n", {}, "line 2 has no user"),
         ("a,x\nb\n", {}, "line 2 has 1 columns"),
-        ("a\n", {}, "must have a column for user and item"),
+        ("a\n", {}, "must have columns for user and item"),
         ("user,item\n1,2\n", {"lists": True}, r"lists of items can be read from \.txt files only"),
         ("who,what\na,x\n", {"user": "nobody"}, "no column 'nobody'"),
     ],
@@ -138,9 +138,9 @@ def test_atomic_files_of_recbole(write: Write) -> None:
     assert log == Interactions.from_table(["u1", "u2"], ["i 1", "i 2"], [5, 3])
     assert log.times is not None
     assert log.times.tolist() == [30, 10]
-    with pytest.raises(InputError, match=r"must have a type behind each name.*; got 'item'"):
+    with pytest.raises(InputError, match=r"must hold names with types.*; got 'item'"):
         read_interactions(write("user:token\titem\n1\t2\n", "bad.inter"))
-    with pytest.raises(InputError, match="must have a column for user and item"):
+    with pytest.raises(InputError, match="must have columns for user and item"):
         read_interactions(write("user_id:token\titem_id_list:token_seq\n1\t2 3\n", "seq.inter"))
     with pytest.raises(InputError, match="must end in one of"):
         write_interactions(log, path)

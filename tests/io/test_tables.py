@@ -142,14 +142,14 @@ def test_garbled_files_never_raise_anything_else(suffix: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "fragment"),
     [
-        ("e.csv", b"\xe9,b\n", r"not encoded in UTF-8 \(byte 0xe9\); save it as 'CSV UTF-8'"),
+        ("e.csv", b"\xe9,b\n", r"not encoded in UTF-8; save it as 'CSV UTF-8'"),
         ("e.csv", b"a\0,b", "the file is binary, not text"),
         ("e.csv.gz", b"a,b\n", "cannot be read"),
         ("e.csv.gz", gzip.compress(b""), "holds no rows"),
         ("e.csv", b"a,b\nb\n", "line 2 has 1 columns where the first row has 2; add the missing cells"),
         ("e.csv", b"a,b\n\n\nb,c,d\n", "line 4 has 3 columns where the first row has 2"),
         ("e.csv", b'"a\nb",c\nd\n', "line 3 has 1 columns"),
-        ("e.csv", b"a\nb\n", "must have a column for source and target; it has 1"),
+        ("e.csv", b"a\nb\n", "must have columns for source and target; it has 1"),
         ("e.csv", b"source,target,weight\na,b,1\nb,c,heavy\n", "line 3 has weight 'heavy', which is not a"),
         ("e.csv", b"a,b,1\nb,c,\n", "line 2 has weight '', which is not a number"),
         ("e.csv", b"a,b,1\nb,c,nan\n", "line 2 has weight nan; it must be finite and at least 0"),

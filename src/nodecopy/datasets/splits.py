@@ -29,11 +29,8 @@ VALIDATION_SHARE = 0.1  # share of train that is the validation part of a publis
 class Split(NamedTuple, Generic[T]):
     """The training, validation and test parts of a dataset.
 
-    The parts are disjoint, except that the validation part of a published split (:func:`load_split`) is
-    inside the training part.
+    The validation part of a published split (:func:`load_split`) is inside the training part.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> split = datasets.Split([0, 1], [2], [3])
     >>> split.test, list(split)
@@ -50,21 +47,16 @@ def label_split(
 ) -> Split[NDArray[np.int64]]:
     """Draw ``per_class`` training nodes of every class, then validation and test nodes from the rest.
 
+    The parts are disjoint arrays of node positions, ascending.
+
     Parameters
     ----------
     labels
         One integer per node, such as ``graph.labels``; nodes with -1 (unknown) are never drawn.
-    per_class
-        Number of training nodes of each class, 20 by default.
-    validation, test
-        Numbers of validation and test nodes, 500 and 1000 by default. Decrease them for small graphs.
+    per_class, validation, test
+        Number of training nodes of each class, and numbers of validation and test nodes.
     rng
         Seed or generator; ``None``, the default, gives another split at every call.
-
-    Returns
-    -------
-    Split
-        Three disjoint arrays of node positions, ascending.
 
     Examples
     --------
@@ -74,11 +66,10 @@ def label_split(
     >>> [len(part) for part in split]
     [4, 5, 20]
     """
-    if labels is None:
-        raise InputError("labels", "must hold one integer per node; got None (the graph has no labels).")
-    codes = check_vector(labels, "labels")
+    codes = check_vector([] if labels is None else labels, "labels")
     if codes.dtype.kind not in "iu" or (codes < UNLABELLED).any():
-        raise InputError("labels", f"must hold integers of at least -1 (unknown); got {codes.dtype}.")
+        got = "None (the graph has no labels)" if labels is None else codes.dtype
+        raise InputError("labels", f"must hold one integer per node, -1 if it is unknown; got {got}.")
     for name, value, low in (("per_class", per_class, 1), ("validation", validation, 0), ("test", test, 0)):
         check_integer(value, name, low=low)
     classes, sizes = np.unique(codes[codes != UNLABELLED], return_counts=True)
@@ -92,24 +83,18 @@ def label_split(
         limit = f"{n_rest}, the labelled nodes outside training"
         raise InputError("validation + test", f"must be at most {limit}; got {n_held_out}.")
     draws = generator(rng)
-    train = [draws.choice(np.flatnonzero(codes == code), per_class, replace=False) for code in classes]
-    outside = codes != UNLABELLED
-    outside[np.concatenate(train)] = False
-    rest = draws.permutation(np.flatnonzero(outside))
-    parts = np.concatenate(train), rest[:validation], rest[validation : validation + test]
+    drawn = [draws.choice(np.flatnonzero(codes == code), per_class, replace=False) for code in classes]
+    train = np.concatenate(drawn)
+    rest = draws.permutation(np.setdiff1d(np.flatnonzero(codes != UNLABELLED), train))
+    parts = train, rest[:validation], rest[validation : validation + test]
     return Split(*(np.sort(part).astype(np.int64) for part in parts))
 
 
 def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     """Return the graph without the edges of test nodes, which are then classified by features alone.
 
-    Parameters
-    ----------
-    graph, test
-        The graph, and the test nodes: positions, a boolean mask or (string) node ids.
+    ``test`` holds the positions of the test nodes, a boolean mask or (string) node ids.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> club = datasets.load("karate")
     >>> datasets.without_test_edges(club, [33]).n_edges  # member 34 has 17 friends
@@ -127,15 +112,12 @@ def interaction_split(
 ) -> Split[Interactions]:
     """Split the interactions at random into three tables of the same users and items.
 
-    The bounds are the cumulated fractions of the number of interactions, rounded down: 52,857 interactions
-    give 36,999, 5,286 and 10,572.
-
     Parameters
     ----------
     interactions
         What to split, or what :func:`.as_interactions` converts.
     fractions
-        Shares of the training, validation and test part, which add up to 1.
+        Shares of the training, validation and test part, which add up to 1; bounds are rounded down.
     rng
         Seed or generator; ``None``, the default, gives another split at every call.
 
@@ -159,16 +141,9 @@ def time_split(
 ) -> Split[Interactions]:
     """Split the interactions by time: the first ones are the training part, the last ones the test part.
 
-    Interactions at the same time are in the same part, the later one. Users and items of the test part may
-    have no interactions in the training part.
+    Parameters are those of :func:`interaction_split`. Interactions at the same time are in the same part, the
+    later one. Users and items of the test part may have no interactions in the training part.
 
-    Parameters
-    ----------
-    interactions, fractions
-        As in :func:`interaction_split`; the interactions must have times.
-
-    Examples
-    --------
     >>> from nodecopy import Interactions, datasets
     >>> log = Interactions.from_table(["ann"] * 4, ["tea", "jam", "ham", "rye"], times=[3, 1, 4, 2])
     >>> train, validation, test = datasets.time_split(log, (0.5, 0.25, 0.25))
@@ -183,8 +158,8 @@ def time_split(
         part_of += times >= ascending[bound]
     parts = _select_parts(interactions, part_of)
     if not parts.train.n_interactions:
-        tied = f"{(times == ascending[0]).sum()} of {len(times)} interactions have the first, {ascending[0]}"
-        raise InputError("times", f"must leave a training part of {fractions[0]:g}; {tied}.")
+        n_first = (times == ascending[0]).sum()
+        raise InputError("times", f"must leave a training part; {n_first} interactions have the first time.")
     return parts
 
 
@@ -193,19 +168,10 @@ def last_item_split(
 ) -> Split[Interactions]:
     """Split off the last interactions of each user: leave-last-out, as in sequential recommendation.
 
-    A user with no more than ``n_test + n_validation`` interactions is in the training part only. Of
-    interactions at the same time, those with items that come first in ``item_ids`` count as earlier.
+    The last ``n_test`` interactions of each user are in the test part, ``n_validation`` before them in the
+    validation part. Users with no more interactions than these are in the training part only. Ties in time go
+    by the order of ``item_ids``.
 
-    Parameters
-    ----------
-    interactions
-        What to split, with times.
-    n_test, n_validation
-        Number of interactions of each user in the test part, the last ones, and in the validation part, the
-        ones before them; 1 each by default.
-
-    Examples
-    --------
     >>> from nodecopy import Interactions, datasets
     >>> log = Interactions.from_table(["ann"] * 3 + ["bob"], ["tea", "jam", "ham", "tea"], times=[3, 1, 2, 1])
     >>> [part.table()[1].tolist() for part in datasets.last_item_split(log)]
@@ -266,8 +232,8 @@ def user_split(
     interactions, fractions, rng
         As in :func:`interaction_split`; the fractions are shares of the users.
     history_share
-        Share of the interactions of users outside training that are their history, above 0 and below 1. At
-        least one interaction is, and of users with several at least one is not.
+        Share of the interactions of users outside training that are their history, above 0 and below 1; at
+        least one is, and at least one of several is not.
 
     Examples
     --------
@@ -322,40 +288,30 @@ def fixed_split(
         return Split(train, interaction_split(train, shares, rng=0).validation, test)
     train.check_same_ids(validation, "validation")
     if n_outside := validation.difference(train).n_interactions:
-        raise InputError(
-            "validation",
-            f"must be inside train; {n_outside} of its {validation.n_interactions} interactions are not. "
-            "train.union(validation) adds them.",
-        )
+        way_out = "Add them by train.union(validation)"
+        raise InputError("validation", f"must be inside train; {n_outside} pairs are not. {way_out}.")
     return Split(train, validation, test)
 
 
 def _check_disjoint(part: Interactions, other: Interactions, name: str, other_name: str) -> None:
     """Raise an error if two parts have a pair of user and item in common."""
     if n_shared := part.n_interactions - part.difference(other).n_interactions:
-        raise InputError(
-            name,
-            f"must have no pair of user and item in common with {other_name}; got {n_shared}. "
-            f"{name}.difference({other_name}) leaves them out.",
-        )
+        way_out = f"{name}.difference({other_name}) leaves them out"
+        raise InputError(name, f"must have no pair in common with {other_name}; got {n_shared}. {way_out}.")
 
 
 def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     """Return where the second and the third part of n things begin."""
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
-        allowed = "three numbers of at least 0 that add up to 1"
-        raise InputError("fractions", f"must be {allowed}; got {show(fractions)}.")
+        raise InputError("fractions", f"must be three shares that add up to 1; got {show(fractions)}.")
     # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
 
 
 def _check_times(interactions: Interactions, name: str) -> NDArray[Any]:
     if interactions.times is None or not interactions.n_interactions:
-        raise InputError(
-            f"{name} needs the times of interactions; got {interactions!r} without. read_interactions reads "
-            "a column of times, and Interactions.from_table takes times."
-        )
+        raise InputError(f"{name} needs interactions with times (time of read_interactions); got none.")
     return interactions.times
 
 
@@ -382,13 +338,12 @@ def read_split(
     Parameters
     ----------
     train, test
-        Files or data frames that :func:`.read_interactions` reads, such as the lists of LightGCN or RecBole's
-        atomic files. Several training files are pooled.
+        Files or data frames; several training files are pooled.
     validation
-        A part of ``train``. If it has nothing in common with ``train``, such as the ``.valid.inter`` of
-        RecBole, it is added to ``train``. Without it, a tenth of ``train`` is drawn with seed 0.
+        A part of ``train``, or without anything in common, as in RecBole's files, which is then added to
+        ``train``. Without it, a tenth of ``train`` is drawn with seed 0.
     options
-        Parameters of :func:`.read_interactions`, for all files.
+        Parameters of :func:`.read_interactions`, which reads the files.
 
     Examples
     --------
@@ -402,9 +357,9 @@ def read_split(
     Interactions(2 users, 4 items, 3 interactions, binary)
     """
     several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
-    allowed = "a file, a data frame or a list of them"
-    if not (several := check_sequence(several, "train", allowed)):
-        raise InputError("train", f"must be {allowed}; got an empty list.")
+    several = check_sequence(several, "train", "a file, a data frame or a list of them")
+    if not several:
+        raise InputError("train", "must name at least one file; got none.")
     files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
     has_lists = options.get("lists") is None and any(map(_holds_lists, chain(*files.values())))
 
@@ -430,12 +385,11 @@ def read_split(
 
 def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
     """Warn if no user or no item of test is in train, for instance if files write ids in different ways."""
-    first, second = train.rows.csr, test.rows.csr
     for name, axis in (("users", 1), ("items", 0)):
-        is_shared = (first.sum(axis=axis) > 0) & (second.sum(axis=axis) > 0)
+        is_shared = (train.rows.csr.sum(axis=axis) > 0) & (test.rows.csr.sum(axis=axis) > 0)
         if test.n_interactions and train.n_interactions and not is_shared.any():
             warn_about_data(
-                f"test: none of its {name} are in train. Check that both files write ids in the same way."
+                f"test: none of its {name} are in train. Check that files write ids the same way."
             )
 
 

@@ -55,9 +55,8 @@ class Decoder:
 class GraphAutoencoder(GraphModel[Graph]):
     """The base class of graph autoencoders; :class:`.GAE` documents the parameters and attributes.
 
-    A subclass may change the number of outputs of the encoder per latent dimension (``_n_heads``; two are
-    the mean and the logarithm of the standard deviation of a normal distribution), the encoder, the decoder,
-    the loss and the embeddings, and lists the limits of its own settings in ``_limits``.
+    A subclass may change the number of outputs of the encoder per latent dimension (``_n_heads``; two are the
+    mean and the log standard deviation of a normal distribution), encoder, decoder, loss and embeddings.
     """
 
     n_hidden: int = 32
@@ -76,14 +75,9 @@ class GraphAutoencoder(GraphModel[Graph]):
     _distribution: EdgeDistribution | None = field(default=None, init=False)
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
-        """Train on every edge of the graph.
+        """Train on every edge of a graph, or of any object that :func:`.as_graph` converts.
 
-        Parameters
-        ----------
-        graph
-            The observed graph, or any object that :func:`.as_graph` converts.
-        rng
-            Seed or generator of the initial weights, and of the noise and the sampled pairs of each epoch.
+        ``rng`` is the seed or generator of initial weights, noise and sampled pairs.
         """
         name = f"graph of {type(self).__name__}"
         graph = convert_graph(graph, name)
@@ -188,11 +182,9 @@ class GraphAutoencoder(GraphModel[Graph]):
 
     def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
         if not bool(decoded.isfinite().all()):
-            raise InputError(
-                f"learning_rate of {type(self).__name__}",
-                f"must not be so large that training overflows; got {self.learning_rate:g}. Lower it, or "
-                "scale the features.",
-            )
+            name, got = f"learning_rate of {type(self).__name__}", f"{self.learning_rate:g}"
+            way_out = "Lower it, or scale the features"
+            raise InputError(name, f"must not be so large that training overflows; got {got}. {way_out}.")
         self.graph_ = graph.undirected()
         self.embeddings_ = freeze(embeddings.detach().cpu().numpy().copy())
         self.decoded_ = freeze(decoded.detach().cpu().numpy().copy())
@@ -226,14 +218,11 @@ class GAE(GraphAutoencoder):
         Epochs and learning rate of Adam.
     pairs
         ``"all"`` (default) for the authors' loss; ``"sampled"`` for a loss over edges and as many random
-        pairs, drawn again in every epoch (:class:`.SampledPairLoss`), for graphs of more than about 10,000
-        nodes.
+        pairs, drawn again in every epoch, for graphs of more than about 10,000 nodes.
     sampler
-        How inner products become the edges of samples: ``"raw"``, ``"calibrated"`` or ``"corrected"``
-        (default), see the notes.
+        How inner products become edges: ``"raw"``, ``"calibrated"`` or ``"corrected"`` (default).
     balanced
-        Whether the calibration gives edges the same weight as all other pairs together (default), or all
-        pairs the same weight.
+        Whether edges have the same weight in the calibration as all other pairs together (default).
     device
         ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
 
@@ -283,8 +272,6 @@ class VGAE(GraphAutoencoder):
     noise * s and adds the divergence from the standard normal distribution, averaged over nodes and divided
     by N once more, as in the authors' code. Parameters, attributes and notes are those of :class:`GAE`.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import VGAE
     >>> VGAE(n_latent=4, n_epochs=50).fit(datasets.load("karate"), rng=0).embeddings().shape

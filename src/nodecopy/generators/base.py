@@ -38,14 +38,9 @@ class EdgeListModel(GraphModel[Graph]):
     """
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
-        """Estimate the parameters of the model from a graph.
+        """Estimate the parameters from a graph, or from any object that :func:`.as_graph` converts.
 
-        Parameters
-        ----------
-        graph
-            The observed graph, or any object that :func:`.as_graph` converts.
-        rng
-            Seed or generator, used only by models that assign nodes to blocks or draw batches of nodes.
+        Only models that assign nodes to blocks or draw batches of nodes use ``rng``.
         """
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self._estimate(graph, np.random.default_rng(seed_sequence(rng)))
@@ -129,8 +124,6 @@ def sort_unique(numbers: Nodes) -> Nodes:
 class HeldOutEdges(NamedTuple):
     """Held-out edges and as many pairs that are not edges, each ``[2, n]``: positions, smaller node first.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import split_edges
     >>> test = split_edges(datasets.load("karate"), rng=0).test
@@ -145,8 +138,6 @@ class HeldOutEdges(NamedTuple):
 class EdgeSplit(NamedTuple):
     """The graph of the training edges, and the held-out edges for validation and for the test.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import split_edges
     >>> split_edges(datasets.load("karate"), rng=0).train.n_edges
@@ -163,8 +154,7 @@ def split_edges(
 ) -> EdgeSplit:
     """Hold out random edges and draw as many pairs that are not edges of the whole graph.
 
-    All pairs are distinct; in the code of Kipf and Welling, a non-edge of the validation set may be an edge
-    of the test set. Directions are ignored.
+    All pairs are distinct. Directions are ignored.
 
     Parameters
     ----------
@@ -208,9 +198,8 @@ def sample_non_edges(graph: Graph, size: int, *, rng: Rng = None) -> PairArray:
     """Draw distinct pairs of different nodes without an edge, uniformly, ``[2, size]``."""
     n_nodes = graph.n_nodes
     n_non_edges = n_nodes * (n_nodes - 1) // 2 - graph.n_edges
-    check_integer(
-        size, "size of sample_non_edges", low=0, high=n_non_edges, high_name="pairs without an edge"
-    )
+    limit = "pairs without an edge"
+    check_integer(size, "size of sample_non_edges", low=0, high=n_non_edges, high_name=limit)
     codes = _encode_pairs(*list_edges(graph), n_nodes)
     ranks = generator(rng).choice(n_non_edges, size, replace=False) if size else np.zeros(0, np.int64)
     return decode_pairs(ranks + np.searchsorted(codes - np.arange(len(codes)), ranks, side="right"), n_nodes)

@@ -81,9 +81,8 @@ class SBM(BlockModel):
         self.probabilities_ = n_edges / count_pairs(self.block_pairs_, sizes, directed=graph.directed)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
-        return draw_block_edges(
-            self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=graph.directed
-        )
+        parameters = self.blocks_, self.block_pairs_, self.probabilities_
+        return draw_block_edges(*parameters, rng, directed=graph.directed)
 
 
 class DegreeCorrectedSBM(BlockModel):
@@ -304,14 +303,11 @@ class MMSBM(EdgeListModel):
         rows, columns = check_pairs(first, second, len(pi))
         return _edge_probabilities(pi[rows], pi[columns], self.strengths_ - self.delta_, self.delta_)
 
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # an InputError reports them
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         check_settings(self, certainty=(0.0, 1.0), assignment=["mixed", "hard"], delta=(0.0, MAX_PROBABILITY))
-        check_settings(self, n_steps=0, batch_size=1, tau=1e-300)
-        check_settings(self, alpha=0.0, eta=0.0, rho=0.0, step_size=0.0, kappa=0.0)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an InputError reports them
-            self._ascend_posterior(graph, rng)
-
-    def _ascend_posterior(self, graph: Graph, rng: Generator) -> None:
+        check_settings(self, n_steps=0, batch_size=1, tau=1e-300, alpha=0.0, eta=0.0, rho=0.0)
+        check_settings(self, step_size=0.0, kappa=0.0)
         pi = self._initial_memberships(graph, rng)
         phi = pi.copy()
         gradient = _StochasticGradient(graph, self.delta, self.batch_size, rng)
@@ -324,10 +320,9 @@ class MMSBM(EdgeListModel):
             phi[nodes], pi[nodes] = after, after / after.sum(axis=1, keepdims=True)
             theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
             if not (np.isfinite(pi[nodes]).all() and np.isfinite(theta).all() and theta.sum(axis=0).all()):
-                raise InputError(
-                    "step_size, rho, alpha and eta of MMSBM must not be so large that inference overflows; "
-                    f"got {self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}."
-                )
+                got = f"{self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}"
+                allowed = "must not be so large that inference overflows"
+                raise InputError(f"step_size, rho, alpha and eta of MMSBM {allowed}; got {got}.")
         hard = self.assignment == "hard"
         self.memberships_ = pi
         self.sampling_memberships_ = np.eye(pi.shape[1])[pi.argmax(axis=1)] if hard else pi
@@ -443,9 +438,8 @@ class _StochasticGradient:
         from nodecopy.generators.kernels import sum_neighbour_memberships
 
         result = np.empty_like(pi)
-        sum_neighbour_memberships(
-            links.indptr, links.indices, links.data, pi, excess, self.delta, MIN_PROBABILITY, result
-        )
+        matrix, limits = (links.indptr, links.indices, links.data), (self.delta, MIN_PROBABILITY)
+        sum_neighbour_memberships(*matrix, pi, excess, *limits, result)
         return result
 
 

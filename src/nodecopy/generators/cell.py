@@ -87,9 +87,8 @@ class CELL(EdgeScoreModel):
 
     Notes
     -----
-    - *Weights, features and labels* are not used; samples keep the features and labels.
-    - *Nodes without edges* have none in samples.
-    - *Memory* grows with nodes and edges, time with pairs of nodes.
+    Weights, features and labels are not used; samples keep the features and labels. Nodes without edges have
+    none in samples. Memory grows with nodes and edges, time with pairs of nodes.
 
     Examples
     --------

@@ -123,9 +123,8 @@ class ChungLu(EdgeListModel):
         self.probabilities_ = np.minimum(product[product > 0] / max(out_degrees.sum(), 1), 1.0)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
-        first, second = draw_block_edges(
-            self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=False
-        )
+        parameters = self.blocks_, self.block_pairs_, self.probabilities_
+        first, second = draw_block_edges(*parameters, rng, directed=False)
         if not graph.directed:
             return first, second
         second = second - graph.n_nodes
@@ -140,9 +139,14 @@ class SwapModel(EdgeListModel):
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.n_swaps_ = check_integer(self.n_swaps, f"n_swaps of {type(self).__name__}", low=0)
+        self._list_edges(graph)
 
     def _restore(self, graph: Graph) -> None:
         self.n_swaps_ = check_integer(self.n_swaps_, "n_swaps_", low=0)
+        self._list_edges(graph)
+
+    def _list_edges(self, graph: Graph) -> None:
+        """Set the attributes that depend on the edges alone."""
 
     def restart(self, seed: SeedSequence) -> Self:
         """Return the model with a sample, exchangeable with the graph, as the start of all samples."""
@@ -184,14 +188,6 @@ class ConfigurationModel(SwapModel):
     >>> bool((ConfigurationModel().fit(karate).sample(rng=0).degrees == karate.degrees).all())
     True
     """
-
-    def _estimate(self, graph: Graph, rng: Generator) -> None:
-        super()._estimate(graph, rng)
-        self._list_edges(graph)
-
-    def _restore(self, graph: Graph) -> None:
-        super()._restore(graph)
-        self._list_edges(graph)
 
     def _list_edges(self, graph: Graph) -> None:
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)

@@ -89,7 +89,10 @@ class DGLFRMB(GraphAutoencoder):
         return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
-        targets = _select_features(graph) if self.reconstruct_features else None
+        targets: Any = graph.features if self.reconstruct_features else None
+        targets = None if targets is None else sparse.csr_array(targets)
+        if targets is not None and not targets.count_nonzero():
+            targets = None
         device = features.device
         return CommunityDecoder(self.n_latent, self.decoder_widths, self.alpha, targets, rng, device)
 
@@ -135,8 +138,6 @@ class DGLFRM(DGLFRMB):
     takes the place of b. Embeddings are the products of the means of b and r. Parameters are those of
     :class:`DGLFRMB`; the authors use ``n_hidden=32, n_latent=50, alpha=10, n_epochs=500`` for Cora.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import DGLFRM
     >>> model = DGLFRM(n_hidden=8, n_latent=6, n_epochs=20).fit(datasets.load("karate"), rng=0)
@@ -222,10 +223,3 @@ def relaxed_divergence(relaxed: Tensor, posterior: Tensor, prior: Tensor) -> Ten
         return math.log(temperature) + x - 2 * softplus(x)
 
     return log_density(posterior, TEMPERATURE) - log_density(prior, PRIOR_TEMPERATURE)
-
-
-def _select_features(graph: Graph) -> sparse.csr_array | None:
-    """Return the features to reconstruct, or None if there are none or all are zero."""
-    features: Any = graph.features
-    matrix = None if features is None else sparse.csr_array(features)
-    return matrix if matrix is not None and matrix.count_nonzero() else None

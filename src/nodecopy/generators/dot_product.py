@@ -77,9 +77,8 @@ class RandomDotProduct(EdgeListModel):
 
     def _restore(self, graph: Graph) -> None:
         positions = [check_node_rows(part, "positions", graph.n_nodes) for part in (self.left_, self.right_)]
-        shapes = [part.shape for part in positions]
-        if shapes[0] != shapes[1]:
-            raise InputError("left_ and right_", f"must have one shape; got {shapes[0]} and {shapes[1]}.")
+        if positions[0].shape != positions[1].shape:
+            raise InputError("left_ and right_", "must have the same shape.")
         largest = np.abs(positions).max(initial=0)
         if largest > graph.n_nodes + 1:  # singular values of a binary matrix are at most its size
             raise InputError(f"left_ and right_ must have entries up to {graph.n_nodes}; got {largest:.3g}.")

@@ -241,20 +241,13 @@ class EdgeScoreModel(GraphModel[Graph]):
     _limits: ClassVar[dict[str, Any]]
 
     def fit(self, graph: GraphLike, *, rng: Rng = None, callback: Callback | None = None) -> Self:
-        """Train until a sample has the required share of the observed edges.
+        """Train until a sample has the required share of the edges of a graph, which is undirected.
 
-        Parameters
-        ----------
-        graph
-            The observed graph, undirected and with an edge, or any object that :func:`.as_graph` converts.
-        rng
-            Seed or generator.
-        callback
-            Called with the step and the sample of each evaluation; training ends if it returns true.
+        ``callback`` is called with the step and the sample of each evaluation; training ends if it returns
+        true.
         """
-        check_settings(
-            self, overlap=(0.0, 1.0), learning_rate=0.0, n_steps=1, evaluate_every=1, **self._limits
-        )
+        check_settings(self, overlap=(0.0, 1.0), learning_rate=0.0, n_steps=1, evaluate_every=1)
+        check_settings(self, **self._limits)
         check_callable(callback, f"callback of {type(self).__name__}")
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         adjacency, device = self._select_adjacency(graph), check_device(self.device)
@@ -301,10 +294,8 @@ class EdgeScoreModel(GraphModel[Graph]):
     def check_finite(self, numbers: Iterable[Tensor]) -> None:
         """Raise an error if training overflowed."""
         if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
-            raise InputError(
-                f"learning_rate of {type(self).__name__}",
-                f"must not be so large that training overflows; got {self.learning_rate:g}.",
-            )
+            name, got = f"learning_rate of {type(self).__name__}", f"{self.learning_rate:g}"
+            raise InputError(name, f"must not be so large that training overflows; got {got}.")
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
         """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""

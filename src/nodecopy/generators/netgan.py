@@ -116,7 +116,7 @@ class WalkGenerator:
         state, inputs, walk = self._start(size, random)
         for uniform in random.uniform(length, size, 1):
             state = self.lstm.step(self.lstm.gates(inputs), state)
-            cumulative = self._logits(state[0]).softmax(dim=1).cumsum(dim=1)
+            cumulative = _apply_dense(state[0], self.output).softmax(dim=1).cumsum(dim=1)
             node = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
             walk.append(node[:, 0].clamp_(max=len(self.embedding) - 1))
             inputs = self.embedding[walk[-1]]
@@ -129,7 +129,7 @@ class WalkGenerator:
         state, inputs, walk = self._start(size, random)
         for _ in range(length):
             state = self.lstm.step(self.lstm.gates(inputs), state)
-            logits = self._logits(state[0])
+            logits = _apply_dense(state[0], self.output)
             noisy = logits - random.uniform(*logits.shape).clamp_(1e-20).log_().neg_().clamp_(1e-20).log_()
             node, soft = noisy.argmax(dim=1), (noisy / temperature).softmax(dim=1)
             inputs = gather_rows(self.embedding, node, soft)
@@ -141,9 +141,6 @@ class WalkGenerator:
         hidden = _apply_dense(random.normal(size, NOISE_WIDTH), self.input).tanh()
         h, c = (_apply_dense(hidden, layer).tanh() for layer in self.states)
         return (h, c), self.embedding.new_zeros(size, self.embedding.shape[1]), []
-
-    def _logits(self, output: Tensor) -> Tensor:
-        return _apply_dense(output, self.output)
 
 
 class Critic:
@@ -288,11 +285,9 @@ class NetGAN(EdgeScoreModel):
 
     Notes
     -----
-    - *Weights, features and labels* are not used; samples keep the features and labels.
-    - *Nodes without edges* have none in samples. The graph may have several components.
-    - *Held-out edges*: the authors also select the model by held-out edges; fit the ``train`` graph of
-      :func:`.split_edges` for that. The overlap is the one with the fitted graph.
-    - *Weight decay* applies to all weights, embeddings included, as in the authors' code.
+    Weights, features and labels are not used; samples keep the features and labels. Nodes without edges have
+    none in samples. The authors also select the model by held-out edges; fit the ``train`` graph of
+    :func:`.split_edges` for that. Weight decay applies to all weights, as in the authors' code.
 
     Examples
     --------

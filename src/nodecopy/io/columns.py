@@ -1,16 +1,9 @@
 """Which column of a table holds what, and the values of columns.
 
-:func:`read_columns` reads a file or data frame in these steps:
-
-1. :func:`.read_table` splits it into columns; :func:`find_header` decides whether the first row is a header.
-2. :func:`check_kind` refuses a header of another kind of table, and :func:`drop_row_names` removes row names.
-3. :func:`match_columns` chooses the column of each role (``source``, ``target``, ``weight``, ...): the one
-   that the caller names, else one with a usual name, else one with a usual word in its name, else by position
-   among the columns that can hold ids (:func:`find_id_columns`) or numbers (:func:`holds_weights`).
-4. Decisions that are not obvious are logged.
-
-The values are then checked and converted by :func:`check_identifiers`, :func:`unify_ids`,
-:func:`parse_numbers` and :func:`parse_times`, whose errors name the line.
+:func:`read_columns` reads a file or data frame: :func:`find_header` decides whether the first row is a
+header, :func:`check_kind` refuses a header of another kind of table, and :func:`match_columns` chooses the
+column of each role (``source``, ``target``, ``weight``, ...). Decisions that are not obvious are logged. The
+functions at the end check and convert the values; their errors name the line.
 """
 
 from __future__ import annotations
@@ -78,8 +71,8 @@ NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", *PERIODS)
 NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")  # words in names of columns not chosen by position
 MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
 ADJACENCY_ERROR = (
-    "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
-    "(scipy.sparse.save_npz), or use as_graph(scipy.sparse.csr_array(frame)) in Python."
+    "the table is an adjacency matrix, where edges are expected. Write it with scipy.sparse.save_npz, or use "
+    "as_graph(scipy.sparse.csr_array(frame))."
 )
 
 
@@ -105,8 +98,9 @@ def read_columns(
     table = drop_row_names(table, nodes, has_id=has_id)
     names, columns = table.names or [""] * len(table.columns), table.columns
     if len(columns) < N_KEYS:
-        required = " and ".join(_key_roles(roles))
-        raise InputError(f"the table must have a column for {required}; it has {len(columns)} in all.")
+        raise InputError(
+            f"the table must have columns for {_key_names(roles)}; it has {len(columns)} in all."
+        )
     no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
     has_time = column_names.get("time") or "time" in match_names(names, roles)
     positions = match_columns(
@@ -126,10 +120,8 @@ def read_columns(
         _log_columns(file, table, roles, column_names, positions)
     by_role = {role: columns[position] for role, position in positions.items()}
     if words := set().union(*(MISSING_IDS.intersection(by_role[role]) for role in roles if role in ID_ROLES)):
-        warn_about_data(
-            f"{file}: {', '.join(sorted(words))} is read as an id. Remove such rows if it stands for a "
-            "missing one."
-        )
+        names_of_words = ", ".join(sorted(words))
+        warn_about_data(f"{file}: {names_of_words} is read as an id. Remove such rows if ids are missing.")
     return table, by_role
 
 
@@ -202,6 +194,10 @@ def _key_roles(roles: Roles) -> list[str]:
     return list(roles)[:N_KEYS]
 
 
+def _key_names(roles: Roles) -> str:
+    return " and ".join(_key_roles(roles))
+
+
 def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
     """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
@@ -211,10 +207,8 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
         raise InputError(ADJACENCY_ERROR)
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
-        raise InputError(
-            f"the table must have a column for {' and '.join(required)}, of integers or text; there are less "
-            f"than two of them. Name the columns of {' and '.join(required)}."
-        )
+        allowed = "two columns of integers or text"
+        raise InputError(f"the table must have {allowed}. Name the columns of {_key_names(KINDS[kind])}.")
     return keys
 
 
@@ -400,17 +394,11 @@ def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
     if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
         return
     if (kind, other) == ("edges", "interactions"):
-        warn_about_data(
-            f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
-            "id are one node. Use read_interactions to keep them apart.",
-            "source",
-            "target",
-        )
+        meaning = "a user and an item with the same id are one node. read_interactions keeps them apart"
+        warn_about_data(f"{file} has users and items, but is read as edges: {meaning}.", "source", "target")
         return
-    raise InputError(
-        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file, "
-        f"or name the columns of {' and '.join(_key_roles(KINDS[kind]))}."
-    )
+    way_out = f"Give another file, or name the columns of {_key_names(KINDS[kind])}"
+    raise InputError(f"the header ({', '.join(names)}) is of a table of {other}, not of {kind}. {way_out}.")
 
 
 # What a column holds, by its name and its first values.
@@ -518,9 +506,7 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
     if isinstance(column, np.ndarray):
         missing = [row for row, value in enumerate(column.tolist()) if is_missing(value)]
         if not missing and column.dtype.kind not in "iu" and not all(isinstance(v, str) for v in column):
-            raise InputError(
-                f"column {role} must hold integers or strings; it holds {column.dtype}. Convert it first."
-            )
+            raise InputError(f"column {role} must hold integers or strings; it holds {column.dtype}.")
     else:
         missing = [] if all(column) else [row for row, value in enumerate(column) if not value]
     if missing:
@@ -533,19 +519,16 @@ def check_notation(columns: Sequence[Column]) -> None:
     """Raise an error if an id has decimals (1.0), or leading zeros in another column, and elsewhere not."""
     texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
     if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
-        raise InputError(
-            "ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}. Write integers."
-        )
+        raise InputError("ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}.")
     numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
     if 0 < len(numbers) < len(columns):
         values = set().union(*(column.tolist() for column in numbers))
         coded = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
         for text in coded:
             if text.isdecimal() and str(int(text)) != text and int(text) in values:
+                got = f"{int(text)} in one column and {text!r} in another. Read both as text"
                 raise InputError(
-                    "ids",
-                    f"must be written the same way; got {int(text)} in one column and {text!r} in "
-                    "another. Read both as text (in pandas with dtype=str).",
+                    "ids", f"must be written the same way; got {got} (in pandas with dtype=str)."
                 )
 
 
@@ -556,9 +539,8 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
     if all(column.dtype.kind in "iu" for column in typed):
         try:
             integers = [list(map(int, values)) for values in lists]
-            np.array(
-                [limit for values in integers if values for limit in (min(values), max(values))], np.int64
-            )
+            limits = [limit for values in integers if values for limit in (min(values), max(values))]
+            np.array(limits, np.int64)
         except (ValueError, OverflowError):
             pass
         else:
@@ -584,9 +566,8 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
     if is_wrong.any():
         row = int(is_wrong.argmax())
         allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
-        raise InputError(
-            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.{_leave_out(role)}"
-        )
+        got = f"{table.where(row)} has {role} {values[row]:g}"
+        raise InputError(f"{got}; it must be {allowed}.{_leave_out(role)}")
     return values
 
 
@@ -601,10 +582,8 @@ def parse_times(table: Table, column: Column) -> NDArray[Any]:
         try:
             moment = datetime.fromisoformat(text)
         except (TypeError, ValueError):
-            raise InputError(
-                f"{table.where(row)} has time {text!r}; it must be a number or a date such as 2024-05-31."
-                f"{_leave_out('time')}"
-            ) from None
+            allowed = f"a number or a date such as 2024-05-31.{_leave_out('time')}"
+            raise InputError(f"{table.where(row)} has time {text!r}; it must be {allowed}") from None
         seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return seconds
 

@@ -240,10 +240,7 @@ def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gr
         values = as_csr(values, role)
     if not isinstance(values, Mapping) and not is_frame(values) and not hasattr(values, "iloc"):
         if not is_ordered and not is_numbered:
-            raise InputError(
-                f"{role} of an edge list must come with node ids, since nodes are in the order of their ids; "
-                "got values without ids. Pass a dictionary, or a pandas Series or DataFrame by id."
-            )
+            raise InputError(f"{role} of an edge list must be a dictionary, Series or DataFrame by node id.")
         return graph.replace(**{role: values})
     try:
         if isinstance(values, Mapping):

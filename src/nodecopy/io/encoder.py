@@ -39,27 +39,23 @@ class FeatureEncoder(Saveable):
     """Turn the columns of a table into a matrix of numbers, for new rows as for those it was fitted to.
 
     Numbers stay as they are; a missing one becomes the median of its column, and a further column marks the
-    missing cells. Text is one-hot encoded: each value of the column is a column of zeros and ones, and so are
-    missing cells; digits with leading zeros (0150) are text. Dates are refused. :func:`~nodecopy.read_graph`
-    encodes tables of features; the encoder stays with the graph, and classifiers keep and save it as
-    ``feature_encoder_``.
+    missing cells. Text, also digits with leading zeros (0150), is one-hot encoded, and so are its missing
+    cells. Dates are refused. :func:`~nodecopy.read_graph` encodes tables of features; classifiers keep and
+    save the encoder of the graph as ``feature_encoder_``.
 
     Parameters
     ----------
     ignore_columns
         Names of columns to leave out, or one name.
     max_categories
-        Largest number of different values in a column of text. Columns with more are refused, since they
-        are free text or ids.
+        Largest number of values of a column of text; columns with more are refused as free text or ids.
 
     Attributes
     ----------
     feature_names_
         A name for each column of the matrix, such as ``age``, ``age is missing`` and ``city = Oslo``.
-    medians_
-        The medians of the columns of numbers, by name.
-    categories_
-        The values of the columns of text, by name.
+    medians_, categories_
+        The medians of columns of numbers, and the values of columns of text, by name.
     incomplete_
         Names of the columns of numbers with missing cells.
 
@@ -86,7 +82,7 @@ class FeatureEncoder(Saveable):
         Parameters
         ----------
         columns
-            Columns by name, or a pandas data frame; all of the same length.
+            Columns of the same length by name, or a pandas data frame.
         row_name
             What errors call the row at a position; by default its number.
         """
@@ -126,9 +122,7 @@ class FeatureEncoder(Saveable):
             raise NotFittedError("this FeatureEncoder is not fitted yet: call fit(columns) first.")
         table = _columns_by_name(columns)
         if missing := [name for name in (*self.medians_, *self.categories_) if name not in table]:
-            raise InputError(
-                f"the table must have the columns that the encoder was fitted to; there is no {missing[0]!r}."
-            )
+            raise InputError(f"the table must have the columns of fit; there is no {missing[0]!r}.")
         where = check_callable(row_name, "row_name") or _row_name
         numbers = {name: _parse(name, table[name], where) for name in self.medians_}
         if wrong := [name for name, column in numbers.items() if column.dtype.kind != "f"]:
@@ -141,9 +135,9 @@ class FeatureEncoder(Saveable):
             texts = _as_text(table[name])
             parts += [texts == value for value in categories]
             if unknown := sorted(set(texts.tolist()) - set(categories)):
+                values = list_names(list(map(repr, unknown)), N_SHOWN)
                 log_decision(
-                    f"features: {list_names(list(map(repr, unknown)), N_SHOWN)} of column {name} did not "
-                    "occur where the encoder was fitted and belong to none of its categories."
+                    f"features: {values} of column {name} did not occur in fit and have no category."
                 )
         return np.stack(parts, axis=1).astype(np.float64)
 
@@ -181,15 +175,12 @@ class FeatureEncoder(Saveable):
         values, counts = np.unique(column, return_counts=True)
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
-            raise InputError(
-                f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which are "
-                f"useless for other nodes. Leave it out with {_ignore(name)}."
-            )
+            meaning = f"has another text in every row ({shown}, ...): ids or free text"
+            raise InputError(f"column {name!r} {meaning}. Leave it out with {_ignore(name)}.")
         if len(values) > self.max_categories:
             raise InputError(
                 f"column {name!r} has {len(values)} different texts ({shown}, ...), more than "
-                f"{self.max_categories}. Merge its rare values, turn free text into numbers (for example by "
-                f"TfidfVectorizer of scikit-learn), or leave it out with {_ignore(name)}."
+                f"{self.max_categories}. Merge rare values, or leave it out with {_ignore(name)}."
             )
         return list(values.tolist())
 
@@ -200,9 +191,7 @@ class FeatureEncoder(Saveable):
             parts.append(f"one-hot encoded text: {list_names(counts, N_SHOWN)}")
         if self.incomplete_:
             counts = [f"{name} ({np.isnan(numbers[name]).sum()})" for name in self.incomplete_]
-            parts.append(
-                f"replaced missing cells by the median and marked them: {list_names(counts, N_SHOWN)}"
-            )
+            parts.append(f"replaced missing cells by medians and marked them: {list_names(counts, N_SHOWN)}")
         if empty:
             parts.append(f"left out columns without a value: {list_names(empty, N_SHOWN)}")
         if parts:
@@ -222,10 +211,7 @@ def encode_table(
         params = {} if encoder is None else encoder.get_params()
         encoder = FeatureEncoder(**params).fit(columns, row_name=table.where)
     elif unknown := [name for name in columns if name not in (*encoder.medians_, *encoder.categories_)]:
-        log_decision(
-            f"features: columns that were not used where the encoder was fitted are left out: "
-            f"{list_names(unknown, N_SHOWN)}."
-        )
+        log_decision(f"features: columns that were not in fit are left out: {list_names(unknown, N_SHOWN)}.")
     return encoder.transform(columns, row_name=table.where), encoder
 
 
@@ -297,8 +283,8 @@ def _is_code(cell: Any) -> bool:
 
 def _refuse_dates(name: str, example: Any) -> InputError:
     return InputError(
-        f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
-        f"date, the month or the weekday instead, or leave the column out with {_ignore(name)}."
+        f"column {name!r} must hold numbers or text; it holds dates ({example}). Write days since some date "
+        f"instead, or leave the column out with {_ignore(name)}."
     )
 
 

@@ -68,27 +68,26 @@ def read_graph(
         An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), a matrix (``.npz``, ``.mtx``), a network
         (``.graphml``, ``.gexf``, node-link ``.json``), or a data frame of pandas, polars or Arrow of edges.
     labels
-        A table of node ids and labels, none by default. A node that is not in it has no label.
+        A table of node ids and labels. A node that is not in it has no label.
     features
         A table of node ids and features with a row for every node, or an ``.npz`` archive of the arrays
-        ``ids`` and ``x``; none by default. In a matrix without ids, row i belongs to node i of 0 to n - 1, or
-        of ``node_ids``. Text and missing cells are encoded (:class:`~nodecopy.io.FeatureEncoder`).
+        ``ids`` and ``x``. In a matrix without ids, row i belongs to node i of 0 to n - 1, or of ``node_ids``.
+        Text and missing cells are encoded (:class:`~nodecopy.io.FeatureEncoder`).
     encoder
-        A fitted encoder of features, such as ``feature_encoder_`` of a classifier, or one to be fitted. By
-        default a new one, which is ``feature_encoder`` of the graph.
+        A fitted encoder of features, such as ``feature_encoder_`` of a classifier, or one to be fitted.
     node_ids
         The nodes of an edge list in their order. By default the ids of the edges in ascending order.
     directed
         Whether the graph is directed. By default as stored in the file; edge lists and matrices are not.
     header
-        Whether the first row of each table is a header. By default decided by its content (see the notes). A
-        table with a named column has a header in any case.
+        Whether the first row of each table is a header, as it is if a column is named. By default decided by
+        its content (see the notes).
     source, target, weight
         Names of the columns of an edge list; ``weight`` is also the name of an edge attribute of a network.
         By default columns with usual names (``source``, ``from``, ``payer``, ``target``, ``weight``, ...);
         otherwise the first two columns that can hold ids (no dates, truth values or numbers with decimals),
-        and the next one as weight if it holds numbers, but not times or, by its name, ids, types or years. An
-        empty name for ``weight`` leaves weights out.
+        and the next one as weight if it holds numbers other than times, types or years. An empty name for
+        ``weight`` leaves weights out.
     id, label
         Names of the columns of ``labels`` and ``features``, or ``label`` of a node attribute of a network. By
         default columns with usual names, otherwise the first column and, in a table of two, the second.
@@ -98,8 +97,7 @@ def read_graph(
         (``"sum"``), or is an error (``"error"``). In an undirected graph, so has one that is listed in both
         directions, unless the list has every edge in both directions with equal weights.
     allow_isolated
-        Whether ids of ``labels`` and ``features`` without edges become isolated nodes. By default they are an
-        error, since they often are typing errors.
+        Whether ids of ``labels`` and ``features`` without edges become isolated nodes instead of an error.
 
     Notes
     -----
@@ -129,10 +127,7 @@ def read_graph(
     if labels is None and label and suffix not in NETWORKS:
         labels = features
     if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
-        raise InputError(
-            "id and label name columns of tables of labels and features; got no such table. Give the table, "
-            "or leave them out."
-        )
+        raise InputError("id and label name columns of tables of labels and features; got no such table.")
     with reading(path) as file:
         if suffix in TABLES:
             column_names = {"source": source, "target": target, "weight": weight}
@@ -234,10 +229,9 @@ def _read_edges(
     _check_content(table, describe(path), directed)
     ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
     check_notation(ends)
-    is_weighted = "weight" in columns
-    weights = (
-        parse_numbers(table, columns["weight"], "weight", low=0) if is_weighted else np.ones(len(ends[0]))
-    )
+    weights = np.ones(len(ends[0]))
+    if "weight" in columns:
+        weights = parse_numbers(table, columns["weight"], "weight", low=0)
     return _Edges(table, ends, weights)
 
 
@@ -245,23 +239,15 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     """Compare what other programs write beside the edges with how they are read."""
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
-        raise InputError(
-            "the comment calls the graph bipartite (bip), so the same number means two nodes. Read it as "
-            "interactions with read_interactions."
-        )
+        raise InputError("the comment calls the graph bipartite (bip). Use read_interactions to read it.")
     for column in table.columns[2:]:
         if len(column) and re.match(r"\{.", str(column[0])) and column[0] != "{}":
-            raise InputError(
-                "the rows end in attributes of NetworkX, which cannot be read here. Write the file with "
-                "write_weighted_edgelist or write_graphml."
-            )
+            raise InputError("the rows end in attributes of NetworkX. Write the file with write_graphml.")
     names = [name.lower() for name in table.names or ()]
     kinds = set(table.columns[names.index("type")]) if "type" in names else set()
     is_directed = re.match(r"asym\b|directed graph", comment, re.IGNORECASE) or kinds == {"Directed"}
     if directed is None and is_directed:
-        log_decision(
-            f"{file}: edges are read as undirected, although the file calls them directed.", "directed"
-        )
+        log_decision(f"{file}: edges are read as undirected; the file calls them directed.", "directed")
 
 
 def _texts(columns: Sequence[Column]) -> set[str]:
@@ -280,10 +266,8 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
         parts = [part.strip() for cell in lists for part in cell.split(sign)]
         known = set(map(str, sources))
         if 2 * sum(part in known for part in parts) > len(parts):
-            warn_about_data(
-                f"{file}: targets look like lists of ids ({lists[0]!r}), and each list is read as one node. "
-                "Write a row for each edge."
-            )
+            problem = f"targets look like lists of ids ({lists[0]!r}), and each list is read as one node"
+            warn_about_data(f"{file}: {problem}. Write a row for each edge.")
             return
 
 

@@ -21,10 +21,8 @@ def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -
     network
         An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
         parallel edges the largest weight counts.
-    label
-        Vertex attribute with labels, ``"label"`` by default.
-    weight
-        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
+    label, weight
+        Vertex attribute with labels, and edge attribute with weights; an edge without it has weight one.
 
     Examples
     --------

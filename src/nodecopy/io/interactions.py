@@ -51,12 +51,11 @@ def read_interactions(
     user, item, rating, time
         Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
         ``rating``, ``stars``, ``time``, ...); otherwise the first two that can hold ids (no dates, truth
-        values or numbers with decimals) are user and item. Rating and time are optional: the next column is
-        the rating if it holds numbers, but not times or, by its name, prices; the time is the first column of
-        Unix times or of dates such as 2024-05-31. An empty name leaves one of them out.
+        values or numbers with decimals) are user and item, the next one is the rating if it holds numbers
+        other than times and prices, and the time is the first column of Unix times or of dates such as
+        2024-05-31. An empty name leaves rating or time out.
     header
-        Whether the first row is a header. By default this is decided by what is in it
-        (:func:`~nodecopy.read_graph`). A table of which a column is named has a header in any case.
+        Whether the first row is a header; by default decided as in :func:`~nodecopy.read_graph`.
     lists
         Whether a ``.txt`` file has a line per user: the user, then the items, separated by white space. By
         default it has if all ids are integers, no user has two lines and lines differ in length.
@@ -65,8 +64,7 @@ def read_interactions(
     -----
     Of repeated interactions of a user with an item the latest row counts, the last one if there are no times.
     Ids are integers if all of them are integers in canonical form, otherwise strings. A rating of zero is no
-    interaction. A file with nothing but a header is an empty log, as :func:`write_interactions` writes it;
-    recommenders cannot be fitted to it. Columns that are not read are logged to the logger ``nodecopy``.
+    interaction. Columns that are not read are logged to the logger ``nodecopy``.
 
     Examples
     --------
@@ -143,13 +141,7 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
 
     Only ``.npz`` keeps users and items without any interaction.
 
-    Parameters
-    ----------
-    interactions, path
-        The interactions and the file, whose suffix selects the format.
-    spreadsheet
-        Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
-        start with =, +, - or @, get an apostrophe in front; no by default.
+    The parameters are those of :func:`~nodecopy.write_graph`.
 
     Examples
     --------

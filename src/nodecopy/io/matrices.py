@@ -102,9 +102,7 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
         else:
             raise _wrong_content(loaded, "one matrix")
         if ids is not None and len(ids) != matrix.shape[0]:
-            raise InputError(
-                "ids", f"must name every row, {matrix.shape[0]} in all; the file holds {len(ids)} ids."
-            )
+            raise InputError("ids", f"must name every row, {matrix.shape[0]} in all; got {len(ids)}.")
         return ids, matrix
 
 
@@ -114,9 +112,7 @@ def _load_ids(archive: Any) -> list[Any] | None:
     except InputError:
         raise
     except ValueError:  # an array of Python objects, which is a pickle
-        raise InputError(
-            "ids", "must hold integers or strings; they are Python objects. Write ids=np.array(ids, str)."
-        ) from None
+        raise InputError("ids", "must be integers or strings; got objects. Use np.array(ids, str).") from None
 
 
 @contextmanager
@@ -157,9 +153,9 @@ def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "
 def _features(archive: Any, name: str) -> Any:
     """Return dense or sparse features, or ``None``; the gnn-benchmark has dense ones in attr_matrix."""
     dense = archive.get(name, archive.get(f"{name}_matrix"))
-    return (
-        csr_of_archive(archive, f"{name}_") if dense is None and f"{name}_indptr" in archive.files else dense
-    )
+    if dense is None and f"{name}_indptr" in archive.files:
+        return csr_of_archive(archive, f"{name}_")
+    return dense
 
 
 def _scipy(archive: Any) -> sparse.csr_array:
@@ -173,9 +169,6 @@ def _scipy(archive: Any) -> sparse.csr_array:
     matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
     check_shape(shape, np.size(matrix.data))
     return as_csr(matrix, "the matrix of the file")
-
-
-NUMBERS = b"0123456789eE+-. \t\r\n"
 
 
 def read_matrix_market(path: Path) -> sparse.csr_array:
@@ -198,7 +191,7 @@ def _check_text(path: Path) -> None:
             raise InputError(f"the file must have an entry for each place; there are {math.prod(sizes)}.")
         return
     n_entries = sizes[2]
-    if strange := (line + body).translate(None, NUMBERS):
+    if strange := (line + body).translate(None, b"0123456789eE+-. \t\r\n"):
         raise InputError(f"a Matrix Market file must hold numbers; got {strange[:20]!r}.")
     n_lines = body.strip().count(b"\n") + bool(body.strip())
     if n_lines != n_entries and sum(bool(line.strip()) for line in body.splitlines()) != n_entries:

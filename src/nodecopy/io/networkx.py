@@ -30,10 +30,8 @@ def from_networkx(
     ----------
     network
         A NetworkX graph. Nodes other than integers and strings get their text as id.
-    label
-        Node attribute with labels, ``"label"`` by default.
-    weight
-        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
+    label, weight
+        Node attribute with labels, and edge attribute with weights; an edge without it has weight one.
     duplicates
         Parallel edges have the largest of their weights (``"max"``), their sum (``"sum"``), or are an error
         (``"error"``).
@@ -144,10 +142,7 @@ def _read_json(path: Path, networkx: Any) -> Any:
     content = json.loads(path.read_text(encoding="utf-8"))
     edges = next((name for name in ("edges", "links") if name in content), "")
     if not isinstance(content, dict) or "nodes" not in content or not edges:
-        raise InputError(
-            "the file must hold node-link data, an object with nodes and edges (or links); write it with "
-            "networkx.node_link_data."
-        )
+        raise InputError("the file must hold node-link data, as networkx.node_link_data returns it.")
     return networkx.node_link_graph(content, edges=edges)
 
 

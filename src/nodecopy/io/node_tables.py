@@ -114,10 +114,7 @@ def read_labels(
         names = table.names or []
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
             listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
-            raise InputError(
-                f"the table must have a column label or class, or one beside the ids; {listed}. Name the "
-                "column of labels."
-            )
+            raise InputError(f"the table must have a column label or class; {listed}. Name the column.")
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
         values = [None if value in words else value for value in plain_values(column)]
@@ -126,9 +123,9 @@ def read_labels(
             values = [None if value is None else next(typed) for value in values]
         if words:
             count = sum(cell in words for cell in column)
+            listed = ", ".join(sorted(words))
             log_decision(
-                f"{describe(file)}: missing labels: {count} ({', '.join(sorted(words))}). Rename them if "
-                "they are a class."
+                f"{describe(file)}: missing labels: {count} ({listed}). Rename them if it is a class."
             )
         classes = [value for value in values if value is not None]
         _check_classes(classes, is_named=bool(label))
@@ -141,28 +138,19 @@ def read_labels(
 def _check_rows(table: Table, nodes: Collection[str]) -> None:
     """Raise an error if a table about nodes has a header and nothing below it."""
     if nodes and table.names and not len(table.columns[0]):
-        raise InputError(
-            f"there are no rows, only the header ({','.join(table.names[:6])}). Add a row for each node "
-            "whose values are known."
-        )
+        raise InputError(f"there are no rows, only the header ({','.join(table.names[:6])}).")
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
     """Raise an error if labels are measurements, or nearly all different, unless the caller names them."""
     fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
     if fractions:
-        raise InputError(
-            "labels",
-            f"must be classes, integers or text; got {fractions[0]}, a measurement. Write ranges of it as "
-            "text, or name another column.",
-        )
+        way_out = "Write ranges of it as text, or name another column"
+        raise InputError("labels", f"must be integers or text; got {fractions[0]}, a measurement. {way_out}.")
     n_classes = len(set(values))
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
-        raise InputError(
-            "labels",
-            f"must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows. Name the "
-            "column to read it anyway.",
-        )
+        got = f"{n_classes} in {len(values)} rows. Name the column to read it anyway"
+        raise InputError("labels", f"must be classes that occur repeatedly; there are {got}.")
 
 
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
@@ -172,9 +160,9 @@ def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
     for names in spellings.values():
         if len(names) > 1:
+            listed = " and ".join(map(repr, names))
             warn_about_data(
-                f"{file}: labels {' and '.join(map(repr, names))} are different classes, although only case "
-                "or blanks differ. Write them the same way if they are one."
+                f"{file}: labels {listed} are different classes. Write them alike if they are one."
             )
 
 
@@ -209,10 +197,8 @@ def read_features(
         id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
         answers = [name for name in names if name == label or name.lower() in ANSWERS]
         if label is not None and answers and names[id_column] not in answers:
-            log_decision(
-                f"{describe(file)}: column {list_names(answers, 2)} is not a feature, since it holds labels; "
-                "give it another name to use it as one."
-            )
+            reason = "is not a feature, since it holds labels; give it another name to use it as one"
+            log_decision(f"{describe(file)}: column {list_names(answers, 2)} {reason}.")
             others = [number for number, name in enumerate(names) if name not in answers]
             table = table.select(others)
             id_column, names = others.index(id_column), [names[number] for number in others]
@@ -240,9 +226,8 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
     for node in filter(_is_numeral, unknown):
         if (other := by_number.get(_plain(node))) is not None:
             raise InputError(
-                f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is. Ids are compared as "
-                "text: write them the same way in all files, with their leading zeros (in pandas, read ids "
-                "with dtype=str)."
+                f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is. Write ids the same way "
+                "in all files, with their leading zeros (in pandas, read ids with dtype=str)."
             )
     listed = list_names(list(map(repr, unknown)))
     if allow_isolated:
@@ -302,10 +287,7 @@ def order_rows(positions: list[int], nodes: NDArray[Any]) -> NDArray[np.int64]:
         missing = sorted(np.delete(nodes, positions).tolist())
         which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
         listed = list_names(list(map(repr, missing)))
-        raise InputError(
-            f"there is no row for {which}: {listed}. Add a row for each, with empty cells where nothing "
-            "is known (the median is used), or remove the edges of these nodes."
-        )
+        raise InputError(f"there is no row for {which}: {listed}. Add a row for each, with empty cells.")
     return np.argsort(positions)
 
 

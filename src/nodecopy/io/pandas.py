@@ -61,10 +61,7 @@ def read_node_frame(values: Any, role: str, nodes: list[Any], *, n_numbered: int
             index = frame.index
             is_default = type(index).__name__ == "RangeIndex" and index.name is None and index.start == 0
             if is_default and len(frame) != n_numbered:
-                raise InputError(
-                    "node ids must be in a column, such as id, or in the index; the index is the default one "
-                    "of pandas. Name the column id, or use set_index."
-                )
+                raise InputError("node ids must be in a column id or in the index (use set_index).")
             frame, position = frame.reset_index(names="id", allow_duplicates=True), 0
         order = [position, *(number for number in range(frame.shape[1]) if number != position)]
         values = frame.iloc[:, order]

@@ -71,17 +71,12 @@ def read_table(path: Any, header: HeaderRule) -> Table:
     if suffix == ".parquet":
         return _read_parquet(path)
     try:
-        return (
-            _without_types(_read_text(path, ".tsv", True))
-            if suffix == ATOMIC
-            else _read_text(path, suffix, header)
-        )
+        if suffix == ATOMIC:
+            return _without_types(_read_text(path, ".tsv", True))
+        return _read_text(path, suffix, header)
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InputError(
-            f"the file is not encoded in UTF-8 (byte 0x{byte:02x}); save it as 'CSV UTF-8' in a spreadsheet, "
-            "or convert it with iconv -f latin1 -t utf-8."
-        ) from error
+        way_out = "save it as 'CSV UTF-8' in a spreadsheet, or convert it with iconv -f latin1 -t utf-8"
+        raise InputError(f"the file is not encoded in UTF-8; {way_out}.") from error
 
 
 def read_names(path: Any) -> list[str]:
@@ -114,9 +109,8 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
                     way_out = "put text that holds the delimiter in quotes."
                     if len(row) < width:
                         way_out = "add the missing cells, or remove the line."
-                    raise InputError(
-                        f"line {line} has {len(row)} columns where the first row has {width}; {way_out}"
-                    )
+                    got = f"line {line} has {len(row)} columns where the first row has {width}"
+                    raise InputError(f"{got}; {way_out}")
                 cells.insert(0, "")  # R writes row names without a name above them
                 width += 1
             cells += row
@@ -139,10 +133,8 @@ def _without_types(table: Table) -> Table:
     """Return an atomic table without the types behind the names, and without columns of sequences."""
     names = table.names or []
     if untyped := next((name for name in names if ":" not in name), None):
-        raise InputError(
-            f"the header of an .inter file must have a type behind each name, such as user_id:token; got "
-            f"{untyped!r}. Write a table without types as .tsv."
-        )
+        allowed = "names with types, such as user_id:token"
+        raise InputError(f"the header of an .inter file must hold {allowed}; got {untyped!r}.")
     table = table.select(number for number, name in enumerate(names) if not name.endswith("_seq"))
     return replace(table, names=[name.rpartition(":")[0] for name in table.names or []])
 
