@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, as_matrix
+from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import check_matrix, stored_values
 
 MAX_BLOCK_NUMBERS = 2**21  # numbers in memory at once: 16 MB for each of a handful of arrays
 
@@ -41,7 +42,7 @@ class NeighbourSearch:
         if parts[-1].shape != shape:
             raise InputError(f"queries of {owner}", f"must have shape {shape}; got {parts[-1].shape}.")
         self.owner, self.queries_are_nodes = owner, queries_are_nodes
-        values = [_values(part) for part in parts]
+        values = [stored_values(part) for part in parts]
         largest = max(float(np.abs(part).max(initial=0.0)) for part in values)
         # Products and sums of small whole numbers are exact, so nothing has to be measured again.
         self.is_exact = largest**2 * matrix.shape[1] < 2**50 if largest < 2**25 else False
@@ -122,20 +123,9 @@ class NeighbourSearch:
 
 def as_float_matrix(values: Any, name: str) -> Any:
     """Return a finite matrix of doubles, dense or CSR, or raise an error that names the parameter."""
-    matrix = as_matrix(values, name)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise InputError(
-            name,
-            f"must be a matrix of numbers, one row per node; got shape {matrix.shape} of {matrix.dtype}.",
-        )
-    matrix = matrix.astype(np.float64)
-    check_finite(_values(matrix), name)
+    matrix = check_matrix(values, name).astype(np.float64)
+    check_finite(stored_values(matrix), name)
     return matrix
-
-
-def _values(matrix: Any) -> NDArray[np.float64]:
-    """Return the stored numbers of a dense or sparse matrix."""
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
 
 
 def _dense(matrix: Any) -> NDArray[np.float64]:

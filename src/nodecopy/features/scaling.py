@@ -111,7 +111,7 @@ class FeatureScaling:
         check_text(name, "name")
         check_text(purpose, "purpose")
         check_type(encoder, FeatureEncoder | None, "encoder", "a FeatureEncoder or None")
-        matrix = _check_matrix(features)
+        matrix = check_matrix(features, "features")
         if kind == "auto":
             reason = explain_no_counts(matrix, encoder)
             kind = "standardise" if reason else counts
@@ -131,12 +131,11 @@ class FeatureScaling:
 
     def apply(self, features: Any) -> sparse.csr_array:
         """Return features, scaled and in single precision."""
-        features = _check_matrix(features)
+        features = check_matrix(features, "features")
         for numbers in (self.means, self.deviations):
             if numbers is not None and len(numbers) != features.shape[1]:
-                raise InputError(
-                    "features", f"must have {len(numbers)} columns, as in fit; got {features.shape[1]}."
-                )
+                allowed = f"{len(numbers)} columns, as in fit"
+                raise InputError("features", f"must have {allowed}; got {features.shape[1]}.")
         if self.kind == "standardise":
             with np.errstate(over="ignore"):
                 matrix = self._standardise(features)
@@ -235,11 +234,12 @@ class WeightScaling:
         return sparse.csr_array(entries, shape=adjacency.shape)
 
 
-def _check_matrix(features: Any) -> Any:
-    matrix = as_matrix(features, "features")
+def check_matrix(values: Any, name: str) -> Any:
+    """Return a matrix of numbers, dense or CSR, or raise an error that names the parameter."""
+    matrix = as_matrix(values, name)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        wrong = f"{matrix.dtype} of shape {matrix.shape}"
-        raise InputError("features", f"must be a matrix of numbers; got {wrong}.")
+        got = f"shape {matrix.shape} of {matrix.dtype}"
+        raise InputError(name, f"must be a matrix of numbers, one row per node; got {got}.")
     return matrix if sparse.issparse(matrix) else native(matrix)
 
 
@@ -257,7 +257,7 @@ def scale_features(graph: Graph, kind: str = "auto", *, name: str = "", purpose:
 
 def explain_no_counts(matrix: Any, encoder: Any = None) -> str:
     """Return why features are not word counts (see :meth:`FeatureScaling.fit`), or an empty string."""
-    values, share = _stored(matrix), share_of_zeros(matrix)
+    values, share = stored_values(matrix), share_of_zeros(matrix)
     if encoder is not None and (encoder.categories_ or encoder.incomplete_):
         return "some columns were one-hot encoded or imputed"
     if (values < 0).any():
@@ -296,7 +296,7 @@ def _log_feature_scaling(kind: str, reason: str, matrix: Any, name: str, purpose
 
 def share_of_zeros(matrix: Any) -> float:
     """Return the share of zeros among the entries of a matrix."""
-    return 1.0 - np.count_nonzero(_stored(matrix)) / max(1, int(np.prod(matrix.shape)))
+    return 1.0 - np.count_nonzero(stored_values(matrix)) / max(1, int(np.prod(matrix.shape)))
 
 
 def is_sparse_counts(counts: Any) -> bool:
@@ -340,5 +340,6 @@ def _is_mostly_zeros(matrix: Any) -> bool:
     return bool(sparse.issparse(matrix)) and matrix.nnz < MIN_ZEROS * np.prod(matrix.shape)
 
 
-def _stored(matrix: Any) -> NDArray[Any]:
+def stored_values(matrix: Any) -> NDArray[Any]:
+    """Return the stored numbers of a dense or sparse matrix."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
