@@ -79,14 +79,6 @@ def test_a_node_comes_before_its_duplicates() -> None:
     assert ragged(NeighbourSearch(same).nearest(1, include_self=False)) == [[1], [0], [0], [0]]
 
 
-@pytest.mark.parametrize("k", [0, 3, -1, 1.5, True, None])
-def test_n_neighbours_outside_its_limits_is_an_error(k: Any) -> None:
-    message = r"n_neighbours of Rule must be an integer between 1 and n_nodes - 1 = 2; got"
-    with pytest.raises(InputError, match=message):
-        NeighbourSearch(np.eye(3), owner="Rule").nearest(k, include_self=False)
-    assert len(NeighbourSearch(np.eye(3)).nearest(3)[1]) == 9
-
-
 @pytest.mark.parametrize(
     "rows", [[[np.nan]], [[np.inf]], sparse.csr_array([[np.nan]]), [1.0], [["a"]], [[1], [1, 2]], [[1j]]]
 )

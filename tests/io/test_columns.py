@@ -144,12 +144,6 @@ def test_kinds_of_tables(text: str, kind: str, tmp_path: Path) -> None:
     assert guess_kind(tmp_path / "table.csv", id="account") == ("features" if "account,age" in text else kind)
 
 
-def test_kinds_of_typed_tables(tmp_path: Path) -> None:
-    frame = pandas.DataFrame({"user": [1], "item": [2]})
-    frame.to_parquet(tmp_path / "log.parquet")
-    assert guess_kind(frame) == guess_kind(tmp_path / "log.parquet") == "interactions"
-
-
 def choose(names: str, numeric: bool = True, **given: str) -> str:
     """Return the columns of source, target and weight."""
     positions = match_columns(

@@ -29,7 +29,6 @@ from nodecopy import (
     from_pyg,
     read_graph,
 )
-from nodecopy._core.checks import type_name
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM
 from nodecopy.io import convert_data, convert_graph, convert_interactions, training_nodes
@@ -180,30 +179,16 @@ def weighted(weight: Any) -> Any:
         (lambda: as_graph(network(), weight="money"), "weight must name an edge attribute; got 'money'"),
         (lambda: as_graph(nx.path_graph([1, "1"])), "nodes must have different texts, .*; got '1' twice"),
         (lambda: from_networkx(weighted("heavy")), "must be a number; got 'heavy'"),
-        (lambda: from_networkx(weighted(None)), "got None"),
-        (lambda: from_networkx(weighted(-1)), "negative"),
         (lambda: from_networkx(weighted(np.nan)), "finite"),
-        (lambda: from_networkx(weighted(1j)), "weight"),
         (lambda: from_networkx(weighted(np.timedelta64(3, "s"))), "weight"),
         (lambda: from_networkx(weighted(10**5000)), r"weight of edge \(0, 1\) must be a number; got int"),
         (lambda: from_networkx(nx.path_graph([0, 10**400])), "ids of nodes must fit into 64 bits"),
-        (lambda: from_networkx(nx.path_graph([0, 2**70])), f"with a sign; got {2**70}"),
         (lambda: read_graph(pd.DataFrame({"source": [0], "target": [1], "weight": [1j]})), "weight"),
     ],
 )
 def test_objects_that_are_refused(call: Any, fragment: str) -> None:
     with pytest.raises(InputError, match=fragment):
         call()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [None, np.eye(3), [[0, 1]], Interactions(np.eye(2)), pd.Series([1, 2]), SimpleNamespace(edge_index=0)],
-)
-def test_wrong_types_are_named_with_their_package(wrong: Any) -> None:
-    name = type_name(wrong)
-    with pytest.raises(InputError, match=rf"graph of SBM must be a Graph, .*; got {name}\."):
-        SBM().fit(wrong)
 
 
 def test_nodes_of_any_type_get_their_text_as_id() -> None:

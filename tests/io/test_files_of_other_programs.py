@@ -292,11 +292,6 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
         lambda path: np.savetxt(path, nx.to_numpy_array(nx.cycle_graph(6)), delimiter=",", fmt="%d"),
         "an adjacency matrix, where edges are expected",
     ),
-    "an adjacency matrix with numbers of nodes": (
-        "matrix.csv",
-        lambda path: nx.to_pandas_adjacency(nx.cycle_graph(6)).to_csv(path),
-        "an adjacency matrix, where edges are expected",
-    ),
     "an adjacency matrix with names of nodes": (
         "matrix.csv",
         lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path),

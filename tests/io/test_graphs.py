@@ -146,27 +146,6 @@ def test_duplicates_as_errors(edges: list[tuple[int, int, float]], directed: boo
         build(edges, directed=directed, duplicates="error", row_name="row {}".format)
 
 
-@pytest.mark.parametrize(
-    ("edges", "options", "fragments"),
-    [
-        ([(0, 1, 1), (1, 2, 1)], {}, []),
-        ([(0, 1, 1), (1, 0, 1)], {}, []),
-        ([(0, 1, 1)] * 3 + [(1, 0, 2), (1, 2, 1)], {}, ["repeated edges: 2, edges in both directions: 1"]),
-        ([(0, 1, 1), (1, 0, 1), (1, 2, 1)], {"duplicates": "sum"}, ["both directions: 1; their weights are"]),
-        ([(0, 0, 1), (0, 1, 1)], {}, ["self-loops: 1; they are left out"]),
-        ([(0, 0, 1)], {"directed": True}, ["self-loops: 1; they are kept"]),
-        ([(0, 1, 0), (1, 2, 1)], {}, ["edges of weight 0: 1; they are left out"]),
-    ],
-)
-def test_counts_are_logged(
-    edges: list[Any], options: dict[str, Any], fragments: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        build(edges, **options)
-    assert len(caplog.messages) == len(fragments)
-    assert all(fragment in caplog.text for fragment in fragments)
-
-
 # Tables of labels and features, and the nodes that their rows belong to.
 
 

@@ -91,25 +91,6 @@ def test_bad_text(text: str, options: Any, fragment: str, write: Write) -> None:
         read_interactions(write(text), **options)
 
 
-@pytest.mark.parametrize(
-    ("text", "fragments"),
-    [
-        ("user_id,movie_id,stars,ts\na,x,4,1\n", []),
-        ("user_id,movie_id,mark,genre\na,x,4,drama\n", ["mark holds the rating", "not read: genre. Set"]),
-        ("user,item\na,x\na,x\n", ["repeated user-item pairs: 1; the latest row counts"]),
-        ("a,x,1260759144\nb,x,1260759145\n", ["column 3 holds the time of each row. Set time"]),
-    ],
-)
-def test_columns_are_logged(
-    text: str, fragments: list[str], write: Write, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        read_interactions(write(text))
-    messages = [message for message in caplog.messages if "first row" not in message]
-    assert len(messages) == len(fragments)
-    assert all(part in message for part, message in zip(fragments, messages, strict=True))
-
-
 def test_parquet_with_dates_and_files_of_scipy(tmp_path: Path) -> None:
     times = pa.array(np.array(["2021-01-02", "2021-01-01"], "datetime64[us]"))
     table = pa.table({"user": [1, 1], "item": [3, 3], "rating": [1, 2], "time": times})

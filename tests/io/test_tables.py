@@ -153,11 +153,7 @@ def test_garbled_files_never_raise_anything_else(suffix: str, tmp_path: Path) ->
         ("e.csv", b"source,target,weight\na,b,1\nb,c,heavy\n", "line 3 has weight 'heavy', which is not a"),
         ("e.csv", b"a,b,1\nb,c,\n", "line 2 has weight '', which is not a number"),
         ("e.csv", b"a,b,1\nb,c,nan\n", "line 2 has weight nan; it must be finite and at least 0"),
-        ("e.csv", b"a,b,1\nb,c,inf\n", "line 2 has weight inf"),
-        ("e.csv", b"a,b,1\nb,c,-3\n", "line 2 has weight -3"),
         ("e.csv", b"a,b\n,a\n", "line 2 has no source"),
-        ("e.csv", b"a,b\na,\n", "line 2 has no target"),
-        ("e.csv", b"\n\n", "holds no rows"),
         ("e.csv", b'a,"b\n', "cannot be read"),
     ],
 )
@@ -171,7 +167,6 @@ def test_bad_text(name: str, content: bytes, fragment: str, tmp_path: Path) -> N
     ("columns", "fragment"),
     [
         ({"source": [1, None], "target": [1, 2]}, "row 2 has no source"),
-        ({"source": ["a", None], "target": ["b", "c"]}, "row 2 has no source"),
         ({"source": [0.5], "target": [1]}, "column source must hold integers or strings"),
         ({"source": [1], "target": [2], "weight": ["x"]}, "row 1 has weight 'x'"),
         ({"source": [1], "target": [2], "weight": pa.array([None], pa.float64())}, "row 1 has weight nan"),
