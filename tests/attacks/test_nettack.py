@@ -62,7 +62,7 @@ class TestNettackWithFeatures(AttackContract):
         (Nettack(direct=False, n_influencers=0), "n_influencers of Nettack"),
         (
             Nettack(surrogate=torch.nn.Linear(12, 3)),  # type: ignore[arg-type]
-            r"got a torch.nn.Module. FGA\(surrogate=module\) attacks a module",
+            r"FGA\(surrogate=module\) attacks a module",
         ),
         (
             Nettack(surrogate=np.zeros((2, 3))),

@@ -80,7 +80,7 @@ def test_another_graph_is_refused() -> None:
     features = perturb([], [], [], feature_flips=np.array([[0, 2]]), feature_owners=np.array([0]))
     for wrong, message in (
         (None, "graph must have the features that were attacked; this one has none"),
-        (np.ones((4, 2)), "graph must have the features that were attacked, 3 at least; this one has 2"),
+        (np.ones((4, 2)), "graph must have the features that were attacked, at least 3; got 2"),
         (np.full((4, 3), 0.5), "must be 0 or 1; feature 2 of node a is 0.5"),
     ):
         with pytest.raises(InputError, match=message):

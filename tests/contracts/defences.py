@@ -65,7 +65,7 @@ class DefenceContract(ClassifierContract):
         ]
         _, second = classifier.fit_trials(trials, targets=[[1], SOME])
         np.testing.assert_allclose(second.probabilities, targeted.predict_proba(), atol=1e-5)
-        with pytest.raises(InputError, match="targets must hold one list per trial, 2 in all; got 1"):
+        with pytest.raises(InputError, match="targets must hold 2 lists, one per trial; got 1"):
             classifier.fit_trials(trials, targets=[SOME])
 
     def test_directed_and_weighted_graphs(self, classifier: Defence, observed: Graph, nodes: Any) -> None:

@@ -19,7 +19,8 @@ from nodecopy.defend import (
     GNNGuard,
     SoftMedianGCN,
 )
-from nodecopy.defend.adaptive import NetworkEdits, RewiredRobustNetwork, TargetEvidence
+from nodecopy.defend.evidence import TargetEvidence
+from nodecopy.defend.robust_networks import NetworkEdits, RewiredRobustNetwork
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph

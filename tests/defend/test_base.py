@@ -151,7 +151,7 @@ def test_retraining_is_training_without_the_edges() -> None:
 
 def test_retraining_needs_fit_and_targets(tmp_path: Any, gcn: GCN) -> None:
     defence: Defence = CopyingDefence(GCN(**QUICK), **RETRAINED)
-    with pytest.raises(InputError, match="retrain must be False for a classifier that was trained elsewhere"):
+    with pytest.raises(InputError, match="retrain must be False for a classifier trained elsewhere"):
         defence.from_classifier(gcn, CLEAN)
     with pytest.raises(InputError, match="targets must be given to CopyingDefence"):
         defence.fit(CLEAN, TRAIN)

@@ -56,7 +56,7 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     raise InputError(name, f"must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
 
 
-def check_settings(model: Any, **limits: Any) -> None:
+def check_settings(model: Any, /, **limits: Any) -> None:
     """Check parameters of a model.
 
     The limit of a parameter is the smallest integer or number, a pair of the smallest and largest number, a

@@ -21,20 +21,15 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import as_graph
 
 Nodes: TypeAlias = NDArray[np.int64]
-Budget: TypeAlias = int | float | str
-"""Flips granted for each target: a number, ``"degree"``, or a share of the target's edges."""
-
-Progress: TypeAlias = Callable[[list[int]], Iterable[int]]
-"""Yields the targets that it is given, and shows the progress."""
+Budget: TypeAlias = int | float | str  # a number of flips, a share of the target's edges, or "degree"
+Progress: TypeAlias = Callable[[list[int]], Iterable[int]]  # yields the targets that it is given
 
 
 class AttackSeeds(IntEnum):
     """Which child of an attack's seed is used for what."""
 
-    SURROGATE = 0
-    """Training of the surrogate model."""
-    TARGETS = 1
-    """Draws for the targets; each target has a child of this one by its position in the graph."""
+    SURROGATE = 0  # training of the surrogate model
+    TARGETS = 1  # draws for the targets; each target has a child of this one by its position in the graph
 
 
 class Attack(Configurable, ABC):
@@ -52,7 +47,6 @@ class Attack(Configurable, ABC):
     """
 
     default_budget: ClassVar[Budget] = "degree"
-    """The budget if the call gives none."""
     together: bool = True
 
     def attack(
@@ -72,22 +66,20 @@ class Attack(Configurable, ABC):
         graph
             Undirected and binary. Its labels are the true ones, which the attacker knows.
         targets
-            Nodes to attack, in this order: positions, a boolean mask or string ids. ``None`` for attacks
-            on the whole graph.
+            Nodes to attack, in this order: positions, a boolean mask or ids; ``None`` for the whole graph.
         budget
             Number of flips for each target; for an attack on the whole graph, in total. ``"degree"`` is the
             target's degree in the clean graph. A float between 0 and 1 is a share, rounded up, of the edges
             of the target (or of the whole graph) before the attack, unless the attack documents otherwise.
-            By default the attack's ``default_budget``. The attack stops early if no flip is left that it may
-            make or that is estimated to raise the loss.
+            By default the attack's ``default_budget``. Fewer flips are made if no other is allowed, or
+            estimated to raise the loss.
         train
-            Labelled nodes on which the attacker trains a surrogate model, if there is one: positions, a
-            boolean mask or string ids. By default every labelled node that is not a target.
+            Labelled nodes on which the attacker trains a surrogate model, given as the targets are. By
+            default every labelled node that is not a target.
         rng
             Seed or generator; fresh entropy by default.
         progress
-            A function that yields the targets that it is given and shows how far the attack is, such as
-            ``tqdm.tqdm``. Attacks on the whole graph ignore it.
+            A function that yields the targets that it is given and shows progress, such as ``tqdm.tqdm``.
         """
         graph, seed, name = as_graph(graph), seed_sequence(rng), type(self).__name__
         check_attackable(graph)
@@ -150,10 +142,8 @@ class TargetedAttack(Attack):
         ----------
         edits
             The graph as the attack has left it so far, created by the function that :meth:`prepare` returns.
-        target
-            Position of the target.
-        budget
-            Number of flips granted.
+        target, budget
+            Position of the target, and number of flips granted.
         rng
             The target's own generator: its draws do not depend on the other targets.
         """
@@ -161,10 +151,7 @@ class TargetedAttack(Attack):
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], Edits]:
-        """Check the parameters, train a surrogate, and return a function that starts edits of the graph.
-
-        The function is called once, or once per target if ``together`` is False.
-        """
+        """Check the parameters, train a surrogate, and return a function that starts edits of the graph."""
         return lambda: Edits(graph)
 
     def n_flips_of_share(self, edits: Edits, target: int, share: float) -> int:
@@ -172,15 +159,8 @@ class TargetedAttack(Attack):
         return ceil_of_share(share, int(edits.graph.degrees[target]))
 
     def make_edits(
-        self,
-        graph: Graph,
-        targets: Nodes | None,
-        budget: Budget,
-        train: ArrayLike | None,
-        seed: SeedSequence,
-        progress: Progress | None,
+        self, graph: Graph, targets: Any, budget: Budget, train: Any, seed: SeedSequence, progress: Any
     ) -> tuple[list[int], list[Edits]]:
-        """Attack the targets in their order; see :meth:`.Attack.make_edits`."""
         name = type(self).__name__
         if targets is None:
             raise InputError(f"targets of {name}", "must hold nodes; got None.")
@@ -198,10 +178,8 @@ class TargetedAttack(Attack):
             self.attack_target(edits, target, budgets[-1], draws)
             n_flips = len(edits.flips) + len(edits.feature_flips) - n_before
             if n_flips > budgets[-1]:
-                raise InputError(
-                    f"attack_target of {name}",
-                    f"must make at most {budgets[-1]} flips, the budget of target {target}; got {n_flips}.",
-                )
+                message = f"must make at most {budgets[-1]} flips for target {target}; got {n_flips}."
+                raise InputError(f"attack_target of {name}", message)
         return budgets, records
 
     def _n_flips(self, edits: Edits, target: int, budget: Budget) -> int:
@@ -237,9 +215,6 @@ def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
     unlabelled = targets[graph.labels[targets] == UNLABELLED]
     if len(unlabelled):
         node_id = graph.node_ids[unlabelled].tolist()[0]
-        raise InputError(
-            "targets",
-            f"must have labels for {attack}; got the node with id {node_id!r}, which has none. Add "
-            "its label, such as a predicted class, or choose another node.",
-        )
+        message = f"must have labels for {attack}; got the node with id {node_id!r}, which has none. Add its"
+        raise InputError("targets", f"{message} label, such as a predicted class.")
     return graph.labels

@@ -10,17 +10,9 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.checks import check_choice
+from nodecopy._core.checks import check_settings
 from nodecopy._core.random import generator
-from nodecopy.attacks.base import (
-    Attack,
-    Budget,
-    Nodes,
-    Progress,
-    TargetedAttack,
-    ceil_of_share,
-    check_labels,
-)
+from nodecopy.attacks.base import Attack, Budget, Nodes, TargetedAttack, ceil_of_share, check_labels
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -63,7 +55,7 @@ class DICE(TargetedAttack):
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], Edits]:
-        check_choice(self.delete, "delete of DICE", ["same-class", "any"])
+        check_settings(self, delete=["same-class", "any"])
         check_labels(graph, targets, "DICE")
         return super().prepare(graph, targets, train, seed)
 
@@ -107,15 +99,8 @@ class GlobalDICE(Attack):
     default_budget = 0.05
 
     def make_edits(
-        self,
-        graph: Graph,
-        targets: Nodes | None,
-        budget: Budget,
-        train: ArrayLike | None,
-        seed: SeedSequence,
-        progress: Progress | None,
+        self, graph: Graph, targets: Any, budget: Budget, train: Any, seed: SeedSequence, progress: Any
     ) -> tuple[list[int], list[Edits]]:
-        """Flip edges of the whole graph; see :meth:`.Attack.make_edits`."""
         if targets is not None:
             raise InputError("targets of GlobalDICE", "must be None: it attacks the whole graph; use DICE.")
         if isinstance(budget, str):

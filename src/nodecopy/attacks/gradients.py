@@ -27,11 +27,11 @@ from torch.nn import functional
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import (
     as_array,
-    check_choice,
     check_indices,
     check_integer,
     check_numbers,
     check_sequence,
+    check_settings,
 )
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.attacks.base import Nodes, TargetedAttack
@@ -45,8 +45,10 @@ from nodecopy.nn.modules import ModuleNetwork, label_columns
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import check_device
 
-AUTHORS_NODE = 0
-"""The node that the code of the authors of node copying rewired, whatever the target was."""
+AUTHORS_NODE = 0  # the node that the code of the authors of node copying rewired, whatever the target was
+N_CANDIDATES = 64  # edges to add, and to remove, that are evaluated for each flip without a gradient
+MAX_SECONDS_PER_FLIP = 2.0  # a search that takes longer is a warning
+TOLERANCE = 1e-4  # largest difference of log-probabilities between absent edges and edges of weight zero
 
 
 class RewiredNetwork(ABC):
@@ -80,38 +82,11 @@ class RewiredNetwork(ABC):
         return torch.where(left, gradient * (1 - 2 * self.present), -torch.inf)
 
 
-Loss: TypeAlias = Callable[[RewiredNetwork, Tensor], Tensor]
-"""A loss to raise, as a function of a network and the change V of its adjacency."""
-
-
-# Gradient attacks on modules of users.
-
-
-N_CANDIDATES = 64
-"""Edges to add, and edges to remove, that are evaluated for each flip where there is no gradient."""
-MAX_SECONDS_PER_FLIP = 2.0
-"""Estimated seconds from which on the decision is a warning."""
-TOLERANCE = 1e-4
-"""Largest difference of log-probabilities between absent edges and edges of weight zero."""
+Loss: TypeAlias = Callable[[RewiredNetwork, Tensor], Tensor]  # to raise, given the change V of the adjacency
 
 
 class AttackedModule:
-    """A trained module and the graph on which it is attacked.
-
-    Parameters
-    ----------
-    module
-        See :class:`.ModuleNetwork`.
-    graph
-        The clean graph.
-    owner
-        What the module is called in errors.
-
-    Attributes
-    ----------
-    codes
-        The output column of every node's label.
-    """
+    """A trained module of a user and the graph on which it is attacked; errors name the ``owner``."""
 
     def __init__(self, module: torch.nn.Module, graph: Graph, owner: str) -> None:
         self.network = ModuleNetwork(module, owner)
@@ -133,28 +108,15 @@ class AttackedModule:
             notify = warn_about_data if self.seconds_per_flip > MAX_SECONDS_PER_FLIP else log_decision
             notify(
                 f"{self.network.name} is attacked without gradients of edges: for each flip (at least "
-                f"{self.seconds_per_flip:.1g} s), up to {2 * N_CANDIDATES} candidates are evaluated, "
-                "since its forward has no edge_weight, ignores it, or counts edges of weight zero. To use "
-                "gradients, multiply the messages by edge_weight."
+                f"{self.seconds_per_flip:.1g} s), up to {2 * N_CANDIDATES} candidates are evaluated. To use "
+                "gradients, multiply the messages by edge_weight in forward."
             )
             self._is_logged = True
         return RewiredModule(self.network, self.x, edits, rows)
 
 
 class RewiredModule(RewiredNetwork):
-    """A module on a graph of which some rows are changed, evaluated again for every candidate.
-
-    Parameters
-    ----------
-    network
-        The module.
-    x
-        The features of all nodes.
-    edits
-        The graph as the attack has left it so far.
-    rows
-        Nodes that may be rewired, ``[R]``.
-    """
+    """A module on a graph of which some rows are changed, evaluated again for every candidate."""
 
     def __init__(self, network: ModuleNetwork, x: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
         adjacency = edits.adjacency()
@@ -216,12 +178,8 @@ class RewiredModule(RewiredNetwork):
         reach = self.adjacency + sparse.eye_array(n, format="csr")
         means = (reach @ products.T).T / reach.sum(axis=1)
         scores = torch.from_numpy(means).to(V) * (1 - 2 * self.present)
-        chosen = [
-            torch.where(left & (self.present == kind), scores, -torch.inf)
-            .flatten()
-            .topk(min(N_CANDIDATES, n))
-            for kind in (0, 1)
-        ]
+        kinds = [torch.where(left & (self.present == kind), scores, -torch.inf) for kind in (0, 1)]
+        chosen = [kind.flatten().topk(min(N_CANDIDATES, n)) for kind in kinds]
         entries = torch.cat([best.indices[best.values > -torch.inf] for best in chosen])
         return torch.stack([entries // n, entries % n], dim=1)
 
@@ -302,10 +260,7 @@ class RewiredGCN(RewiredNetwork):
 
 
 class GradientEdits(Edits):
-    """Edits of a graph with a trained network.
-
-    ``rewire`` returns the network on the edits made so far, with some rows that may be rewired.
-    """
+    """Edits of a graph with a trained network; ``rewire`` returns it with rows that may be rewired."""
 
     def __init__(self, graph: Graph, labels: SurrogateLabels, rewire: Rewire, device: torch.device) -> None:
         super().__init__(graph)
@@ -320,11 +275,7 @@ Rewire: TypeAlias = Callable[[Edits, NDArray[np.int64]], RewiredNetwork]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GradientAttack(TargetedAttack):
-    """Repeatedly flip the pairs whose gradient promises the steepest rise of a loss.
-
-    A subclass writes ``attack_target``, which calls :meth:`greedy_flips` with its loss. The parameters are
-    described in :class:`.FGA`.
-    """
+    """Repeatedly flip the pairs whose gradient promises the steepest rise of a loss; see :class:`FGA`."""
 
     flips_per_step: int = 1
     surrogate: Any = None
@@ -336,7 +287,7 @@ class GradientAttack(TargetedAttack):
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         name = type(self).__name__
-        check_integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
+        check_settings(self, flips_per_step=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
         if isinstance(self.surrogate, torch.nn.Module):
             module = AttackedModule(self.surrogate, graph, f"surrogate of {name}")
@@ -386,11 +337,8 @@ def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[
     shapes = [layer.shape for layer in layers]
     n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
     if shapes != [(shape[0], n_hidden), (n_hidden, shape[1])]:
-        raise InputError(
-            name,
-            f"must be two matrices, {shape[0]} features by hidden and hidden by {shape[1]} classes; "
-            f"got shapes {shapes}.",
-        )
+        allowed = f"two matrices, {shape[0]} features by hidden and hidden by {shape[1]} classes"
+        raise InputError(name, f"must be {allowed}; got shapes {shapes}.")
     return layers
 
 
@@ -409,9 +357,8 @@ class FGA(GradientAttack):
     loss
         ``"target"``: the target's own loss, as in the attack's paper. ``"training-set"``: the run behind
         the FGA row of the node-copying paper, whose code always rewired node 0 along the gradient of the
-        loss of the training set. It does not touch the targets (unless one is node 0 or becomes its
-        neighbour), which explains why 69.8 % of them were still classified correctly. That run had a
-        budget of ``"degree"``.
+        loss of the training set, with a budget of ``"degree"``. It hardly touches the targets, which
+        explains why 69.8 % of them were still classified correctly.
     surrogate
         The model that an attacker knows: a trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
         ``forward(x, edge_index, edge_weight)``, which is attacked itself; or the two weight matrices of a GCN
@@ -443,7 +390,7 @@ class FGA(GradientAttack):
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
-        check_choice(self.loss, "loss of FGA", ["target", "training-set"])
+        check_settings(self, loss=["target", "training-set"])
         return super().prepare(graph, targets, train, seed)
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
@@ -527,11 +474,8 @@ class AdaptiveCopyingAttack(GradientAttack):
         if not isinstance(self.donors, str) and not callable(self.donors):
             donors = as_array(self.donors, f"donors of {owner}")
             if donors.ndim != 2 or len(donors) != len(targets) or not donors.shape[1]:
-                raise InputError(
-                    f"donors of {owner}",
-                    f"must have {len(targets)} rows, one per target, and at least one "
-                    f"column; got shape {donors.shape}.",
-                )
+                message = f"must have {len(targets)} rows, one per target, and columns; got {donors.shape}."
+                raise InputError(f"donors of {owner}", message)
             positions = check_indices(donors.ravel(), f"donors of {owner}", size=graph.n_nodes)
             return positions.reshape(donors.shape)
         check_integer(self.n_donors, f"n_donors of {owner}", low=1, high=graph.n_nodes - 1)

@@ -16,7 +16,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import check_choice, check_integer, check_numbers, check_unique
+from nodecopy._core.checks import check_choice, check_numbers, check_settings, check_unique
 from nodecopy.attacks.base import Nodes, TargetedAttack, check_labels
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
@@ -26,22 +26,14 @@ from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import LabelledNodes, Targets, check_device, train
 
-MIN_DEGREE = 2
-"""Smallest degree that the power law describes."""
-MAX_RATIO = 0.004
-"""Largest likelihood ratio that is not noticed: the chi-square quantile of probability 0.05."""
-PURPOSE = "for the attacker's surrogate"
-"""What features are scaled for, in messages."""
-LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)
-"""Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
+MIN_DEGREE = 2  # smallest degree that the power law describes
+MAX_RATIO = 0.004  # largest likelihood ratio that is not noticed: the chi-square quantile of probability 0.05
+PURPOSE = "for the attacker's surrogate"  # what features are scaled for, in messages
+LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)  # takes Â²X
 
 
 class NettackEdits(Edits):
-    """Edits of a graph that update the sums from which the logits of a linear network are computed.
-
-    ``features`` are as the network takes them, ``weights`` its W, ``[n_features, n_classes]``, and ``codes``
-    the class numbers of nodes. ``co_occurrence`` tests features that are added, if features are flipped.
-    """
+    """Edits of a graph that update the sums from which the logits of a linear network are computed."""
 
     def __init__(
         self,
@@ -135,8 +127,7 @@ class NettackEdits(Edits):
     def margins(self, logits: NDArray[np.float64], target: int) -> NDArray[np.float64]:
         """Return the true logit minus the best wrong one, for each row."""
         true = self.codes[target]
-        margins: NDArray[np.float64] = logits[:, true] - np.delete(logits, true, axis=1).max(axis=1)
-        return margins
+        return np.asarray(logits[:, true] - np.delete(logits, true, axis=1).max(axis=1))
 
     def _add_contribution(self, node: int, sign: int) -> None:
         """Add a node's contribution to the rows of S, or subtract it."""
@@ -240,27 +231,21 @@ class SurrogateLabels:
             raise InputError("graph", f"must have features for {attack}; this one has none.")
         n_labels = len(class_codes(labels)[0])
         if n_labels < 2:
-            raise InputError(
-                "graph", f"must have labels of at least two classes for {attack}; got {n_labels}."
-            )
+            message = f"must have labels of at least two classes for {attack}; got {n_labels}."
+            raise InputError("graph", message)
         labelled = np.flatnonzero(labels != UNLABELLED)
         nodes = np.setdiff1d(labelled, targets) if train is None else graph.positions(train, "train")
         check_unique(nodes, "train")
         unlabelled = nodes[labels[nodes] == UNLABELLED]
         if len(unlabelled):
             node_id = graph.node_ids[unlabelled].tolist()[0]
-            raise InputError(
-                "train", f"must hold labelled nodes; got the node with id {node_id!r}, which has no label."
-            )
+            raise InputError("train", f"must hold labelled nodes; got the node with id {node_id!r}.")
         classes, codes = training_classes(graph, labelled if train is None else nodes)
         names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
         if len(left_out := targets[codes[targets] == UNLABELLED]):
             node_id = graph.node_ids[left_out].tolist()[0]
-            raise InputError(
-                "targets",
-                f"must be of classes that some training node has, for {attack}; got the node with id "
-                f"{node_id!r}. Add a node of its class to train.",
-            )
+            message = f"must be of classes that some training node has; got the node with id {node_id!r}."
+            raise InputError("targets", f"{message} Add a node of its class to train.")
         return cls(codes, tuple(map(str, names)), nodes)
 
 
@@ -269,8 +254,7 @@ def linear_weights(
 ) -> NDArray[np.float64]:
     """Train the surrogate Â²XW on the clean graph and return W, ``[n_features, n_classes]``.
 
-    ``features`` is X, in single precision. Only the training rows of Â²X are needed, and two linear layers
-    are one.
+    Only the training rows of Â²X are needed, and two linear layers are one.
     """
     matrix = sparse.csr_array(normalise_adjacency(graph.adjacency))
     inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))
@@ -370,7 +354,7 @@ class Nettack(TargetedAttack):
     ) -> Callable[[], NettackEdits]:
         if not (self.structure or self.features):
             raise InputError("structure or features of Nettack must be True; got False for both.")
-        check_integer(self.n_influencers, "n_influencers of Nettack", low=1)
+        check_settings(self, n_influencers=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, "Nettack")
         # Features that are flipped, and those of a surrogate that is given, are as in the graph.
         is_trained = self.surrogate is None and not self.features
@@ -386,11 +370,8 @@ class Nettack(TargetedAttack):
             weights = linear_weights(graph, inputs, labels, seed)
         else:
             if isinstance(self.surrogate, torch.nn.Module):
-                raise InputError(
-                    "surrogate of Nettack",
-                    "must be a matrix of weights; got a torch.nn.Module. "
-                    "FGA(surrogate=module) attacks a module.",
-                )
+                message = "must be a matrix of weights; FGA(surrogate=module) attacks a module."
+                raise InputError("surrogate of Nettack", message)
             weights = check_numbers(self.surrogate, "surrogate of Nettack").astype(np.float64)
             shape = (matrix.shape[1], labels.n_classes)
             if weights.shape != shape:

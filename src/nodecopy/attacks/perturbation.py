@@ -26,12 +26,9 @@ from nodecopy.io import as_graph
 from nodecopy.io.tables import read_table, write_table
 
 FORMATS = (*TABLES, ".npz")
-CHANGES = ("remove", "add")
-"""The column ``change`` of a table of flips, by whether an edge is added."""
-MAX_TARGETS_SHOWN = 12
-"""Number of targets that ``str`` lists."""
-WHOLE_GRAPH = -1
-"""Owner of the flips of an attack on the whole graph."""
+CHANGES = ("remove", "add")  # the column ``change`` of a table of flips, by whether an edge is added
+MAX_TARGETS_SHOWN = 12  # number of targets that ``str`` lists
+WHOLE_GRAPH = -1  # owner of the flips of an attack on the whole graph
 
 
 class Edits:
@@ -133,24 +130,16 @@ def flip_entries(rows: Rows, flips: NDArray[np.int64]) -> Rows:
 def check_attackable(graph: Graph) -> None:
     """Raise an error unless a graph is undirected and binary."""
     if graph.directed:
-        raise InputError(
-            "graph",
-            "must be undirected to be attacked; got a directed one. graph.undirected() makes it undirected.",
-        )
+        raise InputError("graph", "must be undirected to be attacked; graph.undirected() makes it so.")
     if graph.is_weighted:
-        raise InputError(
-            "graph",
-            "must be binary to be attacked, since a flip adds an edge or removes it; got a weighted one."
-            " graph.replace(adjacency=graph.adjacency > 0) forgets the weights; read_graph(..., weight='') "
-            "reads a file without them.",
-        )
+        message = "must be binary to be attacked; graph.replace(adjacency=graph.adjacency > 0) or"
+        raise InputError("graph", f"{message} read_graph(..., weight='') ignores the weights.")
 
 
 def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]:
     """Return the edits of a graph that a table describes, and the targets in order of appearance.
 
-    The column ``change`` may be missing: an edge that exists is then removed, another one added. If a change
-    is repeated, the targets were attacked each alone, and there is one record for each of them.
+    If a change is repeated, targets were attacked each alone, and there is one record for each of them.
     """
     table = read_table(path, True)
     names = table.names or []
@@ -314,9 +303,8 @@ class Perturbation:
     def of(self, target: int) -> Perturbation:
         """Return the flips made for one target, given by position."""
         if target not in self.targets:
-            raise InputError(
-                "target", f"must be one of the {len(self.targets)} attacked nodes; got {target!r}."
-            )
+            message = f"must be one of the {len(self.targets)} attacked nodes; got {target!r}."
+            raise InputError("target", message)
         keys = {"targets": self.targets, "budgets": self.targets}
         keys |= {"feature_flips": self.feature_owners, "feature_owners": self.feature_owners}
         keys |= dict.fromkeys(("flips", "is_added", "owners"), self.owners)
@@ -330,8 +318,7 @@ class Perturbation:
         Parameters
         ----------
         graph
-            The graph that was attacked: the same nodes in the same order, added edges absent, removed
-            edges present, flipped features binary.
+            The graph that was attacked, with the same nodes in the same order.
         target
             Position of a target. Where targets were attacked together, its flips may build on those of
             an earlier target (remove an edge that was added for it), which is an error here.
@@ -341,9 +328,7 @@ class Perturbation:
         graph = as_graph(graph)
         check_attackable(graph)
         if not np.array_equal(graph.node_ids, self.node_ids):
-            raise InputError(
-                "graph", "must have the nodes of the attacked graph, in its order; this one has others."
-            )
+            raise InputError("graph", "must have the nodes of the attacked graph, in its order.")
         flips, is_added, features = self.flips, self.is_added, self.feature_flips
         if not self.together:
             ends, first = np.unique(np.sort(flips, axis=1), axis=0, return_index=True)
@@ -359,8 +344,7 @@ class Perturbation:
 
         A table (``.csv``, ``.tsv``, ``.txt`` or ``.parquet``) has the columns first, second, change (``add``
         or ``remove``) and target. Only ``.npz`` keeps the name of the attack, budgets, targets without flips,
-        and flips of features. With ``spreadsheet``, ids in ``.csv`` and ``.tsv`` files that a spreadsheet
-        would take for a formula get an apostrophe in front.
+        and flips of features. With ``spreadsheet``, ids that look like a formula get an apostrophe in front.
         """
         if format_of(path, FORMATS) != ".npz":
             if len(self.feature_flips):
@@ -456,11 +440,9 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
         first, second = graph.node_ids[flips[wrong][0]].tolist()
         change = "added but is present" if is_added[wrong][0] else "removed but is absent"
         is_applied = 2 * int(wrong.sum()) > len(wrong)
-        raise InputError(
-            "graph",
-            f"must be the one before the attack; the edge {first!r}, {second!r} is to be {change}"
-            f"{', so that it seems to contain the flips already' * is_applied}.",
-        )
+        message = f"must be the one before the attack; the edge {first!r}, {second!r} is to be {change}"
+        hint = ", so that it seems to contain the flips already" if is_applied else ""
+        raise InputError("graph", f"{message}{hint}.")
 
 
 def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
@@ -469,21 +451,17 @@ def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
         return
     if graph.features is None:
         raise InputError("graph", "must have the features that were attacked; this one has none.")
-    n_features, last = graph.features.shape[1], flips[:, 1].max()
-    if last >= n_features:
-        raise InputError(
-            "graph",
-            f"must have the features that were attacked, {last + 1} at least; this one has {n_features}.",
-        )
+    n_features, n_needed = graph.features.shape[1], flips[:, 1].max() + 1
+    if n_needed > n_features:
+        message = f"must have the features that were attacked, at least {n_needed}; got {n_features}."
+        raise InputError("graph", message)
     matrix: Any = graph.features
     values = np.asarray(matrix[tuple(flips.T)]).ravel()
     wrong = (values != 0) & (values != 1)
     if wrong.any():
         (node, feature), value = flips[wrong][0], values[wrong][0]
-        raise InputError(
-            f"features of the graph that are flipped must be 0 or 1; feature {feature} of node "
-            f"{graph.node_ids[node]!s} is {value:g}."
-        )
+        where = f"feature {feature} of node {graph.node_ids[node]!s}"
+        raise InputError(f"features of the graph that are flipped must be 0 or 1; {where} is {value:g}.")
 
 
 def _with_features(graph: Graph, flips: NDArray[np.int64]) -> Graph:

@@ -1,7 +1,5 @@
 """Defences against attacks on graphs (the paper's section 6): classifiers that correct their predictions."""
 
-from nodecopy.defend.adaptive import AdaptiveEvidenceAttack as AdaptiveEvidenceAttack
-from nodecopy.defend.adaptive import AdaptiveNetworkAttack as AdaptiveNetworkAttack
 from nodecopy.defend.base import AttackedState as AttackedState
 from nodecopy.defend.base import Correction as Correction
 from nodecopy.defend.base import Defence as Defence
@@ -11,9 +9,11 @@ from nodecopy.defend.controls import DonorAverage as DonorAverage
 from nodecopy.defend.controls import GCNJaccard as GCNJaccard
 from nodecopy.defend.controls import WithoutEdges as WithoutEdges
 from nodecopy.defend.copying import CopyingDefence as CopyingDefence
+from nodecopy.defend.evidence import AdaptiveEvidenceAttack as AdaptiveEvidenceAttack
 from nodecopy.defend.evidence import EdgeReport as EdgeReport
 from nodecopy.defend.evidence import EvidenceDefence as EvidenceDefence
 from nodecopy.defend.evidence import NodeReport as NodeReport
+from nodecopy.defend.robust_networks import AdaptiveNetworkAttack as AdaptiveNetworkAttack
 from nodecopy.defend.robust_networks import GNNGuard as GNNGuard
 from nodecopy.defend.robust_networks import SoftMedianGCN as SoftMedianGCN
 from nodecopy.defend.unknown import SuspectCorrection as SuspectCorrection

@@ -33,10 +33,7 @@ from nodecopy.io import convert_graph
 
 
 class DefenceSeeds(IntEnum):
-    """Which child of a trial's seed serves which purpose; no classifier uses these.
-
-    Stored results depend on them, so they never change.
-    """
+    """Which child of a trial's seed is used for what; stored results depend on these numbers."""
 
     DONOR_EMBEDDING = 10**7
     DONOR_DRAWS = 10**7 + 1
@@ -53,11 +50,11 @@ class AttackedState:
     classifier, networks
         The classifier, and its networks; ``None`` for a classifier from outside the package.
     seed
-        Seed of whatever the correction draws.
+        Seed of the correction.
     complete_graph
-        The graph with all edges, if the classifier was trained without those of the targets.
+        The graph with all edges, if the classifier was trained without the edges of the targets.
     trial
-        The problem on which the classifier was trained; ``None`` if it is unknown.
+        The trial on which the classifier was trained; ``None`` if it is unknown.
 
     Examples
     --------
@@ -108,8 +105,7 @@ class Correction:
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         """Return the corrected probabilities of some nodes, given by position."""
-        rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
-        return rows
+        return np.asarray(self.probabilities[nodes])
 
     def details(self) -> dict[str, Any]:
         """Return further results for all nodes by name; none by default."""
@@ -135,8 +131,7 @@ class Defence(Classifier):
     targets_
         Positions of the targets, or ``None``.
     classifier_
-        The classifier behind the predictions: the one that ``fit`` has trained, or the one given to
-        :meth:`from_classifier`.
+        The classifier that ``fit`` has trained, or the one given to :meth:`from_classifier`.
     state_, correction_
         The attacked graph with the classifier's predictions, and the correction; they are not saved.
 
@@ -163,8 +158,7 @@ class Defence(Classifier):
     classifier: Classifier | None = None
     retrain: bool = False
     device: str = "cpu"
-    detects: ClassVar[bool] = False
-    """Whether the defence finds the attacked nodes itself, so that ``retrain`` needs no targets."""
+    detects: ClassVar[bool] = False  # whether it finds attacked nodes, so that retrain needs no targets
 
     undefended_: Prediction
     targets_: NDArray[np.int64] | None
@@ -187,11 +181,8 @@ class Defence(Classifier):
             raise InputError("retrain", "must be False for a module, which was trained elsewhere; got True.")
         if isinstance(self.classifier, Classifier):
             return self.classifier
-        raise InputError(
-            "classifier",
-            f"must be a classifier such as GCN(); got {show(self.classifier)}. Use "
-            "from_classifier(classifier, graph) for one that was trained elsewhere.",
-        )
+        message = f"must be a classifier such as GCN(); got {show(self.classifier)}. Use from_classifier "
+        raise InputError("classifier", message + "for one that was trained elsewhere.")
 
     def preprocess(self, graph: Graph) -> Graph:
         """Return the graph on which the classifier is trained and predicts; by default the graph itself."""
@@ -250,12 +241,9 @@ class Defence(Classifier):
         rng
             Seed or generator of whatever the correction draws; fresh entropy by default.
         """
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        self.check_parameters(graph)
+        graph = self._check_graph(graph)
         if self.retrain:
-            raise InputError(
-                "retrain", "must be False for a classifier that was trained elsewhere; got True."
-            )
+            raise InputError("retrain", "must be False for a classifier trained elsewhere; got True.")
         if isinstance(classifier, torch.nn.Module):
             classifier = ModuleClassifier(classifier).fit(graph)
         if isinstance(classifier, Classifier):
@@ -270,7 +258,7 @@ class Defence(Classifier):
         self.targets_ = self._check_targets(graph, targets)
         self.classifier_, self.undefended_, self.temperature_ = classifier, prediction, 1.0
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
-        self.state_ = self.build_state(classifier, graph, prediction, seed=seed_sequence(rng))
+        self.state_ = self.build_state(classifier, graph, prediction, None, seed_sequence(rng))
         self.correction_ = self.prepare_correction(self.state_)
         self.prediction_ = correct_prediction(prediction, self.correction_, self.targets_)
         return self
@@ -294,18 +282,15 @@ class Defence(Classifier):
             Has no effect: predictions of a defence hold no networks, which would predict without it.
         """
         trials = check_trials(trials)
-        parts: list[Any] = [None] * len(trials)
-        if targets is not None:
-            parts = check_sequence(targets, "targets", "a list of nodes for each trial")
-        if len(parts) != len(trials):
-            message = f"must hold one list per trial, {len(trials)} in all; got {len(parts)}."
-            raise InputError("targets", message)
-        pairs = zip(trials, parts, strict=True)
-        parts, predictions = [self._check_targets(trial.graph, part) for trial, part in pairs], []
-        corrections = self.train_corrections(trials, parts)
-        for (prediction, _, correction), part in zip(corrections, parts, strict=True):
-            corrected = correct_prediction(prediction, correction, part)
-            predictions.append(replace(corrected, details=prediction.details | correction.details()))
+        given = [None] * len(trials) if targets is None else targets
+        given = check_sequence(given, "targets", "a list of nodes for each trial")
+        if len(given) != len(trials):
+            raise InputError("targets", f"must hold {len(trials)} lists, one per trial; got {len(given)}.")
+        parts = [self._check_targets(trial.graph, part) for trial, part in zip(trials, given, strict=True)]
+        predictions = []
+        for (plain, _, correction), part in zip(self.train_corrections(trials, parts), parts, strict=True):
+            corrected = correct_prediction(plain, correction, part)
+            predictions.append(replace(corrected, details=plain.details | correction.details()))
         return predictions
 
     def train_classifiers(self, trials: Sequence[Trial]) -> list[Prediction]:
@@ -343,44 +328,42 @@ class Defence(Classifier):
         The targets are those of ``fit`` if the graph has the same nodes; otherwise all nodes are corrected.
         """
         prediction, _, correction = self.prepare_graph(graph)
-        return correct_prediction(prediction, correction, self._targets_on(graph))
+        is_same = np.array_equal(graph.node_ids, self.node_ids_)
+        return correct_prediction(prediction, correction, self.targets_ if is_same else None)
 
     def prepare_graph(self, graph: Graph | None) -> tuple[Prediction, AttackedState, Correction]:
         """Return the prediction, the state and the correction of the observed or another graph."""
         self.check_fitted()
         if graph is None:
-            state = self._check_state()
-            return self.undefended_, state, self.correction_
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        self.check_parameters(graph)
+            return self.undefended_, self._check_state(), self.correction_
         if self._prunes:
+            graph = self._check_graph(graph)
             trial = self.check_trial(self._trial_on(graph))
             targets = self._check_targets(trial.graph, self.targets_)  # retrain may have been set after fit
-            with mute_decisions():  # they are those of fit
+            with mute_decisions():  # fit has logged them
                 return next(self.train_corrections([trial], [targets]))
-        prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
-        state = self._build_state_on(graph, prediction)
+        prediction, state = self.attacked_state(graph)
         return prediction, state, self.prepare_correction(state)
 
-    def attacked_state(self, graph: Graph | None = None) -> AttackedState:
-        """Return the state of the classifier that was trained with all edges."""
+    def attacked_state(self, graph: Graph | None) -> tuple[Prediction, AttackedState]:
+        """Return the prediction and the state of the classifier that was trained with all edges."""
         self.check_fitted()
         if graph is None:
-            state = self._check_state()
+            state, prediction = self._check_state(), self.undefended_
             if not self._prunes:
-                return state
-            graph, prediction = self.trial_.graph, self.undefended_
+                return prediction, state
+            graph = self.trial_.graph
         else:
-            graph = convert_graph(graph, f"graph of {type(self).__name__}")
-            prediction = self._undefended_on(graph)
-        self.check_parameters(graph)
-        return self._build_state_on(graph, replace(prediction, networks=self.undefended_.networks))
+            graph = self._check_graph(graph)
+            prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
+        seed = self.state_.seed if hasattr(self, "state_") else None
+        trial = self._trial_on(graph)
+        return prediction, self.build_state(self.classifier_, graph, prediction, trial, seed=seed)
 
     def undefended(self, graph: Graph | None = None) -> NDArray[Any]:
         """Return the class of each node that the classifier predicts without the defence."""
         codes = self.undefended_proba(graph).argmax(axis=1)
-        classes: NDArray[Any] = self.classes_[codes]
-        return classes
+        return np.asarray(self.classes_[codes])
 
     def undefended_proba(self, graph: Graph | None = None) -> NDArray[np.float32]:
         """Return the class probabilities of each node without the defence; see :meth:`predict_proba`."""
@@ -425,19 +408,13 @@ class Defence(Classifier):
             check_unique(check_indices(targets, "targets_", size=len(self.node_ids_)), "targets_")
 
     def build_state(
-        self,
-        classifier: Any,
-        graph: Graph,
-        prediction: Prediction,
-        trial: Trial | None = None,
-        *,
-        seed: SeedSequence | None = None,
+        self, classifier: Any, graph: Graph, prediction: Prediction, trial: Trial | None, seed: Any = None
     ) -> AttackedState:
         """Return the input of a correction; without a ``trial``, its seed is ``seed`` or zero."""
         seen = complete = _preprocess(self, classifier, graph)
         if trial is not None and trial.graph is not graph:
             complete = _preprocess(self, classifier, trial.graph)
-        seed = trial.rng if trial is not None else SeedSequence(0) if seed is None else seed
+        seed = trial.rng if trial is not None else seed or SeedSequence(0)
         result = prediction.probabilities, classifier, prediction.networks
         return AttackedState(seen, *result, seed, complete, trial)
 
@@ -455,11 +432,8 @@ class Defence(Classifier):
             return trial
         if hasattr(self, "trial_"):
             raise InputError("graph", "must have the nodes of the one given to fit, in its order.")
-        raise InputError(
-            "retrain",
-            "must be False for a defence that was not fitted here: a file holds neither the training "
-            "nodes nor their labels. Call fit, or set retrain to False.",
-        )
+        message = "must be False for a defence that was not fitted here: a file holds no training nodes."
+        raise InputError("retrain", f"{message} Call fit, or set retrain to False.")
 
     @property
     def _prunes(self) -> bool:
@@ -471,22 +445,20 @@ class Defence(Classifier):
         if targets is not None:
             return check_nodes(graph, targets, "targets")
         if self._prunes:
-            raise InputError(
-                "targets",
-                f"must be given to {type(self).__name__}(retrain=True), which trains without their edges. "
-                "Use WholeGraphDefence if they are unknown.",
-            )
+            message = f"must be given to {type(self).__name__}(retrain=True). Use WholeGraphDefence"
+            raise InputError("targets", f"{message} if they are unknown.")
         return None
+
+    def _check_graph(self, graph: Graph) -> Graph:
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        self.check_parameters(graph)
+        return graph
 
     def _check_state(self) -> AttackedState:
         if not hasattr(self, "state_"):
             raise InputError("graph", "must be given to a defence that was loaded: its file holds none.")
         self.check_parameters(self.state_.graph)
         return self.state_
-
-    def _build_state_on(self, graph: Graph, prediction: Prediction) -> AttackedState:
-        seed = self.state_.seed if hasattr(self, "state_") else None
-        return self.build_state(self.classifier_, graph, prediction, self._trial_on(graph), seed=seed)
 
     def _undefended_on(self, graph: Graph) -> Prediction:
         """Return the classifier's prediction on another graph."""
@@ -500,9 +472,6 @@ class Defence(Classifier):
             return classifier
         graph = self.preprocess(trial.graph)
         return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
-
-    def _targets_on(self, graph: Graph) -> NDArray[np.int64] | None:
-        return self.targets_ if np.array_equal(graph.node_ids, self.node_ids_) else None
 
     def _trial_on(self, graph: Graph) -> Trial | None:
         """Return the trial of ``fit``, with its labels, on another graph of the same nodes, or None."""
@@ -531,11 +500,9 @@ def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Pr
         return Prediction(*networks.predict(graph, classifier.network_device()))
     if isinstance(classifier, Classifier):
         if not _predicts_graphs(classifier):
-            raise InputError(
-                "classifier",
-                f"must predict on other graphs than that of fit to be corrected; got "
-                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}.",
-            )
+            message = f"must predict on other graphs than that of fit to be corrected; got {classifier!r}"
+            name = type(classifier).__name__
+            raise InputError("classifier", f"{message}. Define predict_graph(graph) in {name}.")
         return _evaluate_fitted(classifier, graph)
     if not hasattr(classifier, "predict_proba"):
         raise InputError("classifier", f"must have predict_proba(graph); got {type_name(classifier)}.")

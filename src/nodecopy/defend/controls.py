@@ -18,7 +18,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_choice, check_integer, check_real
+from nodecopy._core.checks import check_settings
 from nodecopy._core.random import Rng
 from nodecopy.classify import GCN, MLP, Classifier, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence
@@ -27,15 +27,11 @@ from nodecopy.defend.edges import keep_edges
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
-INVERSE_PENALTY = 3.0
-"""Inverse strength of the penalty of the logistic regression, the C of scikit-learn."""
-MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30
-"""Iterations of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
+INVERSE_PENALTY = 3.0  # inverse strength of the penalty of the logistic regression, the C of scikit-learn
+MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30  # of L-BFGS; a fold starts from the solution for all nodes
 TOLERANCE = 1e-5
-FOLDS_SEED = 0
-"""Seed of the folds and of MLPs: not the trial's, which a file does not hold."""
-EDGES_PER_BLOCK = 2**16
-"""Number of edges whose similarity is computed together."""
+FOLDS_SEED = 0  # seed of the folds and of MLPs: not the trial's, which a file does not hold
+EDGES_PER_BLOCK = 2**16  # number of edges whose similarity is computed together
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -43,12 +39,7 @@ class DonorAverage(DonorDefence):
     """Correct nodes by the mean of the classifier's predictions for their donors, without copying.
 
     What :class:`.CopyingDefence` gains over this control, it gains by copying; the rest comes from the choice
-    of donors.
-
-    Parameters
-    ----------
-    classifier, donors, n_donors, n_graphs, retrain, trust_edges, device
-        As in :class:`.CopyingDefence`.
+    of donors. Parameters are as in :class:`.CopyingDefence`, without ``mode``.
 
     Examples
     --------
@@ -69,11 +60,7 @@ class WithoutEdges(Defence):
     """Correct nodes by the trained classifier's predictions from their features, without any edge.
 
     A defence with a lower accuracy than this control loses more by copied neighbourhoods than it gains.
-
-    Parameters
-    ----------
-    classifier, retrain, device
-        As in :class:`.CopyingDefence`.
+    Parameters are as in :class:`.CopyingDefence`.
 
     Examples
     --------
@@ -106,15 +93,13 @@ class DistilledFeatures(Defence):
     Parameters
     ----------
     classifier, retrain, device
-        As in :class:`.CopyingDefence`. With ``retrain``, flips of edges at the corrected nodes change
-        nothing.
+        As in :class:`.CopyingDefence`. With ``retrain``, flips of the targets' edges change nothing.
     model
         ``"logistic"``: logistic regression on features weighted by TF-IDF, whose targets are the predicted
         probabilities. ``"mlp"``: :class:`.MLP`, whose targets are the predicted classes, weighted by their
         probability.
     n_folds
-        The nodes are divided into this many folds, and each fold is predicted by a model that learned from
-        the others.
+        Number of folds; each is predicted by a model that learned from the others.
 
     Notes
     -----
@@ -136,8 +121,7 @@ class DistilledFeatures(Defence):
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        check_choice(self.model, "model of DistilledFeatures", ("logistic", "mlp"))
-        check_integer(self.n_folds, "n_folds of DistilledFeatures", low=2)
+        check_settings(self, model=["logistic", "mlp"], n_folds=2)
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         folds = assign_folds(state.graph.n_nodes, self.n_folds)
@@ -177,8 +161,8 @@ def fit_softmax(
 ) -> NDArray[np.float64]:
     """Return the weights ``[n_features + 1, n_classes]`` of a logistic regression, the intercepts last.
 
-    The loss is that of scikit-learn, but targets are class probabilities: C times the sum of cross-entropies
-    plus half the sum of squared weights without intercepts. The rows stay sparse.
+    The loss is C times the sum of cross-entropies to class probabilities, plus half the sum of squared
+    weights without intercepts.
     """
     columns, shape = sparse.csr_array(rows.T), (rows.shape[1] + 1, targets.shape[1])
 
@@ -193,17 +177,13 @@ def fit_softmax(
     first = np.zeros(shape) if start is None else start
     options: Any = {"maxiter": MAX_ITERATIONS if start is None else MAX_FOLD_ITERATIONS, "ftol": TOLERANCE}
     result = minimize(loss, first.ravel(), (), "L-BFGS-B", jac=True, options=options)
-    solution: NDArray[np.float64] = result.x.reshape(shape)
-    return solution
+    return np.asarray(result.x.reshape(shape))
 
 
 def sharpen(
     probabilities: NDArray[np.float64], predictions: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Return log-probabilities after temperature scaling to the predictions that they were learned from.
-
-    The penalty of the regression makes its probabilities less certain than they are accurate.
-    """
+    """Return log-probabilities after temperature scaling, since a penalty makes them too uncertain."""
     log_p = np.log(np.maximum(probabilities, 1e-5))
     codes = predictions.argmax(axis=1)
 
@@ -211,8 +191,7 @@ def sharpen(
         return float(-log_softmax(factor * log_p, axis=1)[np.arange(len(codes)), codes].sum())
 
     best: Any = minimize_scalar(loss, bounds=(0.3, 5.0), method="bounded")
-    scaled_log_p: NDArray[np.float64] = log_softmax(best.x * log_p, axis=1)
-    return scaled_log_p
+    return np.asarray(log_softmax(best.x * log_p, axis=1))
 
 
 def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
@@ -243,9 +222,8 @@ class GCNJaccard(Defence):
     Parameters
     ----------
     threshold
-        Smallest Jaccard similarity of the features of two neighbours whose edge is kept. A node has a feature
-        where it is not zero, so this is for sparse features. Edges between two nodes without any feature are
-        kept.
+        Smallest Jaccard similarity of the features of two neighbours whose edge is kept. A node has the
+        features that are not zero. Edges between two nodes without any feature are kept.
     classifier
         The classifier to train; ``GCN()`` by default.
     device
@@ -265,7 +243,7 @@ class GCNJaccard(Defence):
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        check_real(self.threshold, "threshold of GCNJaccard", low=0.0, high=1.0)
+        check_settings(self, threshold=(0.0, 1.0))
         if graph.features is None:
             raise InputError("a graph must have features for GCNJaccard; this one has none.")
 
@@ -289,8 +267,7 @@ def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
         common.append((present[first[part]] * present[second[part]]).sum(axis=1))
     both = np.concatenate(common)
     either = sizes[first] + sizes[second] - both
-    similarities: NDArray[np.float64] = np.divide(both, either, out=np.ones(len(both)), where=either > 0)
-    return similarities
+    return np.asarray(np.divide(both, either, out=np.ones(len(both)), where=either > 0))
 
 
 @dataclass(eq=False, repr=False)
@@ -323,7 +300,7 @@ class GCNSVD(Defence):
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        check_integer(self.rank, "rank of GCNSVD", low=1)
+        check_settings(self, rank=1)
 
     def build_classifier(self) -> Classifier:
         """Return the GCN with the rank of the approximation."""

@@ -8,10 +8,10 @@ of its own. :class:`TwoHopCopier` evaluates GCNs for many pairs of a node and a 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -33,18 +33,13 @@ from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
 from nodecopy.nn.engine import Ensemble
 
+# A copier returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets.
 Copier: TypeAlias = Callable[[IntArray, IntArray], NDArray[np.floating[Any]]]
-"""Returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets."""
-Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
-"""Row number, node and weight of every entry of some rows."""
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # row number, node and weight
 MODES = ("swap-features", "copy-row")
 DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
-MAX_SECONDS = 60.0
-"""Estimated duration beyond which a warning is issued."""
-MAX_ENTRIES = 2**22
-"""About the largest number of entries in the matrices of the pairs that are evaluated together."""
+MAX_SECONDS = 60.0  # estimated duration beyond which a warning is issued
+MAX_ENTRIES = 2**22  # about the largest number of entries in the matrices of pairs evaluated together
 
 
 class TwoHopCopier:
@@ -61,8 +56,7 @@ class TwoHopCopier:
         if networks.weight_scaling.kind != "raw":
             self.rows = Rows.from_matrix(networks.weight_scaling.apply(graph.adjacency), "adjacency")
         row_sums: Any = graph.degrees if self.rows.weights is None else self.rows.csr.sum(axis=1)
-        self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)
-        """Row sums of A + I, by which convolutions are normalised."""
+        self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)  # of A + I
 
     def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
@@ -99,7 +93,6 @@ class TwoHopCopier:
         changes = sparse.csr_array((difference, (owner, changed)), shape=shape)
 
         def changed_row_sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
-            """Return the changed row sums of some nodes, each for one pair."""
             return self.row_sums[node] + np.asarray(changes[pair, node]).ravel()
 
         is_loop = row[1] == nodes[row[0]]
@@ -108,18 +101,18 @@ class TwoHopCopier:
         pair, inner, weight = _concatenate(others, (pairs, nodes, own_loop))
         second = weight / np.sqrt(changed_row_sums(pairs, nodes)[pair] * changed_row_sums(pair, inner))
         owner, outer, weight = self._changed_rows(row, others, nodes)
-        first = weight / np.sqrt(
-            changed_row_sums(pair[owner], inner[owner]) * changed_row_sums(pair[owner], outer)
-        )
+        products = changed_row_sums(pair[owner], inner[owner]) * changed_row_sums(pair[owner], outer)
+        first = weight / np.sqrt(products)
         return (owner, outer, first), (pair, inner, second)
 
     def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
         """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
         n_inner = len(second[0])
         columns_in_use, column = np.unique(first[1], return_inverse=True)
-        shapes = (n_inner, len(columns_in_use)), (n_pairs, n_inner)
-        first_convolution = sparse.csr_array((first[2], (first[0], column)), shape=shapes[0])
-        second_convolution = sparse.csr_array((second[2], (second[0], np.arange(n_inner))), shape=shapes[1])
+        shape = n_inner, len(columns_in_use)
+        first_convolution = sparse.csr_array((first[2], (first[0], column)), shape=shape)
+        entries = second[2], (second[0], np.arange(n_inner))
+        second_convolution = sparse.csr_array(entries, shape=(n_pairs, n_inner))
         networks, features = self.networks, self.features
         inputs = networks.feature_scaling.apply(features[columns_in_use])
         total: Any = 0.0
@@ -129,8 +122,7 @@ class TwoHopCopier:
             hidden = np.maximum(hidden, 0) if networks.config.activation == "relu" else hidden
             logits = (second_convolution @ hidden) @ last_weights
             total = total + softmax(logits + biases[1] if biases else logits, axis=1)
-        mean: NDArray[np.float64] = total / len(networks.weights[0])
-        return mean
+        return np.asarray(total / len(networks.weights[0]))
 
     def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
         """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
@@ -152,13 +144,9 @@ class TwoHopCopier:
         entry = np.arange(len(owner)) + np.repeat(start - np.cumsum(length) + length, length)
         weights = self.rows.weights
         weight = np.ones(len(entry)) if weights is None else weights[entry].astype(np.float64)
-        if not self_loops:
-            return owner, self.rows.indices[entry], weight
-        return (
-            np.append(owner, np.arange(len(nodes))),
-            np.append(self.rows.indices[entry], nodes),
-            np.append(weight, np.ones(len(nodes))),
-        )
+        entries: Entries = owner, self.rows.indices[entry], weight
+        loops = np.arange(len(nodes)), nodes, np.ones(len(nodes))
+        return _concatenate(entries, loops) if self_loops else entries
 
 
 def predict_copies(
@@ -167,12 +155,17 @@ def predict_copies(
     """Evaluate any classifier on a whole graph for each pair of a node and its donor."""
     swaps = mode == "swap-features"
     change = replace_features if swaps else copy_row
-
-    def predict_pair(pair: tuple[int, int]) -> NDArray[Any]:
-        row: NDArray[Any] = state.predict(change(state.graph, *pair))[pair[swaps]]
-        return row
-
-    return np.array(evaluate_all(predict_pair, list(zip(nodes.tolist(), donors.tolist(), strict=True))))
+    start, rows = time.monotonic(), []
+    for pair in zip(nodes.tolist(), donors.tolist(), strict=True):
+        rows.append(state.predict(change(state.graph, *pair))[pair[swaps]])
+        seconds = (time.monotonic() - start) * (len(nodes) - 1)
+        if len(rows) == 1 and seconds > MAX_SECONDS:
+            warn_about_data(
+                f"corrections by this classifier evaluate {len(nodes):,} graphs, which will take about "
+                f"{seconds / 60:.0f} minutes. Give the nodes that may be attacked as targets, or use fewer "
+                "donors."
+            )
+    return np.array(rows)
 
 
 def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
@@ -194,21 +187,6 @@ def choose_copier(state: AttackedState, mode: str) -> Copier:
         if config.propagation == "convolution" and config.rank is None:
             return TwoHopCopier(state.networks, state.graph, mode).predict_pairs
     return partial(predict_copies, state, mode)
-
-
-def evaluate_all(evaluate: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
-    """Return the results of jobs; after the first, a warning says if the others will take long."""
-    start, results = time.monotonic(), []
-    for number, job in enumerate(jobs):
-        results.append(evaluate(job))
-        seconds = (time.monotonic() - start) * (len(jobs) - 1)
-        if number == 0 and seconds > MAX_SECONDS:
-            warn_about_data(
-                f"corrections by this classifier evaluate {len(jobs):,} graphs, which will take about "
-                f"{seconds / 60:.0f} minutes. Give the nodes that may be attacked as targets, or use fewer "
-                "donors."
-            )
-    return results
 
 
 def replace_features(graph: Graph, node: int, donor: int) -> Graph:
@@ -248,23 +226,10 @@ def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> NDAr
     return donors.reshape(len(nodes), n_donors).astype(np.int64)
 
 
-def draw_positions(nodes: IntArray, n_draws: int, n_donors: int, seed: SeedSequence) -> NDArray[np.int64]:
-    """Draw numbers of donors uniformly with replacement, ``[len(nodes), n_draws]``.
-
-    The draws of a node depend on the seed and its position only, not on the other nodes.
-    """
-    position, draw = np.broadcast_arrays(nodes[:, None], np.arange(n_draws))
-    uniforms = unit_interval(*threefry(sample_key(seed, 0), position, draw))
-    return (uniforms * n_donors).astype(np.int64)
-
-
 def build_donor_search(
     donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, caller: str
 ) -> NeighbourSearch:
-    """Return the search for donors that the parameter ``donors`` of a defence describes.
-
-    ``seed`` and ``device`` are for autoencoders; errors name the ``caller``.
-    """
+    """Return the search for donors by the parameter ``donors`` of the defence that errors name."""
     graph = embeddings.graph
     if isinstance(donors, str):
         check_choice(donors, f"donors of {caller}", DONOR_NAMES)
@@ -280,21 +245,16 @@ def build_donor_search(
         model = autoencoder(sampler="raw", device=device)  # no calibration, since no graph is sampled
         return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=caller)
     search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=caller)
-    if search.matrix.shape[0] != graph.n_nodes:
+    if (n_rows := search.matrix.shape[0]) != graph.n_nodes:
         raise InputError(
-            f"donors of {caller}",
-            f"must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}.",
+            f"donors of {caller}", f"must have {graph.n_nodes} rows, one per node; got {n_rows}."
         )
     return search
 
 
 @dataclass(frozen=True, eq=False)
 class CopyingCorrection(Correction):
-    """Predictions averaged over donors.
-
-    The donors are the ``n_donors`` nearest nodes by ``search``; ``n_graphs`` of them are drawn for each node,
-    or every donor is taken once. With ``trust_edges``, the prediction from trusted edges is mixed in.
-    """
+    """Predictions averaged over the nearest nodes by ``search``; see :class:`CopyingDefence`."""
 
     state: AttackedState
     search: NeighbourSearch
@@ -304,7 +264,7 @@ class CopyingCorrection(Correction):
     trust_edges: bool = False
 
     def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
-        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
+        """Return the donors of some nodes, nearest first."""
         return find_donors(self.search, self.n_donors, nodes)
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
@@ -322,12 +282,12 @@ class CopyingCorrection(Correction):
             return self.state.probabilities[:0]
         donors = self.find_donors(nodes)
         if self.n_graphs is not None:
-            seed = child(self.state.seed, DefenceSeeds.DONOR_DRAWS)
-            draws = draw_positions(nodes, self.n_graphs, self.n_donors, seed)
-            donors = np.take_along_axis(donors, draws, axis=1)
+            key = sample_key(child(self.state.seed, DefenceSeeds.DONOR_DRAWS), 0)
+            position, draw = np.broadcast_arrays(nodes[:, None], np.arange(self.n_graphs))
+            draws = unit_interval(*threefry(key, position, draw)) * self.n_donors
+            donors = np.take_along_axis(donors, draws.astype(np.int64), axis=1)
         copies = self.copier(np.repeat(nodes, donors.shape[1]), donors.ravel())
-        mean: NDArray[np.floating[Any]] = copies.reshape(*donors.shape, copies.shape[-1]).mean(axis=1)
-        return mean
+        return np.asarray(copies.reshape(*donors.shape, copies.shape[-1]).mean(axis=1))
 
     def with_similar_donors(self) -> CopyingCorrection:
         """Return the correction by donors whose neighbourhoods are similar to the node's own."""
@@ -371,12 +331,9 @@ class DonorDefence(Defence):
 
     def prepare_copying(self, state: AttackedState) -> CopyingCorrection:
         """Return the correction by the donors of the parameters."""
+        seed, caller = child(state.seed, DefenceSeeds.DONOR_EMBEDDING), type(self).__name__
         search = build_donor_search(
-            self.donors,
-            state.embeddings,
-            seed=child(state.seed, DefenceSeeds.DONOR_EMBEDDING),
-            device=self.device,
-            caller=type(self).__name__,
+            self.donors, state.embeddings, seed=seed, device=self.device, caller=caller
         )
         copier = self.build_copier(state)
         return CopyingCorrection(state, search, self.n_donors, copier, self.n_graphs, self.trust_edges)
@@ -387,22 +344,17 @@ class DonorDefence(Defence):
     def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
-        See :func:`.score_suspicion`. All nodes are copied, and the time to find donors grows with the square
-        of their number. The classifier is the one that was trained with all edges.
-
-        Parameters
-        ----------
-        graph
-            The attacked graph; by default the one given to ``fit``.
+        ``graph`` is the attacked graph, by default the one given to ``fit``. All nodes are copied, and the
+        time to find donors grows with the square of their number. The classifier is the one that was trained
+        with all edges.
         """
-        return self.prepare_copying(self.attacked_state(graph)).score_nodes()[0]
+        return self.prepare_copying(self.attacked_state(graph)[1]).score_nodes()[0]
 
     def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
         correction: Any
         _, state, correction = self.prepare_graph(graph)
-        donors: NDArray[np.int64] = correction.find_donors(check_nodes(state.graph, nodes))
-        return donors
+        return np.asarray(correction.find_donors(check_nodes(state.graph, nodes)))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -450,7 +402,7 @@ class CopyingDefence(DonorDefence):
       evaluated. Other classifiers predict on a whole graph for every donor of every target, so that it takes
       long to correct all nodes.
     - *Edges of donors* may have been attacked too; the defence does not correct these.
-    - *Dropout samples* of a Bayesian GCN are not drawn in corrections.
+    - Corrections by a Bayesian GCN draw no dropout.
 
     Examples
     --------

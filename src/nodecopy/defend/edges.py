@@ -7,6 +7,7 @@ fits it to two cosines, and :func:`build_credibility` to everything known about 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
@@ -27,18 +28,13 @@ from nodecopy.features.embeddings import (
 )
 from nodecopy.graph import Graph
 
-MAX_PAIRS = 50_000
-"""Largest number of edges, and of random pairs, to which a regression is fitted, and size of a block."""
+# Settings of both regressions, on which the stored results depend.
 TRUST: dict[str, Any] = {"penalty": 1e-3, "max_steps": 20}
-CREDIBILITY: dict[str, Any] = {"penalty": 1.0, "max_steps": 15}
-"""Settings of both regressions, on which the stored results depend."""
-MIN_TRUST = 0.5
-"""Edges with a probability above this one are trusted."""
+CREDIBILITY: dict[str, Any] = {"penalty": 1.0, "max_steps": 15, "max_pairs": 50_000}
+MIN_TRUST = 0.5  # edges with a probability above this one are trusted
 N_BLAME_ROUNDS = 2
-DEGREE_EXPONENT = 0.4
-"""Exponent of the degree: many implausible edges are stronger evidence than one, but not independent."""
-OUTLIER_WEIGHT = 4.0
-"""Weight of the divergence between a node's prediction and those of its neighbours."""
+DEGREE_EXPONENT = 0.4  # many implausible edges are stronger evidence than one, but not independent
+OUTLIER_WEIGHT = 4.0  # weight of the divergence between a node's prediction and those of its neighbours
 
 
 def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
@@ -67,14 +63,14 @@ class EdgeModel:
 
     A logistic regression is fitted to edges of the graph, most of which are genuine, and to as many random
     pairs, which stand for false edges. ``describe(first, second, is_edge)`` returns its inputs for pairs of
-    nodes, ``[n_pairs, n_inputs]``, given a mask of those that are edges of the graph.
+    nodes, ``[n_pairs, n_inputs]``, given a mask of those that are edges of the graph. At most ``max_pairs``
+    edges are sampled, and so many pairs are described at once; by default all.
     """
 
     def __init__(
-        self, graph: Graph, describe: Callable[..., Matrix], *, penalty: float, max_steps: int
+        self, graph: Graph, describe: Callable[..., Matrix], *, max_pairs: int = sys.maxsize, **options: Any
     ) -> None:
-        self.graph, self.describe = graph, describe
-        self.penalty, self.max_steps = penalty, max_steps
+        self.graph, self.describe, self.max_pairs, self.options = graph, describe, max_pairs, options
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -83,27 +79,25 @@ class EdgeModel:
         # depend on the graph only. Stored results depend on it.
         draws = np.random.default_rng(0)
         first, second = self.graph.rows.row_numbers, self.graph.rows.indices
-        if len(first) > MAX_PAIRS:
-            chosen = draws.choice(len(first), MAX_PAIRS, replace=False)
+        if len(first) > self.max_pairs:
+            chosen = draws.choice(len(first), self.max_pairs, replace=False)
             first, second = first[chosen], second[chosen]
         pairs = draws.integers(self.graph.n_nodes, size=(2, len(first)))
         is_edge = np.repeat([True, False], len(first))
         both = np.concatenate([first, pairs[0]]), np.concatenate([second, pairs[1]])
-        return fit_penalised_logistic(
-            self.describe(*both, is_edge),
-            is_edge.astype(np.float64),
-            penalty=self.penalty,
-            max_steps=self.max_steps,
-        )
+        outcomes = is_edge.astype(np.float64)
+        return fit_penalised_logistic(self.describe(*both, is_edge), outcomes, **self.options)
 
     def log_odds(
         self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
         """Return the log-odds of pairs of nodes; ``is_edge`` marks edges of the graph, by default all."""
         is_edge = np.ones(len(first), bool) if is_edge is None else is_edge
-        blocks = [slice(start, start + MAX_PAIRS) for start in range(0, len(first), MAX_PAIRS)]
-        parts = [self.describe(first[part], second[part], is_edge[part]) @ self.weights for part in blocks]
-        return np.concatenate([np.zeros(0), *parts])
+        parts = [np.zeros(0)]
+        for start in range(0, len(first), self.max_pairs):
+            part = slice(start, start + self.max_pairs)
+            parts.append(self.describe(first[part], second[part], is_edge[part]) @ self.weights)
+        return np.concatenate(parts)
 
 
 def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
@@ -183,7 +177,7 @@ def score_suspicion(
     expected: Matrix,
     own: NDArray[Any],
     copied: NDArray[Any],
-    copied_from_similar: NDArray[Any],
+    similar: NDArray[Any],
     doubt: NDArray[np.float64] | float = 1.0,
 ) -> NDArray[np.float64]:
     """Return a score for every node; attacked nodes tend to have the highest ones.
@@ -192,28 +186,16 @@ def score_suspicion(
     their expected neighbourhoods, times the doubt about their edge. The implausibility of their edge is the
     dissimilarity times the divergence between their two copied predictions. The first score is
     (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4: own_divergence is the sum of the
-    divergences of ``copied`` and ``copied_from_similar`` from ``own``, and the means are over the edges of
-    the node. A node without edges cannot have been attacked and has the score zero.
+    divergences of ``copied`` and ``similar`` from ``own``, and the means are over the edges of the node.
 
     The blame for an implausible edge is then divided between its ends in proportion to their scores, and the
     score of a node is multiplied by its share of the blame at its edges, so that neighbours of attacked nodes
-    get lower scores.
+    get lower scores. Last, it is multiplied by exp(4 d), where d is the mean divergence of a node's own
+    prediction from those of its neighbours minus the same for its copied prediction.
 
-    Last, the score is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction
-    from those of its neighbours minus the same for its copied prediction.
-
-    Parameters
-    ----------
-    graph
-        The graph whose edges may have been attacked.
-    features, expected
-        Embeddings of the nodes' features and of their expected neighbourhoods; see
-        :class:`~nodecopy.features.embeddings.NodeEmbeddings`.
-    own, copied, copied_from_similar
-        Probabilities of all nodes: of the classifier, with the neighbourhoods of their donors, and with those
-        of the nodes whose neighbourhoods are most similar to their own.
-    doubt
-        How doubtful each edge is, from 0 to 1, in the order of ``graph.rows``; by default all are alike.
+    ``own``, ``copied`` and ``similar`` are the probabilities of all nodes by the classifier, with the
+    neighbourhoods of their donors, and with neighbourhoods similar to their own. ``doubt`` is from 0 to 1, in
+    the order of ``graph.rows``; by default all edges are alike.
     """
     first, second = graph.rows.row_numbers, graph.rows.indices
     by_features, by_neighbourhoods = cosines(features, expected, first, second)
@@ -224,12 +206,9 @@ def score_suspicion(
         return np.bincount(first, values, minlength=graph.n_nodes).astype(np.float64)
 
     degrees, total = graph.degrees, sum_over_edges(implausibility)
-    own_divergence = divergence(own, copied) + divergence(own, copied_from_similar)
-    scores = (
-        (own_divergence * sum_over_edges(dissimilarity) + total)
-        / np.maximum(degrees, 1)
-        * degrees**DEGREE_EXPONENT
-    )
+    own_divergence = divergence(own, copied) + divergence(own, similar)
+    scores = (own_divergence * sum_over_edges(dissimilarity) + total) / np.maximum(degrees, 1)
+    scores = scores * degrees**DEGREE_EXPONENT
     blame_scores = scores
     for _ in range(N_BLAME_ROUNDS):
         both = blame_scores[first] + blame_scores[second]
@@ -237,14 +216,11 @@ def score_suspicion(
         shared = sum_over_edges(implausibility * blame)
         blame_share = np.divide(shared, total, out=np.full(len(total), 0.5), where=total > 0)
         blame_scores = scores * blame_share
-    outlier_divergence = divergence(own[first], own[second]) - divergence(copied[first], own[second])
-    return np.asarray(
-        blame_scores * np.exp(OUTLIER_WEIGHT * sum_over_edges(outlier_divergence) / np.maximum(degrees, 1))
-    )
+    outlier = sum_over_edges(divergence(own[first], own[second]) - divergence(copied[first], own[second]))
+    return np.asarray(blame_scores * np.exp(OUTLIER_WEIGHT * outlier / np.maximum(degrees, 1)))
 
 
 def divergence(p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence of the rows of ``p`` and ``q``, in nats."""
     middle = (p + q) / 2
-    both: NDArray[np.float64] = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=1) / 2
-    return both
+    return np.asarray((rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=1) / 2)

@@ -2,24 +2,30 @@
 
 :class:`EvidenceCorrection` computes the three kinds of evidence for one graph. The functions before it are
 the model of edges: how likely the edges of a node are for each class, whether it was attacked or not.
+:class:`AdaptiveEvidenceAttack` knows the defence.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import log_softmax, logsumexp
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_integer, check_settings, check_type
 from nodecopy._core.messages import log_decision
-from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining
+from nodecopy.attacks import Edits, TargetedAttack
+from nodecopy.attacks.base import Nodes
+from nodecopy.attacks.nettack import SurrogateLabels
+from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
 from nodecopy.defend.controls import assign_folds, distil, distil_mlp, sharpen
 from nodecopy.defend.copying import find_donors
@@ -28,35 +34,23 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
 Array = NDArray[np.float64]
-ATTACKED_SHARE = 1 / 2
-"""Prior probability that a node was attacked, given that it is to be corrected."""
-GRID = (np.arange(8) + 0.5) / 8
-"""Shares of genuine edges of an attacked node; the prior is proportional to the share."""
-GENUINE_SHARE = 0.95
-"""Share of genuine edges of a node that was not attacked."""
+ATTACKED_SHARE = 1 / 2  # prior probability that a node was attacked, given that it is to be corrected
+GRID = (np.arange(8) + 0.5) / 8  # shares of genuine edges under attack; the prior is proportional to it
+GENUINE_SHARE = 0.95  # share of genuine edges of a node that was not attacked
+# Exponents of the class evidence of a genuine edge: edges of a node repeat each other.
 CLASS_WEIGHT, CLEAN_CLASS_WEIGHT = 0.4, 0.6
-"""Exponents of the class evidence of a genuine edge, under an attack and without: edges of a node repeat each
-other."""
-CLEAN_ODDS_WEIGHT = 0.5
-"""Exponent of the odds that an edge is genuine, without an attack."""
-REMAINING_SHARE = 1 / 3
-"""Share of the edges to the node's own class that an attacker leaves."""
-MIN_OTHER = 0.1
-"""Smallest ratio by which a false edge to a class speaks against that class."""
-MAX_TERMS = 2**23
-"""About the largest number of values that are computed at once."""
+CLEAN_ODDS_WEIGHT = 0.5  # exponent of the odds that an edge is genuine, without an attack
+REMAINING_SHARE = 1 / 3  # share of the edges to the node's own class that an attacker leaves
+MIN_OTHER = 0.1  # smallest ratio by which a false edge to a class speaks against that class
+MAX_TERMS = 2**23  # about the largest number of values that are computed at once
 MAX_LOG_ODDS = 10.0
-MIN_CREDIBILITY = 0.5
-"""Edges with a lower probability of being genuine are distrusted."""
-FEATURE_WEIGHT, DONOR_WEIGHT = 0.6, 0.15
-"""Exponents of the distilled probabilities and of the donors' mean prediction, which repeat each other."""
+MIN_CREDIBILITY = 0.5  # edges with a lower probability of being genuine are distrusted
+FEATURE_WEIGHT, DONOR_WEIGHT = 0.6, 0.15  # exponents of both kinds of evidence, which repeat each other
 N_FOLDS = 10
-MIN_PROBABILITY = 1e-3
-"""Least probability of a class in a prediction, so that no single prediction excludes a class."""
-MAX_NODES_WITH_MLP = 50_000
-"""Largest number of nodes for which MLPs are trained, too; beyond, their ten folds take minutes."""
-MAX_RANKED_NODES = 2_000
-"""Number of nodes, evenly spaced, that decide how uncertain the uncertain ones are."""
+TIE_WEIGHT = 1e-3  # weight of the loss if edges always counted, which orders flips of edges that do not
+MIN_PROBABILITY = 1e-3  # of a class in a prediction, so that no single prediction excludes a class
+MAX_NODES_WITH_MLP = 50_000  # beyond, the ten folds of MLPs take minutes
+MAX_RANKED_NODES = 2_000  # number of nodes, evenly spaced, that decide how uncertain the uncertain ones are
 
 
 def combine_evidence(
@@ -64,18 +58,10 @@ def combine_evidence(
 ) -> tuple[Array, Array]:
     """Return the log-likelihood of the edges of some nodes, and the probability that each edge is genuine.
 
-    The log-likelihood is ``[n, n_classes]``, up to a constant.
-
-    Parameters
-    ----------
-    log_prior
-        ``[n, n_classes]``: log-probabilities of the classes without the edges.
-    owner, log_odds
-        The row in ``log_prior`` of the node of each edge, ascending, and the log-odds that it is genuine.
-    neighbours
-        ``[n_edges, n_classes]``: class probabilities of the neighbour of each edge.
-    class_edges
-        ``[n_classes, n_classes]``: how many edges connect two classes.
+    The log-likelihood is ``[n, n_classes]``, up to a constant; ``log_prior``, of the same shape, is without
+    the edges. Each edge has its ``owner``, a row in ``log_prior``, ascending; the log-odds that it is
+    genuine; and the class probabilities of its neighbour, ``[n_edges, n_classes]``. ``class_edges`` counts
+    the edges between two classes.
     """
     n, n_classes = log_prior.shape
     per_node = np.bincount(owner, minlength=n)
@@ -104,8 +90,7 @@ def _combine_block(
     joint = log_prior[:, :, None] + weights + summed.reshape(n, *weights.shape)
     log_classes = logsumexp(joint, axis=2)
     posterior = np.exp(joint - logsumexp(log_classes, axis=1)[:, None, None])
-    credibility: Array = (posterior[owner] * genuine / total).sum(axis=(1, 2))
-    return log_classes - log_prior, credibility
+    return log_classes - log_prior, (posterior[owner] * genuine / total).sum(axis=(1, 2))
 
 
 def weigh_hypotheses(n_classes: int) -> Array:
@@ -126,8 +111,7 @@ def weigh_edges(log_odds: Array, neighbours: Array, class_edges: Array) -> tuple
     """Return the likelihood of edges if they are genuine, and in all, for classes and hypotheses.
 
     Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`. The edges of a node are
-    independent, so that its likelihood is the product over them. Parameters are as in
-    :func:`combine_evidence`.
+    independent, so that its likelihood is the product over them.
     """
     n_edges, n_classes = neighbours.shape
     shares = np.concatenate([[GENUINE_SHARE], np.tile(GRID, n_classes + 1)])
@@ -151,14 +135,12 @@ def compare_classes(class_edges: Array, remaining_share: float = 1.0) -> Array:
     ``remaining_share`` is the share of the edges within a class that an attacker leaves.
     """
     left = class_edges * (1 - (1 - remaining_share) * np.eye(len(class_edges)))
-    ratios: Array = left / left.sum(axis=1, keepdims=True) / (class_edges.sum(axis=0) / class_edges.sum())
-    return ratios
+    return np.asarray(left / left.sum(axis=1, keepdims=True) / (class_edges.sum(axis=0) / class_edges.sum()))
 
 
 def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_]) -> Array:
     """Return log-probabilities of classes with the evidence of edges of those nodes for which it counts."""
-    posterior: Array = log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1)
-    return posterior
+    return np.asarray(log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1))
 
 
 @dataclass(frozen=True)
@@ -261,11 +243,7 @@ class NodeReport:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceCorrection(Correction):
-    """Corrections by all evidence on one graph, each kind of which is computed once and on use.
-
-    Of each node, ``n_donors`` similar nodes are asked, and the edges of an ``uncertain_share`` of the nodes
-    count. MLPs are trained on the ``device``, and errors name the ``owner``.
-    """
+    """Corrections by all evidence on one graph, each kind of which is computed once and on use."""
 
     state: AttackedState
     n_donors: int
@@ -277,15 +255,11 @@ class EvidenceCorrection(Correction):
     def predictions(self) -> Array:
         """Return the classifier's predictions, in which every class has at least about 0.001."""
         p = np.maximum(self.state.probabilities.astype(np.float64), MIN_PROBABILITY)
-        predictions: Array = p / p.sum(axis=1, keepdims=True)
-        return predictions
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     @cached_property
     def from_features(self) -> Array:
-        """Return the log-probabilities of the classes by the features of each node.
-
-        They are the mean of those of a logistic regression and of an MLP.
-        """
+        """Return the log-probabilities by features: the mean over a logistic regression and an MLP."""
         n_nodes = self.state.graph.n_nodes
         folds = assign_folds(n_nodes, N_FOLDS)
         logistic = sharpen(distil(self.state, folds), self.state.probabilities)
@@ -293,8 +267,8 @@ class EvidenceCorrection(Correction):
             log_decision(f"features: a logistic regression only, since the graph has {n_nodes:,} nodes.")
             return logistic
         mlp = distil_mlp(self.state, folds, MLP(device=self.device))
-        both: Array = log_softmax((logistic + np.log(np.maximum(mlp, MIN_PROBABILITY))) / 2, axis=1)
-        return both
+        both = logistic + np.log(np.maximum(mlp, MIN_PROBABILITY))
+        return np.asarray(log_softmax(both / 2, axis=1))
 
     @cached_property
     def credibility(self) -> EdgeModel:
@@ -305,8 +279,7 @@ class EvidenceCorrection(Correction):
     def class_edges(self) -> Array:
         """Return how many edges connect two classes, and one edge of each kind more."""
         p = self.predictions
-        edges: Array = p.T @ (self.state.graph.adjacency @ p) + 1.0
-        return edges
+        return np.asarray(p.T @ (self.state.graph.adjacency @ p) + 1.0)
 
     @cached_property
     def search(self) -> Any:
@@ -315,10 +288,7 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def max_probability(self) -> float:
-        """Return the probability of the likeliest class above which a node's edges do not count.
-
-        Without its edges, an ``uncertain_share`` of the nodes have a lower one.
-        """
+        """Return the probability of the likeliest class above which a node's edges do not count."""
         if self.uncertain_share in (0.0, 1.0):
             return 2 * self.uncertain_share  # no node has a lower one than 0, and all have than 2
         n_nodes = self.state.graph.n_nodes
@@ -336,20 +306,17 @@ class EvidenceCorrection(Correction):
         """Return the mean prediction of the donors of each node."""
         if not self.n_donors or not len(nodes):
             return None
-        mean: Array = self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1)
-        return mean
+        return np.asarray(self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1))
 
     def without_edges(self, nodes: IntArray) -> Array:
         """Return the log-probabilities of the classes of some nodes without their edges."""
         log_p, donors = FEATURE_WEIGHT * self.from_features[nodes], self.from_donors(nodes)
         log_p = log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors)
-        combined: Array = log_softmax(log_p, axis=1)
-        return combined
+        return np.asarray(log_softmax(log_p, axis=1))
 
     def is_uncertain(self, log_prior: Array) -> NDArray[np.bool_]:
         """Return whether the edges of nodes count, by the log-probabilities without these edges."""
-        uncertain: NDArray[np.bool_] = np.exp(log_prior.max(axis=1)) < self.max_probability
-        return uncertain
+        return np.asarray(np.exp(log_prior.max(axis=1)) < self.max_probability)
 
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Return the edges of some nodes: the position in ``nodes``, and the neighbour."""
@@ -362,13 +329,10 @@ class EvidenceCorrection(Correction):
     def log_odds(self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None) -> Array:
         """Return the log-odds that pairs are edges, between -10 and 10; see :meth:`.EdgeModel.log_odds`."""
         log_odds = self.credibility.log_odds(first, second, is_edge)
-        limited: Array = np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
-        return limited
+        return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
     def weigh(self, nodes: IntArray) -> tuple[Array, Array, Array, Array]:
-        """Return the log-probabilities of some nodes without their edges, the log-likelihood of their edges,
-        and the log-odds and the credibility of each edge.
-        """
+        """Return log-probabilities without edges; the log-likelihood, log-odds and credibility of edges."""
         log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
         first, is_edge = nodes[owner], None
         if self.state.graph is not self.state.complete_graph:
@@ -409,10 +373,8 @@ class EvidenceCorrection(Correction):
             return dict(zip(names, np.asarray(values, float).tolist(), strict=True))
 
         edges: list[list[EdgeReport]] = [[] for _ in nodes]
-        numbers = zip(
-            owner.tolist(), neighbours.tolist(), log_odds.tolist(), credibility.tolist(), strict=True
-        )
-        for row, other, odds, probability in numbers:
+        columns = (part.tolist() for part in (owner, neighbours, log_odds, credibility))
+        for row, other, odds, probability in zip(*columns, strict=True):
             edges[row].append(EdgeReport(ids[other], names[predicted[other]], odds, probability))
         return [
             NodeReport(
@@ -439,8 +401,7 @@ class EvidenceDefence(Defence):
     mean prediction for the donors of :class:`.CopyingDefence`. The node's own edges: each connects it to a
     class, and is credible as far as both ends resemble the ends of other edges. The model knows that an
     attacker connects a node to other classes than its own, often to one of them, and removes edges to its
-    own class (see :func:`~nodecopy.defend.evidence.combine_evidence`). Edges count only at nodes whose class
-    is uncertain by features and donors; of all others, the correction does not depend on their own edges.
+    own class. Edges count only at nodes whose class is uncertain by features and donors.
 
     Parameters
     ----------
@@ -450,14 +411,13 @@ class EvidenceDefence(Defence):
     n_donors
         Number of similar nodes; 0 does without, for graphs in which the search takes too long.
     uncertain_share
-        Share of the nodes whose edges count: those whose likeliest class, by features and donors, has the
-        lowest probability. At all other nodes the correction does not depend on the node's own
-        edges, if ``retrain`` is set. Larger values gain accuracy under attacks that do not know the
-        defence, and lose it under those that do.
+        Share of the nodes whose edges count: those with the lowest probability of the likeliest class by
+        features and donors. At all others the correction does not depend on the node's own edges, if
+        ``retrain`` is set. Larger values gain accuracy under attacks that do not know the defence, and lose
+        it under those that do.
     retrain
         Whether the classifier is trained without the edges of the targets, so that flips of these edges
-        change neither the predictions for other nodes nor what is learned from them. It needs :meth:`fit`
-        with targets. Recommended where the targets are known.
+        change nothing at other nodes. It needs :meth:`fit` with targets. Recommended where they are known.
     device
         ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
 
@@ -484,7 +444,7 @@ class EvidenceDefence(Defence):
     def check_parameters(self, graph: Graph) -> None:
         name, n_others = type(self).__name__, graph.n_nodes - 1
         check_integer(self.n_donors, f"n_donors of {name}", low=0, high=n_others, high_name="n_nodes - 1")
-        check_real(self.uncertain_share, f"uncertain_share of {name}", low=0.0, high=1.0)
+        check_settings(self, uncertain_share=(0.0, 1.0))
 
     def build_classifier(self) -> Classifier:
         if self.classifier is None:
@@ -514,21 +474,13 @@ class EvidenceDefence(Defence):
             The attacked graph; by default the one given to ``fit``.
         """
         correction, positions = self._correction_of(nodes, graph)
-        certified: NDArray[np.bool_] = correction.certify(positions)
-        return certified
+        return np.asarray(correction.certify(positions))
 
     def explain(self, nodes: ArrayLike, *, graph: Graph | None = None) -> list[NodeReport]:
-        """Return the evidence behind the correction of some nodes, and how credible their edges are.
-
-        Parameters
-        ----------
-        nodes, graph
-            As in :meth:`certify`.
-        """
+        """Return the evidence behind the correction of some nodes, given as in :meth:`certify`."""
         correction, positions = self._correction_of(nodes, graph)
         before, after = self.undefended_proba(graph)[positions], correction.predict_proba(positions)
-        reports: list[NodeReport] = correction.explain(positions, self.classes_, before, after)
-        return reports
+        return list(correction.explain(positions, self.classes_, before, after))
 
     def _correction_of(self, nodes: ArrayLike, graph: Graph | None) -> tuple[Any, IntArray]:
         """Return the correction of a graph, and the positions of some of its nodes."""
@@ -536,8 +488,107 @@ class EvidenceDefence(Defence):
         positions = check_nodes(state.graph, nodes)
         targets: Any = self.targets_
         if self._prunes and not np.isin(positions, targets).all():
-            raise InputError(
-                "nodes",
-                "must be targets given to fit: with retrain, only their edges are left out of training.",
-            )
+            message = "must be targets given to fit: with retrain, training leaves out only their edges."
+            raise InputError("nodes", message)
         return correction, positions
+
+
+class EvidenceEdits(Edits):
+    """Edits of a graph with the defence that is attacked."""
+
+    def __init__(self, graph: Graph, codes: NDArray[np.int64], correction: EvidenceCorrection) -> None:
+        super().__init__(graph)
+        self.codes, self.correction = codes, correction
+
+
+class TargetEvidence:
+    """The evidence about a node; ``factors`` are the likelihoods of its edges to each of ``others``."""
+
+    def __init__(self, correction: EvidenceCorrection, node: int, others: IntArray) -> None:
+        nodes, no_edges = np.full(len(others), node), np.zeros(len(others), bool)
+        log_odds = correction.log_odds(nodes, others, no_edges)
+        self.factors = weigh_edges(log_odds, correction.predictions[others], correction.class_edges)[1]
+        self.log_prior = correction.without_edges(np.array([node]))
+        self.weights = weigh_hypotheses(self.log_prior.shape[1])
+        self.counts = correction.is_uncertain(self.log_prior)
+
+    def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
+        """Return log-probabilities after changes of the likelihood: corrected, and if edges always count."""
+        joint = self.weights + log_likelihood
+        highest = joint.max()
+        log_evidence = np.log(np.einsum("kh,nkh->nk", np.exp(joint - highest), changes)) + highest
+        corrected = add_evidence(self.log_prior, log_evidence, self.counts)
+        return corrected, add_evidence(self.log_prior, log_evidence, np.array([True]))
+
+    def losses(self, code: int, log_likelihood: Array, changes: Array) -> Array:
+        """Return the loss of the corrected prediction of a class after each of some changes."""
+        corrected, always = self.predict(log_likelihood, changes)
+        return np.asarray(-corrected[:, code] - TIE_WEIGHT * always[:, code])
+
+
+@dataclass(eq=False, repr=False)
+class AdaptiveEvidenceAttack(TargetedAttack):
+    """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
+
+    The attacker trains the defence without the edges of the targets (``retrain``). In each step every flip of
+    an edge of the target is evaluated exactly, and the one that raises the loss of the corrected prediction
+    most is made. The default budget is the target's degree.
+
+    Parameters
+    ----------
+    defence
+        The defence; by default ``EvidenceDefence(retrain=True)``.
+    n_candidates
+        Number of nodes, drawn at random for each target, that are tried as new neighbours; all nodes in
+        smaller graphs.
+    together
+        As in :class:`.TargetedAttack`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN
+    >>> from nodecopy.defend import AdaptiveEvidenceAttack, EvidenceDefence
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> attack = AdaptiveEvidenceAttack(EvidenceDefence(GCN(), retrain=True))
+    >>> attack.attack(digits, [7], budget=2, rng=0).spent.tolist()
+    [2]
+    """
+
+    defence: EvidenceDefence | None = None
+    n_candidates: int = 20_000
+    together: bool = True
+
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], EvidenceEdits]:
+        check_settings(self, n_candidates=1)
+        name = type(self).__name__
+        defence = EvidenceDefence(retrain=True) if self.defence is None else self.defence
+        check_type(defence, EvidenceDefence, f"defence of {name}", "an EvidenceDefence")
+        labels = SurrogateLabels.from_graph(graph, targets, train, name)
+        defence = type(defence)(**(defence.get_params(deep=False) | {"retrain": True}))
+        trial = Trial(graph, labels.train, rng=seed)
+        ((_, _, correction),) = defence.train_corrections([trial], [targets])
+        assert isinstance(correction, EvidenceCorrection)
+        return lambda: EvidenceEdits(graph, trial.codes, correction)
+
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        assert isinstance(edits, EvidenceEdits)
+        code, neighbours = int(edits.codes[target]), edits.neighbours(target)
+        others = np.delete(np.arange(edits.graph.n_nodes), target)
+        if len(others) > self.n_candidates:
+            others = np.union1d(rng.choice(others, self.n_candidates, replace=False), neighbours)
+        evidence, is_neighbour = TargetEvidence(edits.correction, target, others), np.isin(others, neighbours)
+        likelihood = np.log(evidence.factors[is_neighbour]).sum(axis=0)
+        changes, is_flipped = evidence.factors, np.zeros(len(others), bool)
+        changes[is_neighbour] = 1 / changes[is_neighbour]
+        best = evidence.losses(code, likelihood, np.ones((1, *likelihood.shape)))[0]
+        for _ in range(min(budget, len(others))):
+            losses = np.where(is_flipped, -np.inf, evidence.losses(code, likelihood, changes))
+            chosen = int(losses.argmax())
+            if losses[chosen] <= best:
+                return
+            best, likelihood = losses[chosen], likelihood + np.log(changes[chosen])
+            edits.flip(target, int(others[chosen]))
+            is_flipped[chosen] = True

@@ -1,38 +1,46 @@
 """Controls with robust aggregation: GCNs that weigh edges (GNNGuard) or messages (Soft Median).
 
-An edge of weight zero counts for nothing, so that attacks have gradients with respect to weights.
+An edge of weight zero counts for nothing, so that :class:`AdaptiveNetworkAttack`, which knows the network,
+has gradients with respect to weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import copy
+from collections.abc import Callable, MutableMapping
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple, Self, TypeAlias
 
+import numpy as np
 import torch
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import check_name
-from nodecopy.classify import Classifier, CustomNetwork
+from nodecopy.attacks import Edits, TargetedAttack
+from nodecopy.attacks.base import Nodes
+from nodecopy.attacks.gradients import Loss, RewiredModule, RewiredNetwork, choose_flips
+from nodecopy.attacks.nettack import SurrogateLabels
+from nodecopy.classify import Classifier, CustomNetwork, Trial
 from nodecopy.defend.base import Defence
+from nodecopy.graph import Graph
+from nodecopy.nn.modules import ModuleEnsemble, ModuleNetwork
 from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.training import check_device, choose_threads
 
-MIN_SIMILARITY = 0.1
-"""GNNGuard removes edges between less similar nodes."""
-TEMPERATURE = 0.2
-"""Of Soft Median; the lower, the fewer neighbours count."""
+MIN_SIMILARITY = 0.1  # GNNGuard removes edges between less similar nodes
+TEMPERATURE = 0.2  # of Soft Median; the lower, the fewer neighbours count
 N_HIDDEN, DROPOUT = 16, 0.5
-MAX_DENSITY = 0.35
-"""Largest share of non-zero features for which a sparse product is faster on a CPU."""
-N_COMPARED = 2**20
-"""Features that are compared at once, few enough for the cache of a processor."""
+MAX_DENSITY = 0.35  # largest share of non-zero features for which a sparse product is faster on a CPU
+N_COMPARED = 2**20  # features that are compared at once, few enough for the cache of a processor
 
 
-SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]
-"""Masks of edges for either layer."""
+SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]  # masks of edges for either layer
 ALL_MESSAGES: SentMessages = slice(None), slice(None)
 
 
@@ -63,8 +71,8 @@ class WeightedEdges(NamedTuple):
         return values.new_zeros(self.n_nodes, *values.shape[1:]).index_add(0, self.target, values)
 
 
+# For features in use: how often they were changed in place, and their entries if most are zero.
 _sparse_features: MutableMapping[Tensor, tuple[int, SparseStack | None]] = WeakTensorKeyDictionary()
-"""For features in use: how often they were changed in place, and their entries if most are zero."""
 
 
 def find_sparse_entries(x: Tensor) -> SparseStack | None:
@@ -85,10 +93,9 @@ class RobustNetwork(torch.nn.Module):
     Gradients with respect to weights are exact in evaluation mode; in training, parts are detached.
     """
 
+    # Features, edges, how often either was changed in place, and the similarity of the ends of edges.
     _compared: tuple[Tensor, Tensor, tuple[int, int], Tensor] | None = None
-    """Features, edges, how often either was changed in place, and the similarity of the ends of edges."""
-    n_hops: ClassVar[int] = 1
-    """The logits of a node depend on the hidden layer of nodes within so many hops."""
+    n_hops: ClassVar[int] = 1  # the logits of a node depend on the hidden layer of nodes within so many hops
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -214,8 +221,7 @@ class SoftMedianNetwork(RobustNetwork):
 def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tensor) -> Tensor:
     """Return the weighted median of each column of ``values`` over the edges of every target.
 
-    ``total`` is the sum of the weights at each target. A target without edges gets an arbitrary value. Values
-    must not be NaN, and are ordered in single precision.
+    ``total`` is the sum of the weights at each target. A target without edges gets an arbitrary value.
     """
     order = _order_by_target(values.detach().T, target)
     cumulative = weight[order].double().cumsum(dim=1)
@@ -309,3 +315,144 @@ class SoftMedianGCN(RobustNetworkDefence):
     """
 
     network = "soft-median"
+
+
+class NetworkEdits(Edits):
+    """Edits of a graph with the trained network that is attacked, and the scaled features ``x``."""
+
+    def __init__(self, graph: Graph, codes: NDArray[np.int64], network: ModuleNetwork, x: Tensor) -> None:
+        super().__init__(graph)
+        assert isinstance(network.module, RobustNetwork)
+        self.codes, self.network, self.x = torch.from_numpy(codes).to(x.device), network, x
+        self.module, self.smoothed = network.module, network.module.smoothed()
+        with torch.no_grad():
+            self.transformed = self.module.transform(x)
+
+
+class RewiredRobustNetwork(RewiredModule):
+    """A robust network on a graph of which one row is changed; only the logits of that node are computed.
+
+    The ``n_candidates`` flips with the steepest gradients, of the network and of the smoothed one, are
+    evaluated. ``smoothed`` is the same for the smoothed network, whose gains are gradients; None in that one.
+    """
+
+    def __init__(self, edits: NetworkEdits, row: int, n_candidates: int) -> None:
+        super().__init__(edits.network, edits.x, edits, np.array([row]))
+        self.module, self.transformed, self.n_candidates = edits.module, edits.transformed, n_candidates
+        self.edges = WeightedEdges.with_loops(self.join_edges(self.free), None, len(self.x))
+        with torch.no_grad():
+            self.similarity = self.module.compare(self.x, self.edges)
+        self.smoothed: RewiredRobustNetwork | None = None
+        smoothed = copy.copy(self)
+        smoothed.module = edits.smoothed
+        self.smoothed = smoothed
+
+    def logits(self, V: Tensor) -> Tensor:
+        changed = (self.present + V)[self.free]
+        weight = self.edges.weight.clone()
+        weight[self.fixed.shape[1] :][: 2 * len(changed)] = torch.cat([changed, changed])
+        edges, similarity, first = self.edges._replace(weight=weight), self.similarity, ALL_MESSAGES[0]
+        if not V.requires_grad:
+            n_hops = self.module.n_hops
+            distance = self.count_hops(edges.select(weight > 0), n_hops + 1)[edges.target]
+            needed = (weight > 0) & (distance <= n_hops + 1)  # the degrees of sources depend on their edges
+            edges, similarity, first = edges.select(needed), similarity[needed], distance[needed] <= n_hops
+        sent = first, edges.target == self.rows
+        return self.module.propagate(similarity, self.transformed, edges, sent).double().log_softmax(dim=1)
+
+    def count_hops(self, edges: WeightedEdges, n_hops: int) -> Tensor:
+        """Return the distance of every node to the row, or ``n_hops + 1`` if it is larger."""
+        distance = torch.full((edges.n_nodes,), n_hops + 1, device=self.rows.device)
+        distance[self.rows] = 0
+        for hop in range(1, n_hops + 1):
+            reached = edges.source[distance[edges.target] < hop]
+            distance[reached] = distance[reached].clamp_max(hop)
+        return distance
+
+    def gains(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
+        if self.smoothed is None:
+            return RewiredNetwork.gains(self, loss, V, left)
+        return super().gains(loss, V, left)
+
+    def select_candidates(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
+        """Return the pairs with the steepest gradients, ``[n, 2]``."""
+        is_candidate = torch.zeros_like(left)
+        for network in (self, self.smoothed):
+            assert network is not None
+            gains = RewiredNetwork.gains(network, loss, V, left).flatten()
+            is_candidate.view(-1)[gains.topk(min(self.n_candidates, len(gains))).indices] = True
+        return (is_candidate & left).nonzero()
+
+    def flip(self, flips: list[tuple[int, int]]) -> Tensor:
+        """Return the change V of the row by some flips."""
+        V = torch.zeros_like(self.present)
+        for row, node in flips:
+            V[row, node] = 1 - 2 * self.present[row, node]
+        return V
+
+
+@dataclass(eq=False, repr=False)
+class AdaptiveNetworkAttack(TargetedAttack):
+    """Attack :class:`GNNGuard` or :class:`SoftMedianGCN` by flips of the target's edges.
+
+    The attacker trains the network on the clean graph and plans greedy flips twice: by the network, which
+    evaluates some flips and takes the best, and along the gradients of a smoothed network with the same
+    weights, since a single flip hardly moves a median. The plan that raises the loss of the network more is
+    carried out. The default budget is the target's degree.
+
+    Parameters
+    ----------
+    defence
+        The defence; by default ``GNNGuard()``.
+    n_candidates
+        Number of flips that are evaluated in each step of the first plan: so many of the steepest gradients
+        of the network, and as many of the smoothed one. The time grows with it.
+    together
+        As in :class:`.TargetedAttack`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import AdaptiveNetworkAttack, SoftMedianGCN
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> attack = AdaptiveNetworkAttack(SoftMedianGCN(n_epochs=50))
+    >>> attack.attack(digits, [7], budget=2, rng=0).spent.tolist()
+    [2]
+    """
+
+    defence: RobustNetworkDefence | None = None
+    n_candidates: int = 16
+    together: bool = True
+
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], NetworkEdits]:
+        check_settings(self, n_candidates=1)
+        name = type(self).__name__
+        defence = GNNGuard() if self.defence is None else self.defence
+        check_type(defence, RobustNetworkDefence, f"defence of {name}", "a GNNGuard or SoftMedianGCN")
+        labels = SurrogateLabels.from_graph(graph, targets, train, name)
+        trial = Trial(graph, labels.train, rng=seed)
+        (prediction,) = defence.train_classifiers([trial])
+        ensemble = prediction.networks
+        assert isinstance(ensemble, ModuleEnsemble)
+        network = ensemble.build_modules(check_device(defence.device))[0].network
+        network.module.eval()
+        x = network.dense_tensor(ensemble.feature_scaling.apply(graph.features))
+        return lambda: NetworkEdits(graph, trial.codes, network, x)
+
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        assert isinstance(edits, NetworkEdits)
+        true_class = edits.codes[target]
+
+        def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
+            return -network.logits(V)[target, true_class]
+
+        with choose_threads(edits.transformed.numel(), edits.x.device):
+            network = RewiredRobustNetwork(edits, target, self.n_candidates)
+            assert network.smoothed is not None
+            plans = [choose_flips(part, loss, budget) for part in (network, network.smoothed)]
+            with torch.no_grad():
+                best = max(plans, key=lambda flips: float(loss(network, network.flip(flips))))
+        for _, node in best:
+            edits.flip(target, node)

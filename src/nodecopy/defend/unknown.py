@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_real
+from nodecopy._core.checks import check_settings
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import AttackedState, Correction
@@ -24,26 +24,17 @@ from nodecopy.defend.edges import score_suspicion
 from nodecopy.defend.evidence import MIN_PROBABILITY, Array, EvidenceCorrection, EvidenceDefence
 from nodecopy.graph import Graph
 
+# The share of nodes that are corrected without validation nodes, and that lose their edges before retraining.
 DEFAULT_SHARE = 0.07
-"""Share of nodes that SuspectCorrection corrects without validation nodes, and whose edges are removed before
-training again."""
-MIN_SUSPICION = 1e-3
-"""No node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora and Citeseer."""
-MAX_ACCURACY_LOSS = 0.005
-"""Largest loss of accuracy at the validation nodes that corrections may cause."""
-MAX_NODES_WITH_DONORS = 50_000
-"""Largest graph in which the donors of all nodes are found; the time grows with the square."""
-CLASSIFIER_WEIGHT = 0.5
-"""Exponent of the classifier's prediction for nodes that are not suspicious, which repeats the evidence."""
+MIN_SUSPICION = 1e-3  # no node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora
+MAX_ACCURACY_LOSS = 0.005  # largest loss of accuracy at the validation nodes that corrections may cause
+MAX_NODES_WITH_DONORS = 50_000  # the time to find the donors of all nodes grows with the square
+CLASSIFIER_WEIGHT = 0.5  # exponent of the prediction for nodes that are not suspicious: it repeats evidence
 
 
 @dataclass(eq=False)
 class DetectedCorrection(Correction):
-    """Predictions of all nodes, of which the most suspicious are corrected.
-
-    Every node has a ``suspicion`` score. ``source`` corrects suspicious nodes: it has the donors, or the
-    evidence, of all nodes.
-    """
+    """Predictions of all nodes; ``source``, a correction of all nodes, corrects the most suspicious."""
 
     probabilities: NDArray[np.floating[Any]]
     suspicion: NDArray[np.float64]
@@ -55,8 +46,7 @@ class DetectedCorrection(Correction):
 
     def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
         """Return the donors of some nodes."""
-        donors: NDArray[np.int64] = self.source.find_donors(nodes)
-        return donors
+        return np.asarray(self.source.find_donors(nodes))
 
     def explain(self, *arguments: Any) -> Any:
         """Return the evidence of some nodes, as in :meth:`.EvidenceCorrection.explain`."""
@@ -80,8 +70,8 @@ class SuspectCorrection(DonorDefence):
     share
         Share of all nodes that are corrected: the larger, the more attacked nodes are detected and the more
         others lose accuracy. ``None`` corrects as many as possible while the accuracy at the validation nodes
-        falls at most 0.5 points below the classifier's own accuracy on the validation nodes, or below the
-        best attainable if every choice loses; and 7 % of the nodes where there are no validation nodes.
+        falls at most 0.5 points below the classifier's own, or below the best attainable if every choice
+        loses; and 7 % of the nodes where there are no validation nodes.
     retrain
         Whether corrections come from a classifier that is trained again without the edges of the most
         suspicious nodes. It needs :meth:`fit`.
@@ -104,7 +94,7 @@ class SuspectCorrection(DonorDefence):
     def check_parameters(self, graph: Graph) -> None:
         super().check_parameters(graph)
         if self.share is not None:
-            check_real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
+            check_settings(self, share=(0.0, 1.0))
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         copying = self.prepare_copying(state)
@@ -112,7 +102,7 @@ class SuspectCorrection(DonorDefence):
         if scores.max() < MIN_SUSPICION:
             warn_about_data(
                 f"the highest suspicion score is {scores.max():.2g}: no node looks attacked, or the "
-                "classifier has learned too little to tell. The share of nodes is corrected anyway."
+                "classifier has learned too little. The share of nodes is corrected anyway."
             )
         if self.retrain:
             share = DEFAULT_SHARE if self.share is None else self.share
@@ -125,8 +115,7 @@ class SuspectCorrection(DonorDefence):
 
     def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
         correction: Any = self.prepare_graph(graph)[2]
-        scores: NDArray[np.float64] = correction.suspicion
-        return scores
+        return np.asarray(correction.suspicion)
 
     score_suspicion.__doc__ = DonorDefence.score_suspicion.__doc__
 
@@ -150,11 +139,7 @@ def choose_n_corrected(
     corrected: NDArray[Any],
     uncorrected: NDArray[Any],
 ) -> int:
-    """Return how many nodes are corrected, the most suspicious (first in ``order``) before the others.
-
-    Without a ``share``, the validation nodes of the trial decide by the predictions of all nodes if they are
-    corrected, and if they are not.
-    """
+    """Return how many nodes, in ``order``, are corrected; the validation nodes decide without a ``share``."""
     validation = None if state.trial is None else state.trial.validation
     if share is not None or state.trial is None or validation is None or not len(validation):
         return round((DEFAULT_SHARE if share is None else share) * len(order))
@@ -216,7 +201,7 @@ class WholeGraphDefence(EvidenceDefence):
 
     def check_parameters(self, graph: Graph) -> None:
         super().check_parameters(graph)
-        check_real(self.share, "share of WholeGraphDefence", low=0.0, high=1.0)
+        check_settings(self, share=(0.0, 1.0))
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         nodes = np.arange(state.graph.n_nodes)
@@ -236,10 +221,7 @@ class WholeGraphDefence(EvidenceDefence):
         evidence = super().collect_evidence(state)
         if not self.n_donors or state.graph.n_nodes <= MAX_NODES_WITH_DONORS:
             return evidence
-        log_decision(
-            f"donors: none are used, since the graph has {state.graph.n_nodes:,} nodes; the time to find "
-            "those of all nodes grows with the square of their number."
-        )
+        log_decision(f"donors: none, since a search in {state.graph.n_nodes:,} nodes takes too long.")
         return replace(evidence, n_donors=0)
 
 
