@@ -21,8 +21,6 @@ from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolate
 from tests.contracts.classifiers import N_NODES, planted_graph
 
 random = np.random.default_rng(2)
-
-
 WEIGHTS = random.normal(size=(5, 4)), random.normal(size=(4, 3))
 
 
@@ -139,10 +137,7 @@ def test_a_network_without_edges_promises_nothing() -> None:
 
 
 DRAWS = np.random.default_rng(1)
-
-
-SURROGATE = DRAWS.normal(size=(12, 4)), DRAWS.normal(size=(4, 3))
-"""Weights of a GCN for the contract: training one in each test would take long."""
+SURROGATE = DRAWS.normal(size=(12, 4)), DRAWS.normal(size=(4, 3))  # training one in each test would take long
 
 
 class TestFGA(AttackContract):
@@ -287,13 +282,8 @@ def test_edges_of_the_target_are_flipped_only_with_at_target() -> None:
         (FGA(loss="victim"), "loss of FGA must be one of 'target', 'training-set'; got 'victim'"),
         (FGA(device="tpu"), "device must be"),
         (FGA(surrogate=(np.zeros((12, 4)), np.zeros((5, 3)))), "surrogate of FGA must be two matrices"),
-        (FGA(surrogate=(3, 4)), "surrogate of FGA must be two matrices"),
         (AdaptiveCopyingAttack([[1, 2]]), "donors of AdaptiveCopyingAttack must have 3 rows"),
-        (AdaptiveCopyingAttack(np.zeros((3, 0), int)), "donors of AdaptiveCopyingAttack must have 3 rows"),
-        (
-            AdaptiveCopyingAttack([[60], [1], [1]]),
-            "donors of AdaptiveCopyingAttack must lie",
-        ),
+        (AdaptiveCopyingAttack([[60], [1], [1]]), "donors of AdaptiveCopyingAttack must lie"),
         (AdaptiveCopyingAttack(n_donors=60), "n_donors of AdaptiveCopyingAttack must be an integer"),
         (AdaptiveCopyingAttack("friends"), "donors of AdaptiveCopyingAttack must be one of"),
     ],

@@ -50,31 +50,21 @@ MODULES: dict[str, Any] = {kind: create(kind) for kind in ("GCN", "GAT", "GraphS
 MODULES["cached GCN"] = create("GCN", cached=True)
 
 
-class MeanOfWeighted(nn.Module):
-    """Takes weights, but an edge of weight zero still counts in the mean."""
+class SingleLayer(nn.Module):
+    """A network of one layer that takes weights."""
 
-    def __init__(self) -> None:
+    def __init__(self, layer: Any) -> None:
         super().__init__()
-        self.layer = pyg.GraphConv(12, 3, aggr="mean")
+        self.layer = layer
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         out: Tensor = self.layer(x, edge_index, edge_weight)
         return out
 
 
-class WithoutLoops(nn.Module):
-    """The gradient of the inverse degree of an isolated node is not finite."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = pyg.GCNConv(12, 3, add_self_loops=False)
-
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        out: Tensor = self.layer(x, edge_index, edge_weight)
-        return out
-
-
-MODULES["mean"], MODULES["without loops"] = train_module(MeanOfWeighted()), train_module(WithoutLoops())
+# An edge of weight zero counts in a mean; the inverse degree of an isolated node has no finite gradient.
+MODULES["mean"] = train_module(SingleLayer(pyg.GraphConv(12, 3, aggr="mean")))
+MODULES["without loops"] = train_module(SingleLayer(pyg.GCNConv(12, 3, add_self_loops=False)))
 
 
 class TestFGAOnAModuleWithWeights(AttackContract):
@@ -236,9 +226,7 @@ def test_the_decision_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_slow_search_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tested, "MAX_SECONDS_PER_FLIP", 0.0)
-    with pytest.warns(
-        DataWarning, match=r"GAT is attacked without gradients.*: for each flip \(at least .* s\)"
-    ):
+    with pytest.warns(DataWarning, match="GAT is attacked without gradients"):
         FGA(surrogate=MODULES["GAT"]).attack(GRAPH, [4], budget=1)
 
 
@@ -252,21 +240,8 @@ def test_the_module_is_as_it_was() -> None:
     assert all(weight.grad is None for weight in module.parameters())
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"directed": True}, "graph must be undirected to be attacked"),
-        ({"adjacency": GRAPH.adjacency * 2}, "graph must be binary to be attacked"),
-        ({"features": None}, "graph must have features for FGA"),
-        ({"features": np.ones((60, 5))}, "GCN must accept x"),
-    ],
-)
-def test_graphs_that_cannot_be_attacked(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        FGA(surrogate=MODULES["GCN"]).attack(GRAPH.replace(**changes), [4])
-
-
-def test_columns_that_are_not_classes_of_the_graph() -> None:
-    module = pyg.GCN(12, 8, 2, out_channels=2)
-    with pytest.raises(InputError, match=r"GCN must have one output column per class.* got 2 columns"):
-        FGA(surrogate=module).attack(GRAPH, [4])
+def test_features_or_columns_that_are_not_those_of_the_graph() -> None:
+    with pytest.raises(InputError, match="GCN must accept x"):
+        FGA(surrogate=MODULES["GCN"]).attack(GRAPH.replace(features=np.ones((60, 5))), [4])
+    with pytest.raises(InputError, match="GCN must have one output column per class"):
+        FGA(surrogate=pyg.GCN(12, 8, 2, out_channels=2)).attack(GRAPH, [4])

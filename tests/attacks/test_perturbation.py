@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,6 @@ def test_flips_of_a_later_target_can_undo_those_of_an_earlier_one() -> None:
 
 
 def test_frozen_and_compared() -> None:
-    with pytest.raises(FrozenInstanceError):
-        ATTACK.together = False  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         ATTACK.flips[0, 0] = 3
     assert perturb([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1]) == ATTACK
@@ -140,28 +138,21 @@ def test_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"budgets": np.array([1])}, r"budgets of a perturbation must have the shape \(2,\); got \(1,\)"),
-        ({"targets": np.array([0, 4])}, "owners of a perturbation must hold targets only"),
-        ({"is_added": np.array([0, 1, 1])}, "is_added of a perturbation must hold booleans; got int64"),
-        ({"owners": np.array([0, 0, 3])}, "owners of a perturbation must hold targets only, or -1"),
-        ({"targets": np.array([1, 1])}, "targets of a perturbation must be unique"),
+        ({"budgets": [1]}, "budgets of a perturbation must have the shape"),
+        ({"targets": [0, 3]}, "owners of a perturbation must hold targets only"),
+        ({"is_added": [0, 1, 1]}, "is_added of a perturbation must hold booleans; got int64"),
+        ({"targets": [1, 1]}, "targets of a perturbation must be unique"),
         (
-            {"feature_flips": np.array([[9, 0]]), "feature_owners": np.array([0])},
-            "feature_flips of a perturbation must lie between 0 and 3; got 9",
+            {"feature_flips": [[9, 0]], "feature_owners": [0]},
+            "feature_flips .* must lie between 0 and 3",
         ),
-        (
-            {"feature_flips": np.array([[0.0, 1.0]]), "feature_owners": np.array([0])},
-            "feature_flips of a perturbation must hold integers",
-        ),
-        (
-            {"feature_flips": np.array([[0, -1]]), "feature_owners": np.array([0])},
-            "feature_flips of a perturbation must hold columns of features",
-        ),
+        ({"feature_flips": [[0.0, 1.0]], "feature_owners": [0]}, "feature_flips .* must hold integers"),
+        ({"feature_flips": [[0, -1]], "feature_owners": [0]}, "feature_flips .* must hold columns"),
     ],
 )
 def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        replace(ATTACK, **changes)
+        replace(ATTACK, **{name: np.array(value) for name, value in changes.items()})
 
 
 @given(small_graphs(), st.data())
@@ -184,8 +175,6 @@ def test_edits_equal_flips_of_a_dense_adjacency(graph: Graph, data: st.DataObjec
 
 
 GRAPH = planted_graph()
-
-
 PATH = Graph.from_edges(["007", "b", "c"], ["b", "c", "d"])
 
 

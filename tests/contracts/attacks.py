@@ -32,14 +32,10 @@ def with_isolated(graph: Graph, node: int) -> Graph:
 class AttackContract:
     """Inherit and write ``build``; the class attributes say what the attack needs and does."""
 
-    needs_labels = True
-    """Whether the attack needs the labels of the targets."""
-    needs_features = True
-    """Whether the attack trains a surrogate, for which it needs features and two classes."""
-    connects_isolated = True
-    """Whether a budget of 2 is spent on an isolated target."""
-    budget: Any = None
-    """The budget of most tests; ``None`` is the attack's default."""
+    needs_labels = True  # of the targets
+    needs_features = True  # whether it trains a surrogate, for which it needs features and two classes
+    connects_isolated = True  # whether a budget of 2 is spent on an isolated target
+    budget: Any = None  # of most tests; None is the attack's default
 
     def build(self, *, together: bool = True) -> TargetedAttack:
         """Return the attack, which attacks targets together or each alone."""
@@ -163,17 +159,11 @@ class AttackContract:
         if self.connects_isolated:
             assert self.run(isolated, [4], budget=2).spent[0] == 2
 
-    def test_target_among_the_training_nodes(self, graph: Graph) -> None:
-        """Allowed: the attacker knows its label in any case."""
-        assert self.run(graph, [TRAIN[0]]).apply(graph) != graph
-
     @pytest.mark.parametrize(
         ("targets", "message"),
         [
             ([1, 60, 2], "targets must lie between 0 and 59; got 60"),
             ([3, 4, 3], "targets must be unique; got 3"),
-            ([0.5, 1, 2], "targets must be positions, a boolean mask or node ids; got float64"),
-            (["unknown", "a", "b"], "targets .*'unknown'"),
             (None, "targets of .* must hold nodes; got None"),
         ],
     )
@@ -186,8 +176,6 @@ class AttackContract:
             self.run(graph.replace(directed=True))
         with pytest.raises(InputError, match="graph must be binary to be attacked"):
             self.run(graph.replace(adjacency=2 * graph.adjacency))
-        with pytest.raises(InputError, match="rng must be"):
-            self.run(graph, rng="x")
 
     def test_missing_labels(self, graph: Graph) -> None:
         assert graph.labels is not None
@@ -215,11 +203,7 @@ class AttackContract:
                 self.run(changed)
         with pytest.raises(InputError, match="labels of at least two classes"):
             self.run(one_class)
-        for train, message in (
-            ([0, 0, 1, 2], "train must be unique; got 0"),
-            ([0, 1, 99], "train must lie between 0 and 59; got 99"),
-        ):
-            with pytest.raises(InputError, match=message):
-                self.run(graph, train=train)
+        with pytest.raises(InputError, match="train must be unique; got 0"):
+            self.run(graph, train=[0, 0, 1, 2])
         others = np.setdiff1d(np.arange(60), TARGETS)  # the default: all labelled nodes but the targets
         assert self.run(graph, train=None) == self.run(graph, train=others)

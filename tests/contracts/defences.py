@@ -84,7 +84,6 @@ class DefenceContract(ClassifierContract):
         [
             ([0, 60], "targets must lie between 0 and 59; got 60"),
             ([5, 5], "targets must be unique; got 5 more than once"),
-            ([0.5], "targets must be positions, a boolean mask or node ids"),
         ],
     )
     def test_wrong_targets(

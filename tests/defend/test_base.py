@@ -190,14 +190,6 @@ def test_labels_of_another_graph_are_not_used() -> None:
             assert np.array_equal(defence.predict_proba(graph), expected)
 
 
-def test_parameters_do_not_change_through_use(gcn: GCN) -> None:
-    defence = CopyingDefence(n_donors=2)
-    before = repr(defence.get_params())
-    assert defence.from_classifier(gcn, CLEAN).classifier_ is gcn
-    defence.fit(CLEAN, TRAIN, targets=[3], rng=0).predict(CLEAN)
-    assert repr(defence.get_params()) == before
-
-
 class Propagation(Classifier):
     """Predict the class frequencies among training nodes within two hops, on any graph of the same nodes."""
 
@@ -233,7 +225,6 @@ def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"classifier_": None}, "classifier_ must be a classifier"),
         ({"classifier_": "GCN"}, "classifier_ must be a classifier"),
         ({"undefended_": [1]}, "undefended_ must be a prediction"),
         ({"targets_": np.array([60])}, "targets_ must lie between 0 and 59"),

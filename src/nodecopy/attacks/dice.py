@@ -60,7 +60,6 @@ class DICE(TargetedAttack):
         return super().prepare(graph, targets, train, seed)
 
     def n_flips_of_share(self, edits: Edits, target: int, share: float) -> int:
-        """Return twice that share, rounded up, of the neighbours that can be removed."""
         return 2 * ceil_of_share(share, len(self._removable(edits, target)))
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:

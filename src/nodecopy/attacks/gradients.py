@@ -35,14 +35,15 @@ from nodecopy._core.checks import (
 )
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.attacks.base import Nodes, TargetedAttack
-from nodecopy.attacks.nettack import SurrogateLabels, gcn_weights, surrogate_features
+from nodecopy.attacks.nettack import SurrogateLabels, surrogate_features, train_weights
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.graph import Graph
 from nodecopy.nn.modules import ModuleNetwork, label_columns
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.networks import KIPF
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import check_device
 
 AUTHORS_NODE = 0  # the node that the code of the authors of node copying rewired, whatever the target was
@@ -52,10 +53,7 @@ TOLERANCE = 1e-4  # largest difference of log-probabilities between absent edges
 
 
 class RewiredNetwork(ABC):
-    """The logits of a trained network while some rows of the adjacency are changed.
-
-    ``rows`` are the R nodes that may be rewired, and ``present`` their rows before the change.
-    """
+    """A trained network while R rows of the adjacency are changed; ``present`` are these rows before."""
 
     def __init__(self, rows: Tensor, present: Tensor) -> None:
         self.rows, self.present = rows, present
@@ -151,22 +149,18 @@ class RewiredModule(RewiredNetwork):
         return torch.cat([self.fixed, ends, ends.flip(0)], dim=1)
 
     def gains(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
-        candidates = self.select_candidates(loss, V, left)
         gains = torch.full_like(V, -torch.inf)
+        candidates = self.select_candidates(loss, V, left).tolist()
         with torch.no_grad():
             before = loss(self, V)
-            for row, node in candidates.tolist():
+            for row, node in candidates:
                 after = V.clone()
                 after[row, node] = 1 - 2 * self.present[row, node]
                 gains[row, node] = loss(self, after) - before
         return gains
 
     def select_candidates(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
-        """Return the pairs with the highest scores, ``[n, 2]``.
-
-        A new neighbour is scored by the gradient with respect to the features of the node and its present
-        neighbours times the mean features of the new neighbour and its own neighbours.
-        """
+        """Return the pairs with the highest scores: gradient of features times mean features, ``[n, 2]``."""
         differentiable = copy.copy(self)
         differentiable.x = self.x.detach().clone().requires_grad_()
         value = loss(differentiable, V)
@@ -207,10 +201,7 @@ class WeightedModule(RewiredModule):
 
 
 class RewiredGCN(RewiredNetwork):
-    """The logits of a two-layer GCN while some rows of the adjacency are changed.
-
-    ``projected`` are the features times the first layer's weights, ``second`` the second layer's weights.
-    """
+    """The logits of a two-layer GCN; ``projected`` are the features times the first layer's weights."""
 
     def __init__(self, projected: Tensor, second: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
         device = projected.device
@@ -262,15 +253,12 @@ class RewiredGCN(RewiredNetwork):
 class GradientEdits(Edits):
     """Edits of a graph with a trained network; ``rewire`` returns it with rows that may be rewired."""
 
-    def __init__(self, graph: Graph, labels: SurrogateLabels, rewire: Rewire, device: torch.device) -> None:
+    def __init__(self, graph: Graph, labels: SurrogateLabels, rewire: Any, device: torch.device) -> None:
         super().__init__(graph)
         self.codes = torch.from_numpy(labels.codes).to(device)
         self.train = torch.from_numpy(labels.train).to(device)
         self.rewire = rewire
         self.donors: dict[int, IntArray] = {}
-
-
-Rewire: TypeAlias = Callable[[Edits, NDArray[np.int64]], RewiredNetwork]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -296,13 +284,14 @@ class GradientAttack(TargetedAttack):
         scale = "rows" if self.scale == "auto" and self.surrogate is not None else self.scale
         features = surrogate_features(graph, scale, "rows", name)
         if self.surrogate is None:
-            first, second = gcn_weights(graph, features, labels, seed, self.device)
+            matrix = normalise_adjacency(graph.adjacency)
+            layers = train_weights(KIPF, features, matrix, labels.train, labels, seed, self.device)
         else:
             shape = features.shape[1], labels.n_classes
-            first, second = _check_surrogate(self.surrogate, shape, f"surrogate of {name}")
+            layers = _check_surrogate(self.surrogate, shape, f"surrogate of {name}")
         device = check_device(self.device)
-        projected = torch.from_numpy(features.astype(np.float64) @ first).to(device)
-        rewire = partial(RewiredGCN, projected, torch.from_numpy(second).to(device))
+        projected = torch.from_numpy(features.astype(np.float64) @ layers[0]).to(device)
+        rewire = partial(RewiredGCN, projected, torch.from_numpy(layers[1]).to(device))
         return lambda: GradientEdits(graph, labels, rewire, device)
 
     def greedy_flips(self, edits: GradientEdits, rows: NDArray[np.int64], loss: Loss, budget: int) -> None:
@@ -347,8 +336,7 @@ class FGA(GradientAttack):
     """Fast gradient attack (Chen et al., 2018): flip the target's pairs along the gradient of its loss.
 
     The gradient is that of a GCN which the attacker trains once on the clean graph, or of a module of yours,
-    with respect to the target's row of the adjacency. Unlike Nettack it may leave nodes without edges. The
-    default budget is 20 flips; fewer are made where no flip is estimated to raise the loss.
+    with respect to the target's row of the adjacency. The default budget is 20 flips.
 
     Parameters
     ----------
@@ -409,10 +397,8 @@ class FGA(GradientAttack):
 class AdaptiveCopyingAttack(GradientAttack):
     """Attack the copying defence by flipping edges at the donors that it would choose.
 
-    The defence predicts a target's class by the mean over its donors of the GCN's softmax at the donor,
-    with the target's features in place of the donor's. The attack flips edges at the donors, greedily
-    along the exact gradient of the loss of that mean: features are swapped and degrees change as in the
-    defence. Donors are chosen on the clean graph and taken as fixed, so the attack is exact for defences
+    The attack flips edges at the donors, greedily along the exact gradient of the loss of the defence's
+    prediction. Donors are chosen on the clean graph and taken as fixed, so the attack is exact for defences
     whose donors do not depend on edges (``"features"``), and an attacker's guess for others. The default
     budget is the target's degree.
 

@@ -146,10 +146,6 @@ class DegreeTest:
         self._start = len(counted), float(np.log(counted).sum())
         self._now = self._start
 
-    def passes(self, first: Any, second: Any, change: Any) -> NDArray[np.bool_]:
-        """Return whether flips would go unnoticed; arguments as in :meth:`ratio`."""
-        return np.asarray(self.ratio(first, second, change) < MAX_RATIO)
-
     def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:
         """Return the likelihood ratio after each of some flips, given the degrees of both ends before it.
 
@@ -188,8 +184,8 @@ def _log_likelihood(n: Any, log_sum: Any) -> Any:
 class FeatureCoOccurrence:
     """Nettack's test of features that may be added to a node without being noticed.
 
-    A feature passes if a random step from one of the node's features, in the graph of features that
-    occur together, reaches it with more than half of the largest possible probability.
+    A feature passes if a random step from one of the node's features to one that occurs together with it
+    has more than half of the largest possible probability.
     """
 
     def __init__(self, features: sparse.csr_array) -> None:
@@ -259,16 +255,8 @@ def linear_weights(
     matrix = sparse.csr_array(normalise_adjacency(graph.adjacency))
     inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))
     rows = np.arange(len(labels.train))
-    first, second = _train_weights(LINEAR, inputs, None, rows, labels, seed)
+    first, second = train_weights(LINEAR, inputs, None, rows, labels, seed)
     return np.asarray(first @ second)
-
-
-def gcn_weights(
-    graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence, device: str
-) -> list[NDArray[np.float64]]:
-    """Train a GCN with the settings of Kipf and Welling on the clean graph; return both layers."""
-    matrix = normalise_adjacency(graph.adjacency)
-    return _train_weights(KIPF, features, matrix, labels.train, labels, seed, device)
 
 
 def surrogate_features(graph: Graph, kind: str, counts: str, owner: str) -> sparse.csr_array:
@@ -280,7 +268,7 @@ def surrogate_features(graph: Graph, kind: str, counts: str, owner: str) -> spar
     return scaling.apply(graph.features)
 
 
-def _train_weights(
+def train_weights(
     config: TrainingConfig,
     features: sparse.csr_array,
     matrix: sparse.csr_array | None,
@@ -289,6 +277,7 @@ def _train_weights(
     seed: SeedSequence,
     device: str = "cpu",
 ) -> list[NDArray[np.float64]]:
+    """Train a surrogate on the labels of the training nodes, which are ``rows``; return its layers."""
     missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
     if len(missing):
         name = labels.names[missing[0]]
@@ -304,10 +293,9 @@ def _train_weights(
 class Nettack(TargetedAttack):
     """Flip greedily what lowers the target's margin (true logit minus the best wrong one) the most.
 
-    The margin is that of a linear surrogate, Â²XW, trained once on the clean graph. Flips that would
-    leave a node without edges, or change the degree distribution noticeably, are not considered; the
-    distribution is compared with that of the graph at the start of the target's attack. The default
-    budget is the target's degree, so that an isolated target is not attacked.
+    The margin is that of a linear surrogate, Â²XW, trained once on the clean graph. Flips that would leave a
+    node without edges, or change the degree distribution noticeably since the start of the target's attack,
+    are not considered. The default budget is the target's degree.
 
     Parameters
     ----------
@@ -417,7 +405,7 @@ class Nettack(TargetedAttack):
             change[edits.neighbours(m)] = -1
             allowed &= (edits.degrees + change > 0) & (edits.degrees[m] + change > 0)
             if test is not None:
-                allowed &= test.passes(edits.degrees[m], edits.degrees, change)
+                allowed &= test.ratio(edits.degrees[m], edits.degrees, change) < MAX_RATIO
             margins = np.where(allowed, edits.margins(edits.after_flips(target, m), target), np.inf)
             n = int(margins.argmin())
             if margins[n] < best:

@@ -237,10 +237,10 @@ class Perturbation:
         for name in ARRAYS:
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name))))
         n_nodes, n_flips, n_features = len(self.node_ids), len(self.flips), len(self.feature_flips)
-        shapes = dict.fromkeys(("targets", "budgets"), (len(self.targets),))
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("targets", "budgets"), (len(self.targets),))
         shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "feature_owners": (n_features,)}
-        pairs = {"flips": (n_flips, 2), "feature_flips": (n_features, 2)}
-        for name, shape in (shapes | pairs).items():
+        shapes |= {"flips": (n_flips, 2), "feature_flips": (n_features, 2)}
+        for name, shape in shapes.items():
             if (array := getattr(self, name)).shape != shape:
                 raise InputError(f"{name} of a perturbation must have the shape {shape}; got {array.shape}.")
         if self.is_added.dtype != bool:

@@ -181,8 +181,9 @@ class Defence(Classifier):
             raise InputError("retrain", "must be False for a module, which was trained elsewhere; got True.")
         if isinstance(self.classifier, Classifier):
             return self.classifier
-        message = f"must be a classifier such as GCN(); got {show(self.classifier)}. Use from_classifier "
-        raise InputError("classifier", message + "for one that was trained elsewhere.")
+        raise InputError(
+            "classifier", f"must be such as GCN(); got {show(self.classifier)}; from_classifier takes others."
+        )
 
     def preprocess(self, graph: Graph) -> Graph:
         """Return the graph on which the classifier is trained and predicts; by default the graph itself."""
@@ -205,8 +206,8 @@ class Defence(Classifier):
             As in :meth:`.Classifier.fit`.
         targets
             Nodes that may have been attacked: positions, a boolean mask or node ids, each once. Only they are
-            corrected; by default all nodes are. Except with ``retrain`` or ``trust_edges``, the correction of
-            a node does not depend on the other targets.
+            corrected; by default all nodes are. The correction of a node depends on the other targets only
+            with ``retrain`` or ``trust_edges``.
         """
         with log_decisions_once():
             trial = Trial(graph, train, validation, rng)
@@ -234,12 +235,8 @@ class Defence(Classifier):
         classifier
             A fitted classifier; a trained ``torch.nn.Module``, as :class:`.ModuleClassifier` takes it; or any
             object whose ``predict_proba(graph)`` returns one row per node.
-        graph
-            The attacked graph.
-        targets
-            As in :meth:`fit`.
-        rng
-            Seed or generator of whatever the correction draws; fresh entropy by default.
+        graph, targets, rng
+            As in :meth:`fit`; ``rng`` is the seed of the correction.
         """
         graph = self._check_graph(graph)
         if self.retrain:
@@ -308,10 +305,7 @@ class Defence(Classifier):
     def train_corrections(
         self, trials: Sequence[Trial], targets: Sequence[NDArray[np.int64] | None]
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
-        """Train the classifiers of trials at once; yield the prediction, state and correction of each.
-
-        With ``retrain``, training does without the edges of the targets.
-        """
+        """Train the classifiers of trials at once; yield the prediction, state and correction of each."""
         trained: Sequence[Trial] = trials
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
@@ -387,7 +381,6 @@ class Defence(Classifier):
         super().save(path)
 
     def get_state(self) -> dict[str, Any]:
-        """Return what was fitted by name: the predictions with the networks, without any graph."""
         names = ("prediction_", "undefended_", "classes_", "node_ids_", "temperature_", "targets_")
         state = {name: value for name, value in super().get_state().items() if name in names}
         if not hasattr(self, "classifier_"):
@@ -397,7 +390,6 @@ class Defence(Classifier):
         return state | {"classifier_": unfitted}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
         super().set_state(state)
         if not state:
             return

@@ -43,11 +43,7 @@ MAX_ENTRIES = 2**22  # about the largest number of entries in the matrices of pa
 
 
 class TwoHopCopier:
-    """Evaluate two-layer GCNs exactly on the two-hop neighbourhoods of the donors.
-
-    In the mode ``"swap-features"`` it predicts at the donor, with the node's features in place of its own; in
-    the mode ``"copy-row"`` at the node, with the donor's row of the adjacency (undirected: and column).
-    """
+    """Evaluate two-layer GCNs exactly on the two-hop neighbourhoods of the donors."""
 
     def __init__(self, networks: Ensemble, graph: Graph, mode: str) -> None:
         self.networks, self.mode = networks, mode
@@ -70,7 +66,7 @@ class TwoHopCopier:
         return np.concatenate([self._evaluate(*convolutions(nodes[p], donors[p]), len(p)) for p in parts])
 
     def swap_features(self, nodes: IntArray, donors: IntArray) -> tuple[Entries, Entries]:
-        """Return both convolutions at each donor; the entries of the second are the rows of the first."""
+        """Return both convolutions at each donor, which has the node's features."""
         pair, inner, weight = self._entries(donors, self_loops=True)
         second = weight / np.sqrt(self.row_sums[donors[pair]] * self.row_sums[inner])
         owner, outer, weight = self._entries(inner, self_loops=True)
@@ -264,7 +260,6 @@ class CopyingCorrection(Correction):
     trust_edges: bool = False
 
     def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
-        """Return the donors of some nodes, nearest first."""
         return find_donors(self.search, self.n_donors, nodes)
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:

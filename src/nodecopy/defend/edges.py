@@ -128,10 +128,8 @@ def _compare(features: Matrix, expected: Matrix, first: Any, second: Any, is_edg
 def build_credibility(embeddings: NodeEmbeddings) -> EdgeModel:
     """Return the model of an edge's credibility, seen from its first node, which may have been attacked.
 
-    Its inputs are the similarity of both nodes' features, the product of their embeddings dimension by
-    dimension, the similarity of the neighbourhoods expected from their features, and the similarity of the
-    first node's features and expected neighbourhood to the other neighbours of the second node. The first
-    node's own edges are not used.
+    It compares both nodes' features and expected neighbourhoods, and those of the first with the other
+    neighbours of the second. The first node's own edges are not used.
     """
     graph, features = embeddings.graph, embeddings.features
     rows = graph.rows

@@ -96,8 +96,8 @@ def _combine_block(
 def weigh_hypotheses(n_classes: int) -> Array:
     """Return the prior log-probabilities of the hypotheses about a node of each class.
 
-    ``[n_classes, n_hypotheses]``: no attack; an attack that connects the node to other classes, for each
-    share of genuine edges; and attacks that connect it to each class, which is not its own.
+    ``[n_classes, n_hypotheses]``: no attack; for each share of genuine edges, an attack that connects the
+    node to other classes, and attacks that connect it to each class but its own.
     """
     grid = np.log(GRID / GRID.sum() * ATTACKED_SHARE / 2)
     weights = np.tile([np.log1p(-ATTACKED_SHARE), *grid, *np.tile(grid, n_classes)], (n_classes, 1))
@@ -149,10 +149,8 @@ class EdgeReport:
 
     Parameters
     ----------
-    neighbour
-        The other node.
-    predicted
-        Its predicted class.
+    neighbour, predicted
+        The other node, and its predicted class.
     log_odds
         The log-odds that the pair is an edge of the graph rather than a random pair, by its features.
     credibility
@@ -192,14 +190,10 @@ class NodeReport:
 
     Parameters
     ----------
-    node, predicted, corrected
-        The node, the class that the classifier predicts on the attacked graph, and the corrected class.
-    probabilities
-        The corrected probabilities.
-    features
-        What the node's features say, taught by the predictions for other nodes.
-    donors
-        The mean prediction for similar nodes; empty where none were searched.
+    node, predicted, corrected, probabilities
+        The node, its class without and with the correction, and the corrected probabilities.
+    features, donors
+        Probabilities by the node's features, and the mean prediction for similar nodes, empty without these.
     edge_evidence
         The log-likelihood of the edges for each class, the likeliest being zero, as far as it counts.
     edges
@@ -462,9 +456,8 @@ class EvidenceDefence(Defence):
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
         """Return for which nodes no change of their own edges can change the corrected class.
 
-        Their features and donors leave the class less uncertain than those of ``uncertain_share`` of the
-        nodes. It is a guarantee if the classifier was trained without the edges of these nodes
-        (``retrain``), and does not extend to flips of other edges.
+        It is a guarantee if the classifier was trained without the edges of these nodes (``retrain``), and
+        does not extend to flips of other edges.
 
         Parameters
         ----------

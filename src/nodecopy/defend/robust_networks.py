@@ -151,8 +151,7 @@ class RobustNetwork(torch.nn.Module):
     ) -> Tensor:
         """Return the logits from the similarity of the ends of edges and the transformed features.
 
-        Messages are ``sent`` along some edges in either layer. The logits of a node need those to it in the
-        second layer, and those to nodes within ``n_hops`` hops in the first.
+        The logits of a node need messages to nodes within ``n_hops`` hops, and to itself in the second layer.
         """
         first, second = sent
         messages = self.combine(self.weigh(similarity, edges)[first], transformed, edges.select(first))
@@ -386,8 +385,8 @@ class RewiredRobustNetwork(RewiredModule):
     def flip(self, flips: list[tuple[int, int]]) -> Tensor:
         """Return the change V of the row by some flips."""
         V = torch.zeros_like(self.present)
-        for row, node in flips:
-            V[row, node] = 1 - 2 * self.present[row, node]
+        for pair in flips:
+            V[pair] = 1 - 2 * self.present[pair]
         return V
 
 
