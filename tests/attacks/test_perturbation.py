@@ -151,8 +151,9 @@ def test_files(tmp_path: Path) -> None:
     ],
 )
 def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> None:
+    arrays: dict[str, Any] = {name: np.array(value) for name, value in changes.items()}
     with pytest.raises(InputError, match=message):
-        replace(ATTACK, **{name: np.array(value) for name, value in changes.items()})
+        replace(ATTACK, **arrays)
 
 
 @given(small_graphs(), st.data())
