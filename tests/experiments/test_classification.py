@@ -28,11 +28,7 @@ pytest.importorskip("torch")
 
 
 HERE = "tests.experiments.test_classification"
-
-
 CALLS: list[tuple[Graph, Any]] = []
-
-
 TOML = f"""
 title = "one fit"
 task = "classify"

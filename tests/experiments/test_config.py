@@ -150,11 +150,6 @@ class Stone:
     weight: float = 1.0
 
 
-class Anything:
-    def __init__(self, **settings: Any) -> None:
-        self.settings = settings
-
-
 def test_tables_become_objects_on_the_device() -> None:
     inner = {"class": f"{HERE}.Box", "content": {"class": f"{HERE}.Stone", "weight": 2.0}}
     settings = {"content": inner}
@@ -198,14 +193,6 @@ def test_a_class_without_its_optional_package_is_skipped(monkeypatch: pytest.Mon
         cached.cache_clear()
 
 
-def test_public_names() -> None:
-    settings = {"donors": {"class": "nodecopy.copying.donors.SameLabel"}, "choices": ({"class": ""}, 3)}
-    assert use_public_names(settings) == {
-        "donors": {"class": "nodecopy.SameLabel"},
-        "choices": [{"class": ""}, 3],
-    }
-
-
 RESULTS = Path(__file__).parents[2] / "results"
 
 
@@ -216,8 +203,6 @@ TABLE_2_FIVE_LABELS = {
     "pubmed": {"gcn": 69.7, "mmsbm-bgcn": 70.2, "sbm-gcn": 59.0, "bgcn-copy": 71.0},
     "coauthor-cs": {"gcn": 90.7, "mmsbm-bgcn": 91.0, "sbm-gcn": 88.8, "bgcn-copy": 90.5},
 }
-
-
 TABLE_2_SOME = {
     ("cora", 10, "bgcn-copy"): (77.6, 2.6),
     ("cora", 20, "sbm-gcn"): (82.6, 0.2),
@@ -228,16 +213,12 @@ TABLE_2_SOME = {
     ("coauthor-cs", 20, "gcn"): (92.1, 1.0),
     ("coauthor-cs", 10, "bgcn-copy"): (90.7, 1.2),
 }
-
-
 TABLE_3 = {
     "cora": [(39.7, 3.7), (53.5, 3.6), (54.7, 4.6), (25.3, 12.8), (58.7, 3.5)],
     "citeseer": [(40.2, 3.6), (48.3, 3.3), (47.6, 2.5), (18.1, 5.4), (54.5, 2.8)],
     "pubmed": [(59.2, 3.4), (66.2, 4.1), (67.1, 3.9), (57.8, 7.7), (69.1, 4.0)],
     "coauthor-cs": [(80.5, 2.5), (85.8, 2.3), (88.2, 1.2), (88.7, 1.8), (87.4, 1.6)],
 }
-
-
 TABLE_6 = {
     ("ml-100k", "mgccf"): [(19.91, 0.2), (31.27, 0.21), (26.5, 0.2), (31.9, 0.14)],
     ("ml-100k", "mgccf-ebpr"): [(20.15, 0.07), (31.56, 0.07), (26.86, 0.07), (32.23, 0.06)],
@@ -246,8 +227,6 @@ TABLE_6 = {
     ("amazon-cds", "mgccf-ebpr"): [(13.21, 0.01), (20.37, 0.02), (14.78, 0.01), (18.65, 0.02)],
     ("amazon-cds", "mgccf-sgbpr"): [(13.83, 0.19), (20.95, 0.22), (15.31, 0.2), (19.2, 0.2)],
 }
-
-
 PUBLIC_SPLITS: dict[str, list[float | None]] = {  # recall and NDCG on Gowalla, Yelp2018 and Amazon Beauty
     "item-knn": [0.1570, 0.1214, 0.0639, 0.0531, None, None],
     "slim": [0.1699, 0.1382, 0.0646, 0.0541, None, None],
@@ -286,24 +265,6 @@ def test_every_class_can_be_made_with_its_settings(name: str) -> None:
     for cell in table.cells(0):
         model = instantiate(cell.path, cell.settings, name, "cpu", lambda *part: part)
         assert callable(getattr(model, contract))
-
-
-def test_protocols() -> None:
-    second, third = load("table2"), load("table3")
-    for table in (second, third):
-        assert table.task.datasets == ("cora", "citeseer", "pubmed", "coauthor-cs")
-        assert table.task.largest_component == ("coauthor-cs",)
-        assert (table.task.validation, table.task.test) == (500, 1000)
-    assert (second.task.labels, second.task.trials) == ((5, 10, 20), 50)
-    assert (third.task.labels, third.task.trials) == ((5,), 20)
-    assert not second.task.without_test_edges
-    assert third.task.without_test_edges
-
-
-def test_recommenders_choose_among_as_many_settings_each() -> None:
-    sizes = {method.name: len(method.search) for method in load("table6").methods}
-    assert sizes.pop("popularity") == 0
-    assert set(sizes.values()) == {6}
 
 
 def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:

@@ -15,7 +15,6 @@ from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments.data import (
     KNOWN_NETWORKS,
-    NULL_NETWORKS,
     KnownNetwork,
     StubMatching,
     draw_null_network,
@@ -31,11 +30,7 @@ from tests.experiments.test_generation import TOML as SAMPLES
 from tests.experiments.test_recommendation import TOML as BOOKS
 
 CLUB = datasets.load("karate")
-
-
 ENTRY = '{ name = "mine", edges = "data/edges.csv", labels = "data/labels.csv" }'
-
-
 LOG = '{ name = "mine", interactions = "data/log.csv", rating = "stars" }'
 
 
@@ -136,13 +131,10 @@ def test_files_that_change_while_an_experiment_runs(folder: Path) -> None:
             "edges of mine must be a file; .*edgse.csv is none. Paths are relative to",
         ),
         ("edges =", "egdes =", r"key of an entry of datasets of \[protocol\] .*Did you mean edges"),
-        ('name = "mine", ', "", "an entry of datasets of .* must have name; it has edges, labels"),
         ('edges = "data/edges.csv", ', "", "an entry of datasets of .* must have edges; it has name, labels"),
         ('"mine"', '"karate"', "must not be the name of a dataset of the package; got 'karate'"),
         ('"mine"', '"My graph"', "name of an entry of datasets .* must be of lower-case letters"),
-        ('"data/labels.csv"', "3", "labels of mine must be a text; got 3"),
         (" }", ", directed = [1] }", "directed of mine must be a text, a number, true or false; got"),
-        (" }", ", node_ids = 1 }", "key of an entry of datasets .*got 'node_ids'"),
         (ENTRY, f"{ENTRY}, {ENTRY}", "datasets of .* must be a list of different entries"),
         (ENTRY, LOG, "mine of datasets of .* must have edges; it has interactions"),
     ],
@@ -225,23 +217,6 @@ def test_edges_occur_with_their_probabilities(name: str) -> None:
     assert 0 <= p.min() <= p.max() <= 1
     mean = np.mean([network.draw(SeedSequence(seed)).n_edges for seed in range(200)])
     assert mean == pytest.approx(p.sum(), abs=5 * np.sqrt((p * (1 - p)).sum() / 200))
-
-
-@pytest.mark.parametrize("name", KNOWN_NETWORKS)
-def test_the_mean_degree_is_as_given(name: str) -> None:
-    """Nodes are drawn; the mean of 20 times 300 Pareto activities has a standard error of 1 %."""
-    networks = [KnownNetwork.by_name(name, 300, 12, SeedSequence(seed)) for seed in range(20)]
-    assert np.mean([network.probabilities.sum() / 300 for network in networks]) == pytest.approx(12, rel=0.05)
-
-
-@pytest.mark.parametrize("name", NULL_NETWORKS)
-def test_networks_depend_on_their_seeds_alone_of_null_networks(name: str) -> None:
-    first, again, other = (draw_null_network(name, 80, 8, SeedSequence(seed)) for seed in (0, 0, 1))
-    assert first == again
-    assert first != other
-    assert first.labels is not None
-    assert first.labels.max() == 1
-    assert 5 < first.degrees.mean() < 16
 
 
 def test_odds_factor_within_pairs_of_blocks() -> None:

@@ -15,7 +15,7 @@ from nodecopy._core.random import Rng, child
 from nodecopy.experiments import ObservedGraph, rendering
 from nodecopy.experiments import config as toml
 from nodecopy.experiments.runner import FIT_CACHE, run
-from nodecopy.experiments.spec import Column, Published
+from nodecopy.experiments.spec import Column
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.metrics.structure import statistics
@@ -25,8 +25,6 @@ from tests.experiments.fakes import load
 needs_data = pytest.mark.skipif(
     not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
 )
-
-
 TOML = """
 title = "Samples"
 task = "generate"
@@ -198,14 +196,6 @@ def test_verdicts_of_statistics(store: Store) -> None:
     assert "| Near | **4.60 ± 0.00** | 4.50 | above +0.10 |" in text
     assert "after which 4 graphs are sampled" in text
     assert "otherwise above or below by the difference" in text
-
-
-def test_printed_numbers() -> None:
-    found = table().published
-    assert found["karate", Column("mean_degree"), "near"] == Published(4.5, None, 0.05)
-    assert found["karate", Column("max_degree"), "near"] == Published(17, None, 0.5)
-    assert found["karate", Column("max_degree"), "observed"].rounding == 0.5
-    assert len(found) == 4 + 3
 
 
 # Read off the paper a second time, row by row.

@@ -40,11 +40,7 @@ class = "nodecopy.experiments.data.KnownNetwork"
 title = "Other"
 class = "CLASS"
 """
-
-
 EDGES = TOML.replace("TARGET", "").replace("CLASS", "nodecopy.generators.SBM")
-
-
 NODES = TOML.replace("TARGET", 'target = "nodes"').replace("CLASS", "nodecopy.inference.NodeBootstrap")
 
 

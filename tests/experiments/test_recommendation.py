@@ -56,8 +56,6 @@ search = [{ user_donors.exponent = 2.0 }, { user_donors.exponent = 4.0 }]
 [published.library]
 ease = ["-", "-", "-", "-", "44.10±0.20", "61.27±0.21", "-", "-"]
 """
-
-
 NETWORKS = """
 title = "Networks"
 task = "recommend"
@@ -242,8 +240,6 @@ def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPa
 
 
 RECALL = Column("recall@20")
-
-
 PUBLIC_SPLIT_TOML = """
 title = "Books"
 task = "public-split"
@@ -327,10 +323,7 @@ def test_a_split_in_files_of_the_user(split: Split[Interactions], tmp_path: Path
     assert cell.fingerprint != next(iter(toml.parse(PUBLIC_SPLIT_TOML, "books").cells(0))).fingerprint
     for wrong, message in (
         (entry.replace('test = "test.csv", ', ""), "must have test; it has name, train, validation"),
-        (
-            '{ name = "mine", interactions = "train.csv" }',
-            "mine .* must have train and test; it has",
-        ),
+        ('{ name = "mine", interactions = "train.csv" }', "mine .* must have train and test; it has"),
     ):
         with pytest.raises(InputError, match=message):
             toml.parse(text.replace(entry, wrong), "books", tmp_path)

@@ -16,11 +16,7 @@ from nodecopy.experiments.store import Record, Store, check_score
 from tests.experiments.fakes import make_experiment
 
 CELL = make_experiment().cells(seed=3)[0]
-
-
 SCORES = {"accuracy": 0.1 + 0.2, "nll": 1 / 3, "brier": 0.5, "ece": 0.0}
-
-
 RECORD = Record(7, SCORES, 0.25, {"rounds": 2}, {"commit": "abc"})
 
 

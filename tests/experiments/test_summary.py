@@ -17,8 +17,6 @@ from tests.experiments.conftest import Fill
 from tests.experiments.fakes import TOML, column, make_experiment
 
 WEAK = [60.0, 61, 62, 63, 64, 65]
-
-
 STRONG = [61.0, 63, 65, 67, 69, 71]
 
 

@@ -53,7 +53,6 @@ def test_a_graph_or_a_list_of_graphs() -> None:
 
 
 def test_a_panel_for_each_graph_and_statistic() -> None:
-    pytest.importorskip("matplotlib")
     panels = {
         "degree": StatisticSamples(2.0, {"one": [1.0, 3.0, 5.0], "other": [2.0]}),
         "edges": StatisticSamples(20.0, {"other": [1.0, 40.0]}),
@@ -82,7 +81,6 @@ def test_the_curve_counts_hits_among_the_most_certain() -> None:
 
 
 def test_a_line_for_each_classifier() -> None:
-    pytest.importorskip("matplotlib")
     predictions = {"one": ([True, False], [0.1, 0.2]), "two": ([True, True], [0.3, 0.2])}
     axes = draw_accuracy_by_certainty(predictions)
     assert draw_accuracy_by_certainty(predictions, axes=axes) is axes
@@ -91,19 +89,12 @@ def test_a_line_for_each_classifier() -> None:
     assert axes.lines[0].get_ydata()[-1] == 50
 
 
-pytest.importorskip("matplotlib")
-
-
 LABELS = [0, 0, 1, 1]
-
-
 STAGES: dict[str, Any] = {
     "before": [(1, "own")],
     "attacked": [(1, "own"), (2, "added"), (3, "added")],
     "corrected": [(1, "copied")],
 }
-
-
 CHANCES = {"before": [0.9, 0.1], "attacked": [0.2, 0.8], "corrected": [0.7, 0.3]}
 
 
@@ -131,9 +122,6 @@ def test_images_stand_for_nodes_and_long_lists_are_cut() -> None:
     )
     assert len(panels[0, 0].images) == MAX_NEIGHBOURS + 1
     assert [text.get_text() for text in panels[0, 0].texts] == ["and 2 more"]
-
-
-pytest.importorskip("matplotlib")
 
 
 def test_points_lie_at_their_ratios_and_are_filled_if_they_cover() -> None:

@@ -191,8 +191,6 @@ def test_nodes_come_by_uncertainty() -> None:
 
 
 LIBRARY = datasets.load("library")
-
-
 DONORS = donor_matrix(default_donors(), LIBRARY)
 
 
