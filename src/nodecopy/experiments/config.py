@@ -121,11 +121,7 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
 
 
 def expand_budgets(attacks: Any) -> dict[str, Any]:
-    """Return sections of attacks: one with a list of ``budgets`` becomes one ``NAME-BUDGET`` for each.
-
-    >>> expand_budgets({"fga": {"title": "FGA", "budgets": [1, "degree"]}})
-    {'fga-1': {'title': 'FGA, 1', 'budget': 1}, 'fga-degree': {'title': 'FGA, degree', 'budget': 'degree'}}
-    """
+    """Return sections of attacks: one with a list of ``budgets`` becomes one ``NAME-BUDGET`` for each."""
     expanded: dict[str, Any] = {}
     for name, section in read_mapping(attacks, "[attacks]").items():
         where, sections = f"[attacks.{name}]", {name: section}
@@ -157,22 +153,18 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
         return content
     base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
     if content.get("task", base["task"]) != base["task"]:
-        raise InputError(
-            f"task must be {base['task']!r}, as in the base {content['base']}; got {content['task']!r}. "
-            "Leave it out, or choose another base."
-        )
+        wanted = f"{base['task']!r}, as in the base {content['base']}"
+        raise InputError(f"task must be {wanted}; got {content['task']!r}.")
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
     whole = {**base, **content, "protocol": base["protocol"] | protocol}
     del whole["base"]
     for part in base.keys() - {"task", "protocol"}:
         entries, inherited = read_mapping(whole[part], f"[{part}]"), base[part]
-        whole[part] = {
-            name: inherited[check_name(name, inherited, f"an empty section of [{part}]")] | entry
-            if _is_inherited(entry)
-            else entry
-            for name, entry in entries.items()
-        }
+        whole[part] = dict(entries)
+        for name in filter(lambda name: _is_inherited(entries[name]), entries):
+            check_name(name, inherited, f"an empty section of [{part}]")
+            whole[part][name] = inherited[name] | entries[name]
     # An inherited method is compared only with methods that the file has.
     given = content.get("methods", {name: {} for name in base["methods"]})
     for name, method in whole["methods"].items():
@@ -225,10 +217,8 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
             check_name(condition, task.conditions[0], f"a key of conditions of {where}")
             allowed = sorted({entry[condition] for entry in task.conditions})
             if not isinstance(values, list) or not values or any(value not in allowed for value in values):
-                listed = ", ".join(map(str, allowed))
-                raise InputError(
-                    f"{condition} of conditions of {where} must be some of {listed}; got {values}."
-                )
+                place = f"{condition} of conditions of {where}"
+                raise InputError(f"{place} must be some of {', '.join(map(str, allowed))}; got {values}.")
         for dataset, settings in method.on.items():
             read_mapping(settings, f"on.{dataset} of {where}")
         if method.path:
@@ -277,11 +267,9 @@ def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
         if str(content[key]) not in allowed:
             raise InputError(f"{key} of [seconds] must be one of {', '.join(allowed)}; got {content[key]}.")
         columns = tuple(column for column in columns if dict(column.conditions)[key] == content[key])
-    published = {
-        check_name(name, methods, "published of [seconds]"): check_real(
-            number, f"{name} of [seconds]", low=0.0
-        )
-        for name, number in read_mapping(content["published"], "published of [seconds]").items()
-    }
+    published = read_mapping(content["published"], "published of [seconds]")
+    for name, number in published.items():
+        check_name(name, methods, "published of [seconds]")
+        check_real(number, f"{name} of [seconds]", low=0.0)
     over = check_name(content["over"], methods, "over of [seconds]")
     return Timing(over, columns[0], check_integer(content["trials"], "trials of [seconds]", low=1), published)

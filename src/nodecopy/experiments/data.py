@@ -89,10 +89,7 @@ class FileDataset:
     def load(self, largest_component: bool = False) -> Any:
         """Read the files, which must not have changed since the experiment was read."""
         if _fingerprint(self.files, self.options) != self.fingerprint:
-            raise InputError(
-                f"the files of the dataset {self.name} must not change while an experiment runs; they did. "
-                "Start it again."
-            )
+            raise InputError(f"files of the dataset {self.name} must not change while an experiment runs.")
         (_, path), *others = self.files
         options = dict(self.options)
         if "ignore_columns" in options:
@@ -134,16 +131,11 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
         if entry in section:
             path = resolve(Path(folder, read_text(section[entry], f"{entry} of {name}")))
             if not path.is_file():
-                raise InputError(
-                    f"{entry} of {name} must be a file; {path} is none. Paths are relative to the folder of "
-                    "the TOML file."
-                )
+                place = "Paths are relative to the folder of the TOML file"
+                raise InputError(f"{entry} of {name} must be a file; {path} is none. {place}.")
             files.append((entry, path))
-    options = tuple(
-        (entry, read(section[entry], f"{entry} of {name}"))
-        for entry, read in readers.items()
-        if entry in section
-    )
+    given = [entry for entry in readers if entry in section]
+    options = tuple((entry, readers[entry](section[entry], f"{entry} of {name}")) for entry in given)
     return FileDataset(name, kind, tuple(files), options, _fingerprint(tuple(files), options))
 
 
@@ -196,17 +188,7 @@ def _draw_nodes(name: str, n_nodes: int, rng: Generator) -> tuple[NDArray[np.int
 
 
 class KnownNetwork(GraphModel[Graph]):
-    """The true model of a network: independent edges with known probabilities, the reference row of tables.
-
-    Parameters
-    ----------
-    probabilities
-        The matrix of probabilities; given by the experiment.
-    blocks
-        The block of each node, the label of the networks.
-    directed
-        Whether edges are directed.
-    """
+    """The true model of a network, whose edges are independent: the reference row of tables."""
 
     def __init__(self, probabilities: Any = None, blocks: Any = None, directed: bool = False) -> None:
         self.probabilities = probabilities

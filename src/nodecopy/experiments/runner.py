@@ -126,9 +126,7 @@ def run(
                 if result.skip_reason:
                     skipped[cell.folders] = result.skip_reason
                 elif result.n_computed and store.find_missing(cell, set(result.job.trials) - set(locked)):
-                    raise InputError(
-                        f"the store must be a folder that all workers see; {store.folder} is not."
-                    )
+                    raise InputError(f"the store {store.folder} must be a folder that all workers see.")
                 if locked:
                     locked_elsewhere.append(Job(cell, locked, first_size))
         with closing(solve_all(partial(solve, wait=True), locked_elsewhere)) as results:
@@ -161,14 +159,12 @@ def _make_jobs(
 def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
     """Raise an error if the store holds trials of the experiment on another form of the cell's dataset."""
     same_dataset = [other for other in experiment.cells(cell.seed) if other.dataset == cell.dataset]
-    records = chain.from_iterable(
-        store.read_finished(other, range(experiment.task.trials)) for other in same_dataset
-    )
+    trials = range(experiment.task.trials)
+    records = chain.from_iterable(store.read_finished(other, trials) for other in same_dataset)
     if list_forms(records) - {cell.task.digest_data(cell)}:
-        raise InputError(
-            f"the dataset {cell.dataset} must be the same as for the trials in {store.folder}; it differs. "
-            "Choose another store, or compute all trials afresh."
-        )
+        wanted = f"the same as for the trials in {store.folder}"
+        hint = "Choose another store, or compute all trials afresh"
+        raise InputError(f"the dataset {cell.dataset} must be {wanted}; it differs. {hint}.")
 
 
 def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
@@ -188,15 +184,11 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
             return JobResult(Job(cell, job.trials), 0, 0.0, (), str(error))
     seconds, size = time.perf_counter() - start, job.size
     if n_solved and size is not None:
-        size = _round_size(BATCH_SECONDS * n_solved / seconds)
+        # A power of two, so that small differences of the time do not change what is computed together.
+        size = 1 << max(0, int(BATCH_SECONDS * n_solved / seconds).bit_length() - 1)
     locked_elsewhere = tuple(trial for trial in trials if trial not in held)
     rest = Job(cell, others, size) if others else None
     return JobResult(Job(cell, trials), len(missing_trials), seconds, locked_elsewhere, rest=rest)
-
-
-def _round_size(n_trials: float) -> int:
-    """Return the largest power of two up to a number of trials, at least 1."""
-    return 1 << max(0, int(n_trials).bit_length() - 1)
 
 
 @contextmanager

@@ -279,11 +279,7 @@ CellKey: TypeAlias = tuple[str, Column, str]  # dataset, column and method
 
 @dataclass(frozen=True)
 class Published:
-    """A number as the paper prints it.
-
-    The paper calls its deviations standard errors; by their size they are standard deviations over trials.
-    Table 1 has none; there ``rounding`` is half a unit of the last printed digit.
-    """
+    """A number as the paper prints it."""
 
     mean: float
     std: float | None

@@ -54,11 +54,7 @@ LIMITS = (  # of scores, by which damaged records are recognised
 
 @dataclass(frozen=True)
 class Record:
-    """A finished trial: its number, scores in their own units, and its share of the time of its batch.
-
-    ``details`` are further results of the method; under ``samples`` there may be the values of a score for
-    each of several samples. ``provenance`` is the commit, versions, machine and time.
-    """
+    """A finished trial: its number, scores in their own units, and its share of the time of its batch."""
 
     trial: int
     scores: dict[str, float]
@@ -137,11 +133,7 @@ def list_forms(records: Iterable[Record]) -> set[str]:
 
 
 def check_score(score: str, value: object) -> float:
-    """Return a finite number that a score can be; the last known word of its name decides.
-
-    >>> check_score("printed recall@20", 0.25)
-    0.25
-    """
+    """Return a finite number that a score can be; the last known word of its name decides."""
     words = reversed(score.partition("@")[0].split())
     low, high = next((LIMITS[word] for word in words if word in LIMITS), (-math.inf, math.inf))
     if type(value) not in (int, float) or not isinstance(value, int | float):

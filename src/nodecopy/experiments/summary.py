@@ -142,15 +142,7 @@ def compare_with_published(
     published_trials: int,
     digits: int | None = 1,
 ) -> str | None:
-    """Return whether ours is ``ahead`` of the published mean, ``level`` with it or ``behind``.
-
-    Without ``digits``, that is for statistics: ``above``, ``level`` or ``below``.
-
-    >>> compare_with_published(73.0, 2.8, 50, Published(73.8, 2.7), 50)
-    'level'
-    >>> compare_with_published(72.0, 2.8, 50, Published(73.8, 2.7), 50)
-    'behind'
-    """
+    """Return whether ours is ``ahead`` of the published mean, ``level`` with it or ``behind``."""
     if published is None or std is None:
         return None
     difference, rounding = mean - published.mean, published.rounding
@@ -216,7 +208,7 @@ def _mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
-    """Return the method with the best mean, or with that nearest to the reference's, and whether it is"""
+    """Return the best method, or the nearest to the reference, and whether it is significantly so."""
     if not column.is_compared:
         return None, False
     most = max(map(len, values.values()), default=0)

@@ -22,11 +22,7 @@ Summary = Mapping[str, Any]
 
 
 def graphs_headline(n_edges: int, samples: Sequence[tuple[int, int]]) -> str:
-    """Compare the edges of samples, given as numbers of all and of observed ones, with the observed graph.
-
-    >>> graphs_headline(100, [(90, 45), (120, 30)])
-    'The 2 pictured samples have 90 to 120 edges (observed: 100), of which 25 to 50 % are observed edges.'
-    """
+    """Compare the edges of samples, given as numbers of all and of observed ones, with the observed graph."""
     if not samples:
         return ""
     sizes = _range([size for size, _ in samples])

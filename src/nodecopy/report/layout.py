@@ -47,9 +47,8 @@ def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
         step = (1 - MOMENTUM) * force / mass + MOMENTUM * step
         length = np.linalg.norm(step, axis=1, keepdims=True)
         max_length = 0.1 * math.sqrt(n_nodes) * (1 - number / N_STEPS) + 1e-3  # cools down
-        positions = (positions + step * np.minimum(1, max_length / np.maximum(length, 1e-9))).astype(
-            np.float32
-        )
+        shorter = np.minimum(1, max_length / np.maximum(length, 1e-9))
+        positions = (positions + step * shorter).astype(np.float32)
     positions = positions - positions.mean(axis=0)
     positions = positions @ np.linalg.svd(positions, full_matrices=False)[2].T
     low, high = positions.min(axis=0), positions.max(axis=0)

@@ -332,11 +332,9 @@ def draw_attacked_node(
         if len(edges) > MAX_NEIGHBOURS:
             above.text(0, -1.45, f"and {len(edges) - MAX_NEIGHBOURS} more", ha="center", fontsize="small")
         _draw_probabilities(below, np.asarray(probabilities[title]), int(codes[node]), names)
-    axes[0][0].figure.supxlabel(
-        f"green: the true class, {names[int(codes[node])]}; "
-        "edges: own (dark), added by the attack (orange), copied (blue)",
-        fontsize="small",
-    )
+    edge_text = "edges: own (dark), added by the attack (orange), copied (blue)"
+    text = f"green: the true class, {names[int(codes[node])]}; {edge_text}"
+    axes[0][0].figure.supxlabel(text, fontsize="small")
     return axes
 
 

@@ -156,11 +156,9 @@ class AttackTask(NodeTask):
             LOG.warning("%s is damaged and is drawn again: %s", path, reason)
         attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
         seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
-        perturbation: Perturbation = attacker.attack(
-            graph, targets, budget=attack.budget, train=train, rng=seed
-        )
-        perturbation.save(path)
-        return perturbation.apply(graph)
+        flips: Perturbation = attacker.attack(graph, targets, budget=attack.budget, train=train, rng=seed)
+        flips.save(path)
+        return flips.apply(graph)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores at the targets; if these are unknown, also those at the other test nodes."""
@@ -171,11 +169,8 @@ class AttackTask(NodeTask):
         graphs = [self.attack_graph(cell, trial, store, device) for trial in trials]
         nodes = targets if self.known_targets else [self.split(cell, trial).test for trial in trials]
         start = time.perf_counter()
-        problems = self.make_trials(cell, trials, graphs)
-        if isinstance(classifier, Defence):
-            predictions = classifier.fit_trials(problems, targets=nodes)
-        else:
-            predictions = classifier.fit_trials(problems)
+        options = {"targets": nodes} if isinstance(classifier, Defence) else {}
+        predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs), **options)
         seconds = (time.perf_counter() - start) / len(trials)
         labels = self.get_class_codes(cell)
         for trial, prediction, scored, attacked in zip(trials, predictions, nodes, targets, strict=True):
@@ -195,12 +190,7 @@ class AttackTask(NodeTask):
 def score_detection(
     suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], is_target: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """Return how well targets are distinguished from other test nodes.
-
-    ``auc`` judges the whole ranking; ``top precision`` is the share of targets among the most suspicious
-    nodes, as many as there are targets; ``precision`` is their share among the nodes that were corrected,
-    ``recall`` the share of the targets that were. Where no node was corrected there is no precision.
-    """
+    """Return how well targets are distinguished from other test nodes."""
     top = np.argsort(-suspicion, kind="stable")[: is_target.sum()]
     trial_scores = {"auc": area_under_roc(suspicion, is_target), "recall": float(corrected[is_target].mean())}
     trial_scores |= {"precision": float(is_target[corrected].mean())} if corrected.any() else {}

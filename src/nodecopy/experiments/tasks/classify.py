@@ -98,10 +98,7 @@ class NodeTask(Task):
     def load(self, cell: Cell) -> Any:
         graph = super().load(cell)
         if graph.labels is None:
-            raise InputError(
-                f"the dataset {cell.dataset} must have labels for this task; it has none. "
-                "Name a file with the key labels."
-            )
+            raise InputError(f"the dataset {cell.dataset} must have labels, from a file with the key labels.")
         return graph
 
     def load_with_features(self, cell: Cell) -> Graph:
@@ -180,10 +177,8 @@ class ClassifyTask(NodeTask):
     def check(self) -> None:
         super().check()
         if max(self.visible_validation, default=0) > self.validation:
-            raise InputError(
-                f"visible_validation of [protocol] must be at most {self.validation}, the key validation; "
-                f"got {max(self.visible_validation)}."
-            )
+            allowed, got = f"at most validation, {self.validation}", max(self.visible_validation)
+            raise InputError(f"visible_validation of [protocol] must be {allowed}; got {got}.")
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
@@ -221,10 +216,9 @@ class ClassifyTask(NodeTask):
                 return
         graph = self.load_with_features(cell)
         splits = [self.split(cell, trial) for trial in trials]
-        graphs = [
-            datasets.without_test_edges(graph, split.test) if self.without_test_edges else graph
-            for split in splits
-        ]
+        graphs = [graph] * len(trials)
+        if self.without_test_edges:
+            graphs = [datasets.without_test_edges(graph, split.test) for split in splits]
         start = time.perf_counter()
         predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs))
         seconds = (time.perf_counter() - start) / len(trials)
@@ -250,9 +244,8 @@ class ClassifyTask(NodeTask):
     def fit_once(self, cell: Cell, device: str, path: str, settings: dict[str, Any]) -> Any:
         """Return a graph model that is fitted once for all trials of a process."""
         if self.without_test_edges:
-            raise InputError(
-                f"a graph model of {cell.section} can be fitted once only if all trials have the same edges."
-            )
+            condition = "only if all trials have the same edges"
+            raise InputError(f"a graph model of {cell.section} can be fitted once {condition}.")
         model = instantiate(path, settings, cell.section, device)
         check_graph_model(model, f"graph_model of {cell.section}")
 

@@ -37,13 +37,7 @@ from nodecopy.experiments.spec import (
 from nodecopy.experiments.store import Record, Store, read_checked, write_checked
 from nodecopy.experiments.tasks import Task
 from nodecopy.graph import Graph
-from nodecopy.inference import (
-    BootstrapResult,
-    bootstrap,
-    count_communities,
-    spectral_communities,
-    statistic_names,
-)
+from nodecopy.inference import BootstrapResult, count_communities, spectral_communities, statistic_names
 from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_measure
 
 N_TRUE = 2_000  # networks from which the truth is simulated
@@ -187,9 +181,6 @@ class CoverageTask(Task):
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [note.format(**vars(self), meaning=MEANINGS[self.target]) for note in NOTES]
 
-    def log_decisions(self, cell: Cell) -> None:
-        """Log nothing: there are no data of the user."""
-
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the means over the networks of a trial."""
         truths = self.load_truth(cell, store)
@@ -214,16 +205,11 @@ class CoverageTask(Task):
         if self.target == "edges" and cell.method not in self.known_labels:
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
-            result = bootstrap(
-                graph,
-                statistics,
-                model=model,
-                n=self.samples,
-                confidence=LEVEL,
-                resample=self.target,
-                rng=child(seed, TrialSeeds.METHOD),
+            options: Any = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
+            rng = child(seed, TrialSeeds.METHOD)
+            return score_result(
+                inference.bootstrap(graph, statistics, model=model, rng=rng, **options), truths
             )
-        return score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
         """Return the model of all networks of the dataset, or one with the nodes of a seed."""
@@ -355,19 +341,14 @@ class LevelTask(Task):
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [note.format(**vars(self)) for note in LEVEL_NOTES]
 
-    def log_decisions(self, cell: Cell) -> None:
-        """Log nothing: there are no data of the user."""
-
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the share of the networks of a trial in which each test rejects."""
         for trial in trials:
             start = time.perf_counter()
             seeds = [child(cell.trial_seed(trial), number) for number in range(self.networks)]
             rejections = [self.test_network(cell, seed, device) for seed in seeds]
-            shares = {
-                f"{score} rejected": float(np.mean([row[score] for row in rejections]))
-                for score in self.scores
-            }
+            means = {score: float(np.mean([row[score] for row in rejections])) for score in self.scores}
+            shares = {f"{score} rejected": mean for score, mean in means.items()}
             yield Record(trial, shares, time.perf_counter() - start, {})
 
     def test_network(self, cell: Cell, seed: SeedSequence, device: str) -> dict[str, bool]:

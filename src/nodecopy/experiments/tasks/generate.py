@@ -129,19 +129,17 @@ class GenerateTask(Task):
             model = fit_model(cell, trial, device)
             seconds_to_fit = seconds = time.perf_counter() - start
             statistics: list[Statistics] = []
-            samples = iter(
-                model.sample_many(self.samples, rng=child(cell.trial_seed(trial), GenerationSeeds.SAMPLES))
-            )
+            seed = child(cell.trial_seed(trial), GenerationSeeds.SAMPLES)
+            samples = iter(model.sample_many(self.samples, rng=seed))
             while True:
                 start = time.perf_counter()
                 sample = next(samples, None)
                 seconds += time.perf_counter() - start
                 if sample is None:
                     break
-                is_repeated = bool(statistics) and sample is graph
-                statistics.append(
-                    statistics[-1] if is_repeated else select_statistics(sample, self.scores, observed=graph)
-                )
+                if not statistics or sample is not graph:
+                    latest = select_statistics(sample, self.scores, observed=graph)
+                statistics.append(latest)
             each = {name: [values[name] for values in statistics] for name in self.scores}
             defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
             means = {name: float(np.mean(values)) for name, values in defined.items()}

@@ -151,15 +151,12 @@ class PublicSplitTask(RankingTask):
             start = time.perf_counter()
             rest = Split(split.train.difference(split.validation), split.validation, split.test)
             fits = TrialFits(cell, trial, device, rest, is_cached=False)
-            details: dict[str, Any] = {}
-            if cell.search:
-                details = fits.search()[1]
+            details: dict[str, Any] = fits.search()[1] if cell.search else {}
             settings = merge_settings(cell.settings, details.get("chosen", {}))
             model, seconds = replace(fits, split=split, has_validation=False).fit(cell.path, settings)
             scores = model.evaluate(split.test)
-            yield Record(
-                trial, dict(scores), time.perf_counter() - start, details | describe_fit(model, seconds)
-            )
+            details |= describe_fit(model, seconds)
+            yield Record(trial, dict(scores), time.perf_counter() - start, details)
 
 
 @dataclass(frozen=True)
@@ -194,9 +191,8 @@ class TrialFits:
         before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
 
         def fit() -> TimedFit:
-            model = instantiate(
-                path, before, self.cell.section, self.device, lambda part, others: self.fit(part, others)[0]
-            )
+            use = lambda part, others: self.fit(part, others)[0]  # noqa: E731
+            model = instantiate(path, before, self.cell.section, self.device, use)
             seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
             start = time.perf_counter()
             validation = self.split.validation if self.has_validation else None
