@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.metrics import ndcg_score
 
 from nodecopy import Interactions
@@ -156,15 +155,11 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     ("changes", "message"),
     [
         ({"metrics": ["ndcg@4"]}, "k of the metric 'ndcg@4' must be .* the number of items = 3; got 4"),
-        ({"metrics": ["ndcg@0"]}, "k of the metric 'ndcg@0' must be an integer between 1 and"),
-        ({"metrics": []}, r"metrics must be a list of names such as 'recall@10'; got \[\]"),
         ({"metrics": "recall@1"}, "metrics must be a list of names such as 'recall@10'; got 'recall@1'"),
         ({"metrics": ["recal@1"]}, r"form 'recall@k', .*; got 'recal@1'. Did you mean recall@1\?"),
-        ({"metrics": ["recall@one"]}, "metrics must be of the form .*; got 'recall@one'"),
         ({"convention": "paper"}, "convention must be one of 'formula', 'printed'; got 'paper'"),
         ({"test": Interactions(np.zeros((2, 3)))}, "test must hold at least one interaction"),
         ({"test": Interactions(np.ones((1, 3)))}, "test must be of the users and items of "),
-        ({"validation": Interactions(np.ones((2, 4)))}, "validation must be of the users and items of "),
         ({"score": lambda rows: np.full((2, 3), np.nan)}, "scores must hold finite numbers; got nan"),
         ({"score": lambda rows: np.ones((2, 4))}, r"scores must have shape \(2, 3\)"),
     ],
@@ -203,25 +198,6 @@ def test_an_evaluation_is_a_dictionary_with_the_values_of_users() -> None:
     frame = again.to_pandas()
     assert list(frame.columns) == ["user", "recall@1"]
     assert frame["user"].tolist() == ["a", "c"]
-
-
-def test_map_and_ndcg_against_implicit() -> None:
-    """Its precision is another: hits divided by min(k, number of test items)."""
-    evaluation = pytest.importorskip("implicit.evaluation")
-    draws = np.random.default_rng(0)
-    scores, part = draws.random((50, 40)), draws.choice(4, size=(50, 40))
-    train, test = Interactions(part == 1), Interactions(part == 2)
-
-    class Model:
-        def recommend(self, users: Any, seen: Any, N: int) -> tuple[Any, Any]:
-            values = np.where(seen.toarray() > 0, -np.inf, scores[users])
-            ranked = top_items(values, N)
-            return ranked.astype(np.int32), np.take_along_axis(values, ranked, axis=1)
-
-    matrices = [sparse.csr_matrix(table.matrix, copy=True) for table in (train, test)]
-    theirs = evaluation.ranking_metrics_at_k(Model(), *matrices, K=7, show_progress=False)
-    ours = evaluate(lambda rows: scores[rows], train, test, metrics=["map@7", "ndcg@7"])
-    assert [ours["map@7"], ours["ndcg@7"]] == pytest.approx([theirs["map"], theirs["ndcg"]])
 
 
 @given(

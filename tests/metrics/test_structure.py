@@ -83,22 +83,6 @@ def graphs(draw: st.DrawFn, directed: bool = False) -> Graph:
     return graph_of(*edges, n=n, directed=directed, labels=np.array(labels, np.int64))
 
 
-def test_triangle_by_hand() -> None:
-    values = statistics(graph_of((0, 1), (1, 2), (2, 0), n=3, labels=[0, 0, 1]))
-    assert list(values) == [*KEYS, "path_length"]
-    assert values["n_edges"] == 3
-    assert (values["mean_degree"], values["max_degree"], values["claw_share"]) == (2, 2, 0)
-    assert values["edge_entropy"] == pytest.approx(1)
-    assert (values["degree_gini"], values["triangles"], values["transitivity"]) == (0, 1, 1)
-    assert (values["average_clustering"], values["n_components"], values["largest_component"]) == (1, 1, 3)
-    assert values["cross_community_share"] == pytest.approx(2 / 3)
-    assert values["edge_homophily"] == pytest.approx(1 / 3)
-    assert values["class_insensitive_homophily"] == 0  # max(0, 1/2 - 2/3) + max(0, 0 - 1/3)
-    assert values["path_length"] == 1
-    assert math.isnan(values["assortativity"])
-    assert math.isnan(values["power_law_exponent"])
-
-
 @pytest.mark.parametrize("n", [0, 1, 5])
 @pytest.mark.parametrize("labels", [None, -1, 0])
 @pytest.mark.parametrize("directed", [False, True])

@@ -36,7 +36,6 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike, convert_interactions
 from nodecopy.metrics import ranking
-from nodecopy.metrics.ranking import top_items
 
 Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
@@ -295,10 +294,8 @@ class Recommender(Saveable, ABC):
             User ids; all users by default.
         k
             Number of items for each user, at most the number of candidates.
-        items
-            Ids of the candidates, such as the items in stock; all items by default.
-        exclude
-            Ids of items that are not candidates.
+        items, exclude
+            Ids of the candidates, such as the items in stock, and of items that are not candidates.
         exclude_seen
             Whether to leave out the items that a user has met (default).
         unknown
@@ -346,9 +343,8 @@ class Recommender(Saveable, ABC):
             for ids, name in ((items, "items"), (exclude, "exclude"))
         )
         candidates = select_candidates(wanted, unwanted, len(item_ids))
-        return select_best(
-            score_block, seen.shape[0], k, item_ids, candidates, seen if exclude_seen else None
-        )
+        hidden = seen if exclude_seen else None
+        return select_best(score_block, seen.shape[0], k, item_ids, candidates, hidden)
 
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
@@ -361,7 +357,7 @@ class Recommender(Saveable, ABC):
         check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
         rows = one_hot(positions, len(item_ids))  # the item itself is left out
         return select_best(
-            lambda block: self.similarity_rows(rows[block]), len(rows.indices), k, item_ids, seen=rows
+            lambda block: self.similarity_rows(rows[block]), len(positions), k, item_ids, seen=rows
         )
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
@@ -371,7 +367,6 @@ class Recommender(Saveable, ABC):
         """
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
         check_integer(k, "k", low=1, high=len(user_ids) - 1, high_name="n_users - 1")
-
         own = one_hot(positions, len(user_ids))
         return select_best(
             lambda block: self.user_similarities(positions[block]), len(positions), k, user_ids, seen=own
@@ -714,7 +709,7 @@ def select_best(
             scores[seen[block].nonzero()] = -np.inf
         if candidates is not None:
             scores = scores[:, candidates]
-        columns[block] = top_items(scores, k)
+        columns[block] = ranking.top_items(scores, k)
         best[block] = np.take_along_axis(scores, columns[block], axis=1)
     return chosen_ids[columns], best
 
