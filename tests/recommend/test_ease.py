@@ -87,6 +87,7 @@ def test_a_path_equals_single_fits(
         assert fitted.regularisation == value
         np.testing.assert_allclose(fitted.weights_, single.weights_, atol=1e-5)
     assert not hasattr(model, "interactions_")
+    assert [part.n_neighbours_ for part in EASE(n_neighbours=5).fit_path(log, [2.0, 3.0])] == [5, 5]
 
 
 @pytest.mark.parametrize("item_donors", [default_donors(), "uniform"])

@@ -78,10 +78,10 @@ class LinearRecommender(Recommender):
         """Yield a fitted recommender for each of many regularisations, from one set of moments."""
         train = check_nonempty(interactions, "interactions").binary()
         regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
+        for value in (self.regularisation, *regularisations):
+            copy.copy(self).set_params(regularisation=value).check_params()
+        moments = self.moments(train)  # sets n_neighbours_, which the copies need
         models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
-        for model in (self, *models):
-            model.check_params()
-        moments = self.moments(train)
         is_spectral = len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu"
         if is_spectral and not self.regularisation_exponent and not moments.is_sparse:
             solutions = algebra.solve_constrained_path(*self._in_precision(moments), regularisations)
