@@ -32,10 +32,8 @@ from nodecopy.models import GraphModel
 from nodecopy.recommend import Recommender
 from tests.fuzz_corpus import build_corpus, build_graph
 
-MEMORY, SECONDS = 6 * 2**30, 20
-"""Limits on the address space of the process and on the time of an input."""
-MAX_GROWTH = 2**30
-"""How many bytes of memory the inputs may add to those of the process."""
+MEMORY, SECONDS = 6 * 2**30, 20  # limits on the address space of the process and on the time of an input
+MAX_GROWTH = 2**30  # how many bytes of memory the inputs may add to those of the process
 GRAPH = build_graph()
 VALUES: list[Any] = [None, True, -1, 0.5, "x", [], {}, {"list": [1, "x"]}, {"dict": {"x": 1}}, {"array": "x"}]
 """What takes the place of a value of JSON."""

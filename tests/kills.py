@@ -38,13 +38,13 @@ from nodecopy.io.tables import write_table
 
 Tree: TypeAlias = dict[str, bytes]
 SHIM = Path(__file__).with_name("kill_shim.c")
-SECONDS = 300
-"""After which a command is ended."""
+SECONDS = 300  # after which a command is ended
 KINDS = ("lost", "partial", "left_behind")
 NUMBERS = re.compile(rb"[-+0-9a-fT:.]+")
 """Times and what depends on them: two runs of an experiment differ in these alone."""
 IMPORTED = "classify attacks defend recommend inference report.page edge_tables experiments.config"
 TABLES = ["--features", "features.csv", "--labels", "labels.csv"]
+REPRODUCE = ["reproduce", "kills.toml", "--store", "store", "--out", "tables"]
 EXPERIMENT = """
 title = "Kills"
 task = "attack"
@@ -153,12 +153,8 @@ COMMANDS = {
     "evaluate": with_earlier("evaluate", "log.csv", "--model", "popularity", "--per-user", "out.csv"),
     "infer": with_earlier("infer", "graph.csv", "-n", "5", "--picture", "out.svg", varies=True),
     "report": with_earlier("report", "graph.csv", "--samples", "2", "--out", "report.html"),
-    "reproduce": Command(["reproduce", "kills.toml", "--store", "store", "--out", "tables"], varies=True),
-    "reproduce-fresh": Command(
-        ["reproduce", "kills.toml", "--store", "store", "--out", "tables", "--fresh"],
-        ["reproduce", "kills.toml", "--store", "store", "--out", "tables"],
-        varies=True,
-    ),
+    "reproduce": Command(REPRODUCE, varies=True),
+    "reproduce-fresh": Command([*REPRODUCE, "--fresh"], REPRODUCE, varies=True),
     "demo": Command(small_demo, varies=True),
     "datasets": Command(fetch_file),
 }

@@ -85,8 +85,7 @@ def test_elements_without_bytes_are_counted(tmp_path: Path, dtype: str) -> None:
         read_graph(tmp_path / "graph.npz")
 
 
-LONG_IDS = [*(f"n{number}" for number in range(3000)), "x" * 10**5]
-"""In an array of NumPy, 1.2 GB."""
+LONG_IDS = [*(f"n{number}" for number in range(3000)), "x" * 10**5]  # in an array of NumPy, 1.2 GB
 
 
 def write_edges(path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from numba.core import caching
 
 from nodecopy._core import kernels as compilation
-from nodecopy._core import kernels as prefetching
 from nodecopy._core.kernels import njit
 
 
@@ -48,7 +47,7 @@ def test_a_full_disk_or_a_damaged_file_is_no_error(method: str, monkeypatch: pyt
         assert compiled(1) == 2
 
 
-prefetch: Any = prefetching.prefetch
+prefetch: Any = compilation.prefetch
 
 
 @numba.njit  # type: ignore[untyped-decorator, unused-ignore]

@@ -29,8 +29,7 @@ from nodecopy.recommend import Recommender
 from nodecopy.recommend import base as best_items
 
 N_USERS, N_ITEMS = 60, 24
-LONER, UNSEEN = 59, 23
-"""Positions of a user without history and of an item that nobody has."""
+LONER, UNSEEN = 59, 23  # positions of a user without history and of an item that nobody has
 
 
 def tastes() -> Interactions:

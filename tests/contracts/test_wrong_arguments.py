@@ -17,8 +17,7 @@ from nodecopy import Graph
 from tests.contracts.public_calls import NAMES, NOT_CALLED, Call, build_calls
 from tests.contracts.wrong_arguments import check_call
 
-N_GROUPS = 4
-"""Processes, each of which imports everything once."""
+N_GROUPS = 4  # processes, each of which imports everything once
 
 
 @pytest.mark.parametrize("group", range(N_GROUPS))

@@ -27,16 +27,14 @@ from nodecopy.errors import InputError, MissingExtraError, NotFittedError
 from tests.contracts.public_calls import Call, build_calls
 from tests.contracts.valid_arguments import shared_arguments
 
-MEMORY, SECONDS = 16 * 2**30, 60
-"""Limits on the address space of the process and on the time of a call."""
+MEMORY, SECONDS = 16 * 2**30, 60  # limits on the address space of the process and on the time of a call
 TAKES_ARRAYS = re.compile("Array|Any|Like|Graph|Interactions|Sequence|Nodes|float")
 """Annotations of parameters that are given arrays."""
 COUNTS = re.compile(
     r"n|n_(epochs|steps|iterations|graphs|rounds|swaps|layers|\w+_steps|transitions)|workers|threads"
 )
 """Parameters that say how much is computed, for which a large number is right and takes long."""
-EVERY = 12
-"""A parameter is given one in so many of the arrays, others than the next parameter."""
+EVERY = 12  # A parameter is given one in so many of the arrays, others than the next parameter
 PACKAGE_ERRORS = (InputError, NotFittedError, MissingExtraError)
 SCIKIT_LEARN_CHECKS = re.compile(r"GraphClassifier\.\w+ (X|y)$")
 """Arguments that scikit-learn checks, with the errors that its own suite of estimators expects."""
@@ -154,11 +152,9 @@ def check_call(call: Call, parameter: str, value: Any, name: str) -> str | None:
         return None
     except OutOfTime:
         return f"{where}={name}: more than {SECONDS} seconds"
-    except (ValueError, TypeError) as error:
-        if SCIKIT_LEARN_CHECKS.search(where):
-            return None
-        return f"{where}={name}: {type(error).__name__}: {error}"
     except Exception as error:
+        if isinstance(error, (ValueError, TypeError)) and SCIKIT_LEARN_CHECKS.search(where):
+            return None
         return f"{where}={name}: {type(error).__name__}: {error}"
     finally:
         signal.alarm(0)
@@ -183,9 +179,8 @@ def check_calls(names: list[str], *, is_complete: bool) -> Iterator[str]:
             for name, value in values:
                 if name == "2^63" and COUNTS.fullmatch(parameter):
                     continue
-                print(
-                    f"{call.name} {parameter}={name}", file=sys.stderr
-                )  # the last line, if the process ends
+                # The last line, if the process ends:
+                print(f"{call.name} {parameter}={name}", file=sys.stderr)
                 if wrong := check_call(call, parameter, value, name):
                     yield wrong
 

@@ -20,7 +20,6 @@ from tests.experiments.fakes import column, load
 
 pytest.importorskip("torch")
 
-
 TOML = """
 title = "Under attack"
 task = "attack"

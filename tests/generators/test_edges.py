@@ -67,8 +67,6 @@ def test_parameters_are_those_of_scikit_learn(
 
 
 UPPER = np.triu_indices(30, 1)
-
-
 DISTRIBUTIONS = {
     "raw": EdgeDistribution(random_vectors()),
     "calibrated": EdgeDistribution(random_vectors(), (5.0, -4.0)),

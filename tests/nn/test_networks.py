@@ -38,8 +38,6 @@ CONFIGS = {
     "features": replace(KIPF, drop_input=False, activation="none", n_hidden=21),
     "no dropout": replace(KIPF, dropout=0.0, n_hidden=5, weight_decay=0.1),
 }
-
-
 CONFIGS |= {
     f"{propagation} {name}": replace(config, propagation=propagation, n_steps=3, teleport=0.2)
     for propagation in ("none", "pagerank")

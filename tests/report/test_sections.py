@@ -252,8 +252,6 @@ def test_lists_are_summarised_with_intervals() -> None:
 
 
 pytest.importorskip("torch")
-
-
 pytest.importorskip("sklearn")
 
 
