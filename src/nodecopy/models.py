@@ -116,13 +116,11 @@ def _same_ids(sample: Any, observed: Any) -> bool:
     """Return whether two graphs or tables have the same ids; those of most samples are the same arrays."""
     if (sample.rows.n_rows, sample.rows.n_columns) != (observed.rows.n_rows, observed.rows.n_columns):
         return False
-    names = [name for name in ("_node_ids", "user_ids", "item_ids") if name in vars(observed)]
-    pairs = [(vars(sample)[name], vars(observed)[name]) for name in names]
-    if all(first is second for first, second in pairs):
+    stored = ("_node_ids", "user_ids", "item_ids")
+    if all(vars(sample).get(name) is vars(observed).get(name) for name in stored):
         return True
-    if isinstance(observed, Graph):
-        return np.array_equal(sample.node_ids, observed.node_ids)
-    return all(np.array_equal(first, second) for first, second in pairs)
+    names = ["node_ids"] if isinstance(observed, Graph) else ["user_ids", "item_ids"]
+    return all(np.array_equal(getattr(sample, name), getattr(observed, name)) for name in names)
 
 
 def check_graph_model(model: Any, name: str) -> GraphModel[Any]:

@@ -194,7 +194,8 @@ def _temporary(target: Path, *, is_folder: bool) -> Iterator[Path]:
         yield temporary
     finally:
         remove_path(temporary)
-        release(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def remove_path(path: Path) -> None:
@@ -223,12 +224,6 @@ def try_lock(path: Path) -> tuple[int | None, bool]:
     return handle, False
 
 
-def release(handle: int | None) -> None:
-    """Release what :func:`try_lock` locked."""
-    if handle is not None:
-        os.close(handle)
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:8]
 
@@ -245,7 +240,8 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
             if not match or _is_running(int(match[2])):
                 continue
             handle, is_locked = try_lock(path)
-            release(handle)
+            if handle is not None:
+                os.close(handle)
             if is_locked:
                 continue
             if name.endswith(OLD):

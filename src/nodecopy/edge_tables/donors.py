@@ -41,10 +41,7 @@ class EdgeTableRule(Protocol):
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
-        """Return an object whose ``draw(key, keep)`` returns a table of id and donor.
-
-        Nodes that are their own donors may be missing in it.
-        """
+        """Return an object whose ``draw(key, keep)`` returns a table of id and donor (by default the id)."""
 
 
 @dataclass(eq=False)
@@ -55,8 +52,7 @@ class SameLabelTable(Configurable, EdgeTableRule):
     ----------
     labels
         A table (Parquet or Ibis) of id and label. Nodes without a label (not listed, null, NaN, -1 or empty)
-        keep their neighbours; ids without edges are isolated nodes. As in files that are read into memory,
-        whole numbers below -1 are an error, and other values, such as fractions and dates, are names.
+        keep their neighbours; ids without edges are isolated nodes.
 
     Examples
     --------

@@ -207,13 +207,11 @@ class DuckDB(TableEngine):
     Parameters
     ----------
     memory
-        Memory limit, such as ``"1GB"``; larger data are spilled to disk. By default that of DuckDB. The
-        process needs a few hundred megabytes in addition.
+        Memory limit, such as ``"1GB"``, beyond which data are spilled to disk; by default that of DuckDB.
     threads
         Number of threads; by default one per core.
     scratch
-        Folder for scratch files; by default that of the system. They need about five times the size of the
-        edges, and twice their size more for each further sample that is used at the same time.
+        Folder for scratch files, of about five times the size of the edges; by default that of the system.
 
     Examples
     --------

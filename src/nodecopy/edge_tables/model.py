@@ -64,8 +64,7 @@ class EdgeTableCopying(Configurable):
         ----------
         edges
             Parquet or an Ibis table (of the engine, or ``ibis.memtable``) of source, target and optionally
-            weight. An undirected edge may be listed in one direction or both; a pair that is listed twice
-            has the larger weight.
+            weight. A pair that is listed twice, or in both directions, has the larger weight.
         engine
             The engine that computes everything; it must stay open while the model is used.
         directed
