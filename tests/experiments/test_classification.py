@@ -25,8 +25,6 @@ from tests.experiments.fakes import TOML as FAKE
 from tests.experiments.fakes import make_experiment
 
 pytest.importorskip("torch")
-
-
 HERE = "tests.experiments.test_classification"
 CALLS: list[tuple[Graph, Any]] = []
 TOML = f"""
@@ -206,7 +204,6 @@ def test_trials_on_another_form_of_the_data_are_not_copied(store: Store) -> None
 
 
 pytest.importorskip("torch")
-
 
 UNCERTAINTY = """
 title = "doubts"
