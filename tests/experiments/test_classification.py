@@ -18,7 +18,7 @@ from nodecopy.experiments import runner
 from nodecopy.experiments.runner import FIT_CACHE
 from nodecopy.experiments.spec import Cell
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.classify import LEFT_OUT, make_classifier
+from nodecopy.experiments.tasks.classify import LEFT_OUT
 from nodecopy.metrics import TemperatureScaling
 from nodecopy.metrics.classification import scores, selective_accuracy
 from tests.experiments.fakes import TOML as FAKE
@@ -104,22 +104,6 @@ def test_what_cannot_be_fitted_once(store: Store, old: str, new: str, message: s
     assert not CALLS
 
 
-def test_a_classifier_takes_a_graph_model() -> None:
-    inner = """
-[methods.inner]
-title = "Bayesian GCN"
-class = "nodecopy.classify.BayesianGCN"
-[methods.inner.settings.graph_model]
-class = "nodecopy.NodeCopying"
-keep = 0.25
-donors = { class = "nodecopy.SameLabel" }
-"""
-    cell = make_experiment(text=FAKE + inner.replace("{", "{{").replace("}", "}}")).cells(0)[2]
-    classifier = make_classifier(cell, "cpu")
-    assert classifier.graph_model.keep == 0.25
-    assert classifier.device == "cpu"
-
-
 def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
     text = FAKE.replace("test = 16", "test = 16\nwithout_test_edges = true")
     experiment = make_experiment(text=text)
@@ -202,8 +186,6 @@ def test_trials_on_another_form_of_the_data_are_not_copied(store: Store) -> None
         (record,) = second.task.solve(second, [1], store, "cpu")
         assert ("copied_from" in record.provenance) == (name != "other")
 
-
-pytest.importorskip("torch")
 
 UNCERTAINTY = """
 title = "doubts"

@@ -78,15 +78,12 @@ def test_records_without_a_checksum_are_valid(store: Store) -> None:
     ("key", "value"),
     [
         ("scores", [0.5]),
-        ("scores", "accuracy"),
         ("scores", {"accuracy": "0.5"}),
         ("scores", {"accuracy": True}),
         ("scores", {"accuracy": 10**400}),
         ("scores", {"accuracy": 1.5}),
-        ("scores", {"accuracy": 0.5, "nll": -1}),
         ("scores", {"nll": 0.5}),
         ("trial", True),
-        ("seconds", "1"),
         ("seconds", -1),
         ("seconds", 10**400),
         ("details", []),
@@ -94,7 +91,6 @@ def test_records_without_a_checksum_are_valid(store: Store) -> None:
         ("details", {"samples": {"accuracy": ["x"]}}),
         ("provenance", 3),
         ("unknown", 3),
-        ("seconds", [[[]]]),
     ],
 )
 def test_a_record_that_is_not_what_it_should_be_is_missing(

@@ -22,7 +22,6 @@ from nodecopy import Graph, compare, datasets
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import BootstrapResult, Diagnostic, Estimate
 from nodecopy.report import page
-from nodecopy.report import page as page_sections
 from nodecopy.report.attacked_node import attack_section
 from nodecopy.report.page import (
     DATASETS,
@@ -127,7 +126,7 @@ def edges_of(graph: dict[str, Any]) -> list[tuple[int, int]]:
 def test_every_edge_says_where_it_came_from(directed: bool) -> None:
     observed = examples.graph(directed=directed)
     samples = examples.samples(observed)
-    section = page_sections.graphs_section("g", observed, samples)
+    section = page.graphs_section("g", observed, samples)
     dense = observed.adjacency.toarray() > 0
     assert section["ids"] == observed.node_ids.tolist()
     assert section["directed"] is directed
@@ -149,7 +148,7 @@ def test_every_edge_says_where_it_came_from(directed: bool) -> None:
 def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
     observed = examples.graph()
     guess = np.array(["x", "y"])[np.arange(40) % 2]
-    section = page_sections.graphs_section(
+    section = page.graphs_section(
         "g", observed, {}, predicted=guess, uncertainty=np.r_[math.nan, np.arange(39)]
     )
     label, predicted, uncertainty = section["colours"]
@@ -160,10 +159,10 @@ def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
 
 
 def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_sections, "MAX_NODES", 10)
+    monkeypatch.setattr(page, "MAX_NODES", 10)
     observed = examples.graph()
     samples = examples.samples(observed, 1)
-    section = page_sections.graphs_section("g", observed, samples)
+    section = page.graphs_section("g", observed, samples)
     assert (len(section["ids"]), section["n_nodes"]) == (10, 40)
     place = {name: number for number, name in enumerate(observed.node_ids.tolist())}
     shown = [place[name] for name in section["ids"]]
@@ -177,12 +176,12 @@ def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch)
 def test_samples_must_have_the_same_nodes() -> None:
     other = Graph(np.zeros((2, 2)))
     with pytest.raises(InputError, match="must have the 40 nodes"):
-        page_sections.graphs_section("g", examples.graph(), {"sample": CopiedSample(other, np.zeros(2, int))})
+        page.graphs_section("g", examples.graph(), {"sample": CopiedSample(other, np.zeros(2, int))})
 
 
 def test_statistics_hold_every_value() -> None:
     path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
-    section = page_sections.statistics_section({"two": compare(path, [path, triangle])})
+    section = page.statistics_section({"two": compare(path, [path, triangle])})
     rows = {row["name"]: row for row in section["rows"]}
     assert section["series"] == ["two"]
     expected = {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
@@ -201,7 +200,7 @@ def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
             *(100, 0.95, "normal", "edges", "a model", False, graph.node_ids, {}),
             problems=problems,
         )
-        section = page_sections.statistics_section({"a": comparison}, estimates=result)
+        section = page.statistics_section({"a": comparison}, estimates=result)
         return section["estimates"], {
             row["name"]: row["estimate"] for row in section["rows"] if "estimate" in row
         }
@@ -215,7 +214,7 @@ def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
         "The observed statistics have no intervals, since 35 % of the ends are wrong.",
         {},
     )
-    assert page_sections.statistics_section({"a": comparison})["estimates"] == ""
+    assert page.statistics_section({"a": comparison})["estimates"] == ""
 
 
 def test_an_attacked_node_and_those_around_it() -> None:

@@ -14,9 +14,7 @@ from nodecopy.defend import CopyingDefence
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donors, donor_matrix
-from nodecopy.report import attacked_node, headlines
-from nodecopy.report import sections as classification_section
-from nodecopy.report import sections as recommendation_section
+from nodecopy.report import attacked_node, headlines, sections
 from nodecopy.report.attacked_node import MAX_ATTACKED, MAX_DEGREE, PREFERRED_DEGREE, attack_and_correct
 from nodecopy.report.sections import (
     MIN_CURVE_NODES,
@@ -179,9 +177,7 @@ def test_trials_are_joined_with_their_numbers() -> None:
 def test_nodes_come_by_uncertainty() -> None:
     predicted = examples.predicted()
     truth = np.repeat([0, 1], 20)
-    section = classification_section.classification_section(
-        np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth
-    )
+    section = sections.classification_section(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
     assert section["ids"] == ["19", "5", "0"]
     assert section["predicted"] == [1, 1, 1]
     assert section["truth"] == [0, 0, 0]
@@ -231,7 +227,7 @@ def test_recommendations_have_the_largest_shares_of_their_scores() -> None:
 
 
 def test_donors_are_left_out_where_they_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recommendation_section, "MAX_ITEMS", 10)
+    monkeypatch.setattr(sections, "MAX_ITEMS", 10)
     section = recommendations_section(LIBRARY, CopyEASE().fit(LIBRARY), DONORS, [7])
     assert {len(entry) for entry in section["users"][0]["items"]} == {3}
 
@@ -241,12 +237,12 @@ def test_lists_are_summarised_with_intervals() -> None:
     per_user = {"recall@10": values, "ndcg@10": values / 2}
     means = {key: part.mean() for key, part in per_user.items()}
     split = Evaluation(means, np.arange(4), per_user)
-    alone = recommendation_section.summarise_lists("a", [split])
+    alone = sections.summarise_lists("a", [split])
     width = 1.96 * values.std(ddof=1) / 2
     assert (alone["recall"], alone["ndcg"]) == (0.5, 0.25)
     assert alone["interval"] == pytest.approx([0.5 - width, 0.5 + width], abs=1e-3)
     low = Evaluation(dict.fromkeys(means, 0.0), np.arange(4), per_user)
-    wide = recommendation_section.summarise_lists("a", [split, low])
+    wide = sections.summarise_lists("a", [split, low])
     assert wide["interval"] == [0, 1]
     assert wide["n_splits"] == 2
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +84,8 @@ class NodeTask(Task):
     test: int = key("count")
 
     main_score = "accuracy"
-    protocol_fields = ("validation", "test", "largest_component")
-    filters = ("datasets", "labels")
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
+    filters: ClassVar[tuple[str, ...]] = ("datasets", "labels")
     family = "a classifier"
     family_methods = ("fit_trials",)
     extra_scores = ("nll", "brier", "ece")
