@@ -91,9 +91,13 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
     return read
 
 
+def read_count(value: Any, where: str) -> int:
+    """Return a number of things, at least one."""
+    return check_integer(value, where, low=1)
+
+
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-read_count = make_reader("an integer of at least 1", lambda x: type(x) is int and x >= 1)
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
 read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
 read_name = make_reader(  # it names a folder
@@ -109,7 +113,7 @@ READERS: dict[str, Reader] = {
     "section": read_mapping,
     "count": read_count,
     "flag": make_reader("true or false", lambda value: isinstance(value, bool)),
-    "number": make_reader("an integer of at least 0", lambda x: type(x) is int and x >= 0),
+    "number": lambda value, where: check_integer(value, where, low=0),
     "share": make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1),
     "class": make_reader(
         "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
