@@ -54,10 +54,9 @@ def graph_from_features(
         ``"euclidean"`` (default), or ``"cosine"``: the Euclidean distance of rows scaled to length one. A
         row of zeros stays a row of zeros.
     scale
-        How features are scaled before distances are measured: ``"none"`` (default), ``"auto"``, ``"unit"``,
-        ``"rows"``, ``"standardise"`` or ``"binary"``, as by
-        :class:`~nodecopy.features.scaling.FeatureScaling`. With ``"auto"``, columns on different scales count
-        alike. The graph keeps the features as they are.
+        How features are scaled before distances are measured, ``"none"`` (default), ``"auto"`` or another
+        kind of :class:`~nodecopy.features.scaling.FeatureScaling`. With ``"auto"``, columns on different
+        scales count alike. The graph keeps the features as they are.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
@@ -69,14 +68,9 @@ def graph_from_features(
 
     over symmetric, non-negative W, so nearby nodes get large weights and every node has an edge. As in
     Kalofolias and Perraudin (2019), only pairs of nearest neighbours (three times ``n_neighbours``) may have
-    weights, and the search for the scale that gives the target mean degree starts from their estimate. The
-    minimum is unique. It is computed to full precision by Newton's method on the dual problem, which has one
-    variable per node. Where many distances tie, for instance between duplicates, no scale may give the target
-    degree; the closest one is taken.
-
-    A node that is far from all others hardly changes the rest of the graph: edges whose weights would add up
-    to less than 1/100 get slightly larger weights. Features that spread over many orders of magnitude can
-    stop the search before the minimum; take their logarithms first.
+    weights. The scale is the one whose mean degree is closest to ``n_neighbours``. The minimum is unique and
+    computed to full precision by Newton's method on the dual problem. Features that spread over many orders
+    of magnitude can stop the search before the minimum; take their logarithms first.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class FeatureScaling:
                 numbers = check_numbers(check_vector(getattr(self, name), name), name).astype(np.float64)
                 check_finite(numbers, name)
                 object.__setattr__(self, name, numbers)
-        if (self.kind == "standardise") > (self.deviations is not None):
+        if self.kind == "standardise" and self.deviations is None:
             raise InputError("deviations of FeatureScaling", "must be given to standardise; got None.")
 
     @classmethod
@@ -93,18 +93,14 @@ class FeatureScaling:
 
         Parameters
         ----------
-        features
-            Matrix with one row per node.
-        kind
-            One of ``"auto"``, ``"unit"``, ``"rows"``, ``"standardise"``, ``"binary"`` and ``"none"``.
+        features, kind
+            Matrix with one row per node, and ``"auto"`` or a kind of :class:`FeatureScaling`.
         encoder
             The :class:`~nodecopy.io.FeatureEncoder` that made the features, if any.
         counts
             What ``"auto"`` is for word counts.
-        name
-            The caller's parameter for ``kind``, for messages; empty if there is none.
-        purpose
-            What the features are scaled for, for messages.
+        name, purpose
+            The caller's parameter for ``kind``, if any, and what features are scaled for, for messages.
         """
         check_choice(kind, name or "kind", FEATURE_SCALINGS)
         check_choice(counts, "counts", FEATURE_SCALINGS)

@@ -241,14 +241,12 @@ class GAE(GraphAutoencoder):
     - ``"raw"``: p. Training gives edges the same weight as all other pairs together, so most p are near one
       half and samples are very dense.
     - ``"calibrated"``: sigma(a p + b), from a logistic regression of "is an edge" on p over all pairs. With
-      ``balanced=False`` the expected number of edges is the observed one. The paper does not mention that its
-      regression is balanced, but only then are calibrated samples denser than the graph, as it reports.
+      ``balanced=False`` the expected number of edges is the observed one.
     - ``"corrected"``: the calibrated probability, scaled so that the expected number of edges is the observed
       one (or lower, if that would take probabilities above one).
 
-    *Features* X are used as they are, or are the identity if there are none. *Directions and weights* are
-    ignored, and samples have neither. *Memory* grows with nodes and edges; the time of an epoch (unless pairs
-    are sampled) and of a sample grows with pairs of nodes.
+    Features X are used as they are, or are the identity if there are none. Directions and weights are
+    ignored. Memory grows with nodes and edges, the time of an epoch and of a sample with pairs of nodes.
 
     Examples
     --------

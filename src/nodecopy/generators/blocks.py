@@ -242,8 +242,7 @@ class MMSBM(EdgeListModel):
     delta
         Probability of an edge between nodes that draw different blocks.
     n_steps, batch_size
-        Steps of the inference, and the number of nodes that each step updates. On Cora the memberships no
-        longer change after about 1000 steps.
+        Steps of the inference, and the number of nodes that each step updates.
     alpha, eta, rho
         Shapes of the gamma priors of phi and theta, and their common rate.
     step_size, tau, kappa
@@ -251,24 +250,21 @@ class MMSBM(EdgeListModel):
 
     Attributes
     ----------
-    memberships_, strengths_
-        pi and beta.
+    memberships_, strengths_, delta_
+        pi, beta and delta.
     sampling_memberships_
         The memberships that samples use: pi, or one-hot rows if ``assignment`` is ``"hard"``.
-    delta_
-        The ``delta`` of the fit.
 
     Notes
     -----
-    *Inference* ascends the posterior as in the authors' code, with pi_i = phi_i / sum phi_i,
+    Inference ascends the posterior as in the authors' code, with pi_i = phi_i / sum phi_i,
     beta_k = theta_k1 / (theta_k0 + theta_k1) and the preconditioned step
 
         phi <- abs(phi + step / 2 (alpha - 1 - rho phi + phi gradient)),
 
-    and the same for theta. No noise is added, so the result is a point estimate. theta_k starts with the
-    numbers of non-edges and edges that the initial memberships expect in block k. The gradient uses all edges
+    and the same for theta, without noise, so that the result is a point estimate. The gradient uses all edges
     of the updated nodes and, scaled up, their non-edges to ``batch_size`` random partners. In a directed
-    graph (i, j) and (j, i) are two observations, and two draws, with the same probability.
+    graph (i, j) and (j, i) are two observations with the same probability.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class ErdosRenyi(EdgeListModel):
     density_
         The probability p, the share of pairs of different nodes that are edges of the observed graph.
     n_edges_
-        The number of edges of all samples, ``None`` if it is not fixed.
+        The number of edges of all samples, ``None`` if it varies.
 
     Examples
     --------
@@ -93,8 +93,7 @@ class ChungLu(EdgeListModel):
     Attributes
     ----------
     blocks_
-        The number of each node's degree among the distinct degrees. For a directed graph these are the
-        out-degrees of all nodes, followed by the in-degrees of all nodes.
+        The number of each node's degree among the distinct degrees; if directed, out- before in-degrees.
     block_pairs_, probabilities_
         Pairs of distinct degrees, ``[2, n]``, and the probability of an edge between nodes of such degrees.
 
@@ -170,10 +169,8 @@ class ConfigurationModel(SwapModel):
 
     Attributes
     ----------
-    edges_, self_loops_
-        The observed edges, and the nodes with a self-loop.
-    n_swaps_
-        The ``n_swaps`` of the fit.
+    edges_, self_loops_, n_swaps_
+        The observed edges, the nodes with a self-loop, and the ``n_swaps`` of the fit.
 
     Notes
     -----
@@ -212,10 +209,8 @@ class BlockConfigurationModel(SwapModel, BlockModel):
 
     Attributes
     ----------
-    blocks_
-        As in :class:`.SBM`.
-    n_swaps_
-        The ``n_swaps`` of the fit.
+    blocks_, n_swaps_
+        The blocks of :class:`.SBM`, and the ``n_swaps`` of the fit.
 
     Examples
     --------
@@ -277,8 +272,8 @@ class BarabasiAlbert(EdgeListModel):
 
     Notes
     -----
-    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005), drawn for all edges
-    at once. Targets that repeat an edge are drawn again up to 20 times, then dropped.
+    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005). Targets that repeat
+    an edge are drawn again up to 20 times, then dropped.
 
     Examples
     --------

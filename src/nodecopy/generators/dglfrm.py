@@ -63,8 +63,7 @@ class DGLFRMB(GraphAutoencoder):
     Notes
     -----
     Defaults are those of the node copying paper. As in the paper of the authors, v belongs to the graph and
-    is drawn once per epoch; their code draws it for every node. The authors average the logits of several
-    draws of the memberships; here their probabilities are decoded, which predicts edges equally well.
+    is drawn once per epoch. Probabilities of memberships are decoded; the authors average several draws.
 
     Examples
     --------

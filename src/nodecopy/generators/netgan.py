@@ -254,10 +254,9 @@ class _AdversarialTraining:
 class NetGAN(EdgeScoreModel):
     """NetGAN trains a generator of random walks against a critic and samples edges by their use in walks.
 
-    It is a Wasserstein GAN with gradient penalty. In each step the generator takes one optimisation step and
-    the critic ``n_critic_steps``. For an evaluation the generator draws walks with ``n_transitions``
-    transitions in total. The score of a pair is its number of transitions, and samples have as many edges as
-    the observed graph. Training stops when such a sample has a given share of the observed edges.
+    It is a Wasserstein GAN with gradient penalty. The score of a pair is its number among ``n_transitions``
+    transitions of generated walks, and samples have as many edges as the observed graph. Training stops when
+    such a sample has a given share of the observed edges.
 
     Parameters
     ----------

@@ -55,8 +55,7 @@ def as_graph(
     ========================  ===============================================================================
 
     An attribute is used by default if it can be labels (whole numbers or texts, not a different text for
-    every node) or features (a vector of numbers for every node). What was used and what was ignored is
-    logged at level INFO to the logger ``nodecopy``.
+    every node) or features (a vector of numbers for every node). What was used and ignored is logged.
 
     Parameters
     ----------
