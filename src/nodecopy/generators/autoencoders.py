@@ -14,7 +14,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from torch import Tensor
-from torch.nn.functional import normalize, softplus
+from torch.nn.functional import normalize
 
 from nodecopy._core.arrays import freeze
 from nodecopy._core.checks import check_settings, check_type
@@ -94,7 +94,7 @@ class GraphAutoencoder(GraphModel[Graph]):
             encoder.weights[1] *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5
         decoder = self._build_decoder(graph, features, np.random.default_rng(child(seed, DECODER_SEED)))
         graphs = SparseStack([normalise_adjacency(adjacency)], device)
-        pair_loss = partial(self._build_pair_loss(adjacency, device, seed), with_value=False)
+        pair_loss = self._build_pair_loss(adjacency, device, seed)
         noise = np.random.default_rng(child(seed, NOISE_SEED))
         stepper = AdamStepper([*encoder.weights, *decoder.weights], self.learning_rate)
 
@@ -394,21 +394,18 @@ class PairLoss(BlockwiseLoss):
         cores = torch.get_num_threads() if device.type == "cpu" else 1
         self.logits_at_once = logits_at_once or cores * LOGITS_AT_ONCE[device.type]
 
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+    def gradients(self, *tensors: Tensor) -> tuple[Tensor]:
         (z,) = tensors
-        value, gradient = self._sum_as_non_edges(z, with_value)
+        gradient = self._sum_as_non_edges(z)
         logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
         gradient += self.positives.product(z[None], slopes)[0]
-        if with_value:
-            corrections = self.positive_weight * softplus(-logits) - softplus(logits)
-            value += corrections.sum(dtype=torch.float64)
         # Twice, because a node is the first of its pairs and the second of the mirrored ones.
-        return (self.scale * value).to(z.dtype), 2 * self.scale * gradient
+        return (2 * self.scale * gradient,)
 
-    def _sum_as_non_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        """Return the sum of softplus(z_i . z_j) and half its gradient, by sigma(x) = (1 + tanh(x/2)) / 2."""
-        value, by_row = z.new_zeros((), dtype=torch.float64), HALF_ROOT * z
+    def _sum_as_non_edges(self, z: Tensor) -> Tensor:
+        """Return half the gradient of the sum of softplus(z_i . z_j), by sigma(x) = (1 + tanh(x/2)) / 2."""
+        by_row = HALF_ROOT * z
         by_column = by_row.T.contiguous()
         gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
         # Allocated once for all blocks, because an allocation takes as long as a product.
@@ -417,13 +414,10 @@ class PairLoss(BlockwiseLoss):
             rows, columns = by_row[block], by_column[:, block.start :]
             halves = buffer[: len(rows) * columns.shape[1]].view(len(rows), -1)
             torch.mm(rows, columns, out=halves)
-            if with_value:
-                terms = 2 * softplus(halves, beta=2)
-                value += 2 * terms.sum(dtype=torch.float64) - terms[:, : len(rows)].sum(dtype=torch.float64)
             slopes = halves.tanh_()
             torch.mm(slopes, by_row[block.start :], out=gradient[block])
             column_gradient[:, block.stop :].addmm_(rows.T, slopes[:, len(rows) :])
-        return value, HALF_ROOT * (gradient + column_gradient.T) + z.sum(dim=0) / 2
+        return HALF_ROOT * (gradient + column_gradient.T) + z.sum(dim=0) / 2
 
 
 class SampledPairLoss(BlockwiseLoss):
@@ -437,7 +431,7 @@ class SampledPairLoss(BlockwiseLoss):
         self.positives = SparseStack([adjacency], device)
         self.identities = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
 
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+    def gradients(self, *tensors: Tensor) -> tuple[Tensor]:
         (z,) = tensors
         logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
@@ -448,8 +442,7 @@ class SampledPairLoss(BlockwiseLoss):
         weights = (sampled.sigmoid() / sampled.numel())[..., None]
         gradient += (weights * partners).sum(dim=0)
         gradient += (weights * z).flatten(0, 1)[inverses].sum(dim=0)
-        value = softplus(-logits).mean() + softplus(sampled).mean() if with_value else z.new_zeros(())
-        return value, gradient
+        return (gradient,)
 
     def draw_permutations(self) -> tuple[Tensor, Tensor]:
         """Draw the partner of each node, one row per permutation, and where each node is the partner."""
@@ -476,18 +469,13 @@ class PresenceLoss(BlockwiseLoss):
         self._indptr = present.indptr
         self._positions = torch.from_numpy(row * n_columns + present.indices).to(device)
 
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+    def gradients(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         z, weight, bias = tensors
-        value = z.new_zeros((), dtype=torch.float64)
         by_z, by_weight, by_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
         for start in range(0, len(z), self.rows_at_once):
             block = slice(start, min(len(z), start + self.rows_at_once))
             logits = torch.addmm(bias, z[block], weight)
             present = self._positions[self._indptr[block.start] : self._indptr[block.stop]]
-            if with_value:
-                positive = logits.view(-1)[present]
-                corrections = self.positive_weight * softplus(-positive) - softplus(positive)
-                value += softplus(logits).sum(dtype=torch.float64) + corrections.sum(dtype=torch.float64)
             slopes = logits.sigmoid_()
             flat = slopes.view(-1)
             flat[present] = self.positive_weight * (flat[present] - 1)
@@ -495,4 +483,4 @@ class PresenceLoss(BlockwiseLoss):
             by_weight.addmm_(z[block].T, slopes)
             by_bias += slopes.sum(dim=0)
         scale = self.scale
-        return (scale * value).to(z.dtype), scale * by_z, scale * by_weight, scale * by_bias
+        return scale * by_z, scale * by_weight, scale * by_bias

@@ -134,19 +134,17 @@ class TransitionLoss(BlockwiseLoss):
         self.degrees = torch.from_numpy(np.diff(adjacency.indptr).astype(np.float32)).to(device)
         self.logits_at_once = logits_at_once or LOGITS_AT_ONCE[device.type]
 
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
-        """Return the loss and its gradients; the gradient in w_ij is (d_i P_ij - A_ij) / sum A."""
+    def gradients(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Return the gradients; the one in w_ij is (d_i P_ij - A_ij) / sum A."""
         down, up = tensors
         by_target, by_source = self.adjacency.product(up.T[None])[0], self.adjacency.product(down[None])[0]
-        value = -(down * by_target).sum(dtype=torch.float64)
         by_down, by_up = -by_target, -by_source.T
         for rows in split_rows(len(down), self.logits_at_once):
-            probabilities, normalisers = _softmax(down[rows] @ up)
-            value += (self.degrees[rows] * normalisers).sum(dtype=torch.float64)
+            probabilities, _ = _softmax(down[rows] @ up)
             by_down[rows] += self.degrees[rows, None] * (probabilities @ up.T)
             by_up += (self.degrees[rows, None] * down[rows]).T @ probabilities
         scale = 1 / self.n_entries
-        return (scale * value).to(down.dtype), scale * by_down, scale * by_up
+        return scale * by_down, scale * by_up
 
 
 def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:

@@ -180,7 +180,7 @@ class CommunityDecoder(Decoder):
         loss = pair_loss(self(z))
         if self.feature_loss is None:
             return loss
-        return loss + self.feature_loss(z, self.layers[2][0], self.biases[2], with_value=False)
+        return loss + self.feature_loss(z, self.layers[2][0], self.biases[2])
 
     def stick_parameters(self) -> tuple[Tensor, Tensor]:
         """Return the parameters a and b of the Kumaraswamy distributions of v."""

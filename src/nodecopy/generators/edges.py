@@ -66,25 +66,23 @@ def split_triangle(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
 
 
 class BlockwiseLoss(ABC):
-    """A loss that computes its gradients along with its value; only the gradients are kept."""
+    """A loss that computes its gradients block by block, and not its value, which training does not need."""
 
-    def __call__(self, *tensors: Tensor, with_value: bool = True) -> Tensor:
-        """Return the loss, or 0 with the same gradients if ``with_value`` is false, which takes less time."""
-        function = partial(self.value_and_gradients, with_value=with_value)
-        value: Tensor = _ValueAndGradients.apply(function, *tensors)  # type: ignore[no-untyped-call]
-        return value
+    def __call__(self, *tensors: Tensor) -> Tensor:
+        """Return 0, with the gradients of the loss."""
+        zero: Tensor = _Gradients.apply(self.gradients, *tensors)  # type: ignore[no-untyped-call]
+        return zero
 
     @abstractmethod
-    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
-        """Return the loss and its gradient in each of the tensors."""
+    def gradients(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Return the gradient of the loss in each of the tensors."""
 
 
-class _ValueAndGradients(torch.autograd.Function):
+class _Gradients(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, function: Callable[..., tuple[Tensor, ...]], *tensors: Tensor) -> Tensor:
-        value, *gradients = function(*tensors)
-        ctx.save_for_backward(*gradients)
-        return value
+        ctx.save_for_backward(*function(*tensors))
+        return tensors[0].new_zeros(())
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, ...]:

@@ -82,17 +82,11 @@ def as_graph(
     >>> as_graph(edges, labels=pandas.Series({"cleo": 1, "ann": 0})).labels.tolist()
     [0, -1, 1]
     """
-    return convert_graph(data, "graph", labels=labels, features=features, weight=weight, directed=directed)
+    return convert_graph(data, "graph", labels, features, weight, directed)
 
 
 def convert_graph(
-    data: GraphLike,
-    name: str,
-    *,
-    labels: Any = None,
-    features: Any = None,
-    weight: str | None = None,
-    directed: bool | None = None,
+    data: Any, name: str, labels: Any = None, features: Any = None, weight: Any = None, directed: Any = None
 ) -> Graph:
     """Return a graph as :func:`as_graph` does; ``name`` is what the object is called in errors and logs."""
     if isinstance(data, Graph) and labels is None and features is None and directed is None:

@@ -143,8 +143,6 @@ def write_interactions(interactions: Interactions, path: PathLike, *, spreadshee
 
     The parameters are those of :func:`~nodecopy.write_graph`.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> log = Interactions.from_table(["ann", "bob"], ["tea", "jam"])
     >>> with TemporaryDirectory() as folder:
