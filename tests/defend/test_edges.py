@@ -15,7 +15,6 @@ from nodecopy.defend.edges import (
     build_credibility,
     divergence,
     estimate_trust,
-    find_entries,
     keep_edges,
     remove_edges_of,
     score_suspicion,
@@ -25,17 +24,11 @@ from nodecopy.metrics.classification import area_under_roc
 from tests.contracts.classifiers import planted_graph
 
 
-def test_edges_are_removed_and_found() -> None:
+def test_edges_are_removed() -> None:
     path = Graph.from_edges([0, 1, 2], [1, 2, 3])
     assert list(zip(*remove_edges_of(path, np.array([0, 3])).edges()[:2], strict=True)) == [(1, 2)]
     kept = keep_edges(path, (path.rows.row_numbers + path.rows.indices) == 3)
     assert list(zip(*kept.edges()[:2], strict=True)) == [(1, 2)]
-    graph = planted_graph()
-    first, second = graph.rows.row_numbers, graph.rows.indices
-    assert np.array_equal(find_entries(graph, first, second), np.arange(len(first)))
-    absent = np.argwhere(graph.adjacency.toarray() == 0).T
-    assert (find_entries(graph, *absent) == -1).all()
-    assert find_entries(graph, np.zeros(0, int), np.zeros(0, int)).shape == (0,)
 
 
 def test_edges_are_more_credible_than_random_pairs() -> None:

@@ -134,13 +134,8 @@ class TwoHopCopier:
 
     def _entries(self, nodes: IntArray, *, self_loops: bool = False) -> Entries:
         """Return the entries of the rows of A, or of A + I, of some nodes; self-loops come last."""
-        start = self.rows.indptr[nodes].astype(np.int64)
-        length = self.rows.indptr[nodes + 1] - start
-        owner = np.repeat(np.arange(len(nodes)), length)
-        entry = np.arange(len(owner)) + np.repeat(start - np.cumsum(length) + length, length)
-        weights = self.rows.weights
-        weight = np.ones(len(entry)) if weights is None else weights[entry].astype(np.float64)
-        entries: Entries = owner, self.rows.indices[entry], weight
+        rows = self.rows.csr[nodes].tocoo()
+        entries: Entries = rows.row, rows.col, rows.data.astype(np.float64)
         loops = np.arange(len(nodes)), nodes, np.ones(len(nodes))
         return _concatenate(entries, loops) if self_loops else entries
 

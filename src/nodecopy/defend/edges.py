@@ -49,15 +49,6 @@ def remove_edges_of(graph: Graph, nodes: IntArray) -> Graph:
     return keep_edges(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
 
 
-def find_entries(graph: Graph, first: IntArray, second: IntArray) -> IntArray:
-    """Return the numbers of stored entries of the adjacency, -1 for pairs that are no edges."""
-    rows, n = graph.rows, np.int64(graph.n_nodes)
-    entries, pairs = rows.row_numbers * n + rows.indices, first * n + second
-    position = np.searchsorted(entries, pairs)
-    is_edge = np.append(entries, -1)[position] == pairs
-    return np.where(is_edge, position, -1)
-
-
 class EdgeModel:
     """The log-odds that a pair of nodes is an edge of a graph rather than a random pair.
 

@@ -29,7 +29,7 @@ from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
 from nodecopy.defend.controls import assign_folds, distil, distil_mlp, sharpen
 from nodecopy.defend.copying import find_donors
-from nodecopy.defend.edges import EdgeModel, build_credibility, find_entries
+from nodecopy.defend.edges import EdgeModel, build_credibility
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -314,11 +314,8 @@ class EvidenceCorrection(Correction):
 
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Return the edges of some nodes: the position in ``nodes``, and the neighbour."""
-        rows = self.state.complete_graph.rows
-        degrees = rows.indptr[nodes + 1] - rows.indptr[nodes]
-        owner = np.repeat(np.arange(len(nodes)), degrees)
-        first = np.repeat(rows.indptr[nodes] - np.cumsum(degrees) + degrees, degrees)
-        return owner, rows.indices[first + np.arange(len(owner))]
+        rows = self.state.complete_graph.rows.csr[nodes].tocoo()
+        return rows.row, rows.col
 
     def log_odds(self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None) -> Array:
         """Return the log-odds that pairs are edges, between -10 and 10; see :meth:`.EdgeModel.log_odds`."""
@@ -329,8 +326,8 @@ class EvidenceCorrection(Correction):
         """Return log-probabilities without edges; the log-likelihood, log-odds and credibility of edges."""
         log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
         first, is_edge = nodes[owner], None
-        if self.state.graph is not self.state.complete_graph:
-            is_edge = find_entries(self.state.graph, first, neighbours) >= 0
+        if self.state.graph is not self.state.complete_graph and len(first):
+            is_edge = np.asarray(self.state.graph.adjacency[first, neighbours]).ravel() != 0
         log_odds = self.log_odds(first, neighbours, is_edge)
         classes = self.predictions[neighbours]
         log_evidence, credibility = combine_evidence(log_prior, owner, log_odds, classes, self.class_edges)
