@@ -179,14 +179,6 @@ def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
     )
 
 
-def test_attack_as_json(run: Run, files: Graph) -> None:
-    options = ("--method", "random", "--nodes", "p04", "--budget", "2", "--independent", "--json")
-    result = json.loads(run("attack", "graph.csv", *TABLES, *options).out)
-    assert (result["targets"], result["budgets"], result["spent"]) == (["p04"], [2], [2])
-    assert all("p04" in (flip["first"], flip["second"]) for flip in result["flips"])
-    assert result == json.loads(run("attack", "graph.csv", *TABLES, *options).out)
-
-
 def test_misled_targets_are_named(run: Run, files: Graph) -> None:
     """Fifteen flips mislead p04, none do not; --no-check trains no classifier."""
     arguments = ("attack", "graph.csv", *TABLES, "--nodes", "p04", "--method", "fga", "--budget", "15")

@@ -12,14 +12,13 @@ from nodecopy import Graph, datasets
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli.files import (
     cross_validation_folds,
-    find_ids,
     load_graph,
     parse_nodes,
     split_as_in_experiments,
     split_file,
     split_for_report,
 )
-from nodecopy.cli.options import GraphOptions, check_applicable, check_outputs
+from nodecopy.cli.options import GraphOptions
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds, trial_seed
 from nodecopy.graph import UNLABELLED
@@ -40,15 +39,6 @@ def test_headers_are_decided(run: Run) -> None:
     assert "the first row (ann,bob) is data, since 'bob' occurs again. Use --header" in ran.err
     result = json.loads(run("stats", "edges.csv", "--header", "--json").out)
     assert result["n_nodes"] == 2
-
-
-def test_isolated_nodes_on_demand(run: Run) -> None:
-    Path("edges.csv").write_text("source,target\na,b\n")
-    Path("labels.csv").write_text("id,label\na,1\nz,2\n")
-    ran = run("stats", "edges.csv", "--labels", "labels.csv")
-    assert (ran.code, "z" in ran.err) == (2, True)
-    result = json.loads(run("stats", "edges.csv", "--labels", "labels.csv", "--allow-isolated", "--json").out)
-    assert result["n_nodes"] == 3
 
 
 def test_columns_of_features_are_ignored(run: Run, tmp_path: Path) -> None:
@@ -87,30 +77,6 @@ def test_nodes_are_given_as_text_or_as_a_file(run: Run) -> None:
     ):
         with pytest.raises(InputError, match=message):
             parse_nodes(graph, nodes)
-
-
-def test_an_unknown_id_is_an_error_with_close_ids() -> None:
-    users = np.array(["ann", "anna", "bob"])
-    assert find_ids(["bob", "ann"], users, "--user").tolist() == [2, 0]
-    with pytest.raises(InputError) as raised:
-        find_ids(["annn"], users, "--user")
-    assert str(raised.value) == (
-        "--user must hold ids of users; got 'annn', which is none. Did you mean ann or anna?"
-    )
-
-
-def test_all_options_that_were_given_are_named() -> None:
-    with pytest.raises(InputError) as raised:
-        check_applicable("files", "the dataset 'cora'", labels="labels.csv", features=None, directed=True)
-    assert str(raised.value) == (
-        "--labels and --directed apply to files only; got the dataset 'cora'. Leave them out."
-    )
-
-
-@pytest.mark.parametrize("name", ["in.csv", "folder/../in.csv"])
-def test_what_is_read_is_not_replaced(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="--out must be a file that is neither an input nor another output"):
-        check_outputs([str(tmp_path / "in.csv")], out=(tmp_path / name, (".csv",)))
 
 
 def test_no_text_is_a_formula_with_spreadsheet(run: Run) -> None:

@@ -54,10 +54,6 @@ def test_tables_come_back_with_the_ids_that_went_in(run: Run, edges: Path, label
     assert (origin["seed"], origin["n"], origin["donors"]) == (4, 5, "same-label")
 
 
-def edge_set(graph: Graph) -> set[frozenset[str]]:
-    return {frozenset(pair) for pair in zip(*graph.edges()[:2], strict=True)}
-
-
 def test_the_number_of_samples_and_workers_do_not_change_a_sample(run: Run) -> None:
     assert run("sample", "karate", "--out", "single").code == 0
     assert run("sample", "karate", "-n", "12", "--workers", "2", "--out", "many").code == 0
@@ -112,13 +108,6 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
     ran = run("sample", "karate", "--out", "mine", "--overwrite")
     assert (ran.code, "it also holds notes.txt" in ran.err) == (2, True)
     assert Path("mine/notes.txt").read_text() == "mine"
-
-
-def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
-    ran = run("sample", "karate", "--keep", "1.4", "--out", "out")
-    assert ran.code == 2
-    assert "--keep must be a number between 0 and 1; got 1.4." in ran.err.replace("\n", " ")
-    assert list(Path().iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
@@ -233,11 +222,3 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
     assert "the disk is full or a limit is reached" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"edges.parquet", "labels.parquet"}
-
-
-def test_what_is_read_is_not_overwritten(run: Run, engine_files: tuple[str, str]) -> None:
-    assert run("sample", engine_files[0], "--engine", "duckdb", "--out", "out").code == 0
-    ran = run("sample", "out/sample-0.parquet", "--engine", "duckdb", "--out", "out", "--overwrite")
-    assert ran.code == 2
-    assert "must not be a folder that is read" in ran.err
-    assert Path("out/sample-0.parquet").is_file()

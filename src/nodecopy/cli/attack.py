@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -15,18 +15,9 @@ from nodecopy._core.files import TABLES, format_of
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_decisions
 from nodecopy._core.random import child
-from nodecopy.cli import files, options
-from nodecopy.cli.options import (
-    Count,
-    ScaleFeatures,
-    UndirectedGraphOptions,
-    check_applicable,
-    check_outputs,
-    input_option,
-    more_option,
-    option,
-    output_option,
-)
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import Count, ScaleFeatures, UndirectedGraphOptions, check_applicable, check_outputs
 from nodecopy.cli.output import (
     estimate_time,
     print_json,
@@ -49,53 +40,35 @@ N_TARGETS = 5
 MAX_IDS_SHOWN = 5
 Delete = Literal["same-class", "any"]
 Method = Literal["dice", "nettack", "fga", "random"]
-
-
-class Outcome(NamedTuple):
-    """The predicted class of a target before and after an attack, and whether only the first is its label."""
-
-    before: Any
-    after: Any
-    is_misled: bool
+METHODS_OF = {"delete": ("dice",), "n_influencers": ("nettack",), "scale_features": ("nettack", "fga")}
 
 
 def attack(
-    source: options.Source,
-    method: Method = option("The attack.", "nettack"),
-    nodes: str | None = input_option(
-        "Ids of the target nodes, separated by commas, or a file with one id per line."
+    source: opt.Source,
+    method: Method = opt.common("The attack.", "nettack"),
+    nodes: str | None = opt.reads("Ids of the targets, separated by commas, or a file with one per line."),
+    n_targets: int | None = opt.reads(f"Number of random targets without --nodes. (default: {N_TARGETS})"),
+    budget: str | None = opt.common(
+        "Flips for each target: a number, 'degree', or a share of its edges (dice: of those that it may "
+        "delete). (default: degree, fga 20, dice 0.5)"
     ),
-    n_targets: int | None = input_option(
-        f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"
+    delete: Delete | None = opt.more("dice: delete edges within the class, or any. (default: same-class)"),
+    n_influencers: Count | None = opt.more("nettack: flip edges of this many neighbours, not of the target."),
+    scale_features: ScaleFeatures | None = opt.more(
+        "nettack and fga: how the surrogate scales features. (default: auto, as in the papers for word "
+        "counts, otherwise standardised)"
     ),
-    budget: str | None = option(
-        "Flips for each target: a number, 'degree', or a share of its edges. (default: degree, fga 20, dice "
-        "0.5)\n\nFor dice a share is of the edges that it may delete."
+    independent: bool = opt.more(
+        "Attack each target in the clean graph, not in that attacked so far.", False
     ),
-    delete: Delete | None = more_option(
-        "dice: delete edges to nodes of the same class, or any. (default: same-class)"
+    no_check: bool = opt.more("Do not train classifiers to check which targets are misled.", False),
+    seed: opt.Seed = 0,
+    out: Path | None = opt.writes("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
+    flips: Path | None = opt.writes(
+        "File for the flips, for nodecopy defend: .npz, or a table with a row for each."
     ),
-    n_influencers: Count | None = more_option(
-        "nettack: flip edges of this many neighbours in place of the target's own edges."
-    ),
-    scale_features: ScaleFeatures | None = more_option(
-        "nettack and fga: how the attacker's surrogate scales features. auto: word counts as in the attack's "
-        "paper, anything else standardised; the choice is printed. (default: auto)"
-    ),
-    independent: bool = more_option(
-        "Attack each target in the clean graph, not in the graph attacked so far.", False
-    ),
-    no_check: bool = more_option(
-        "Do not train classifiers before and after the attack to check who is misled.", False
-    ),
-    seed: options.Seed = 0,
-    out: Path | None = output_option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
-    flips: Path | None = output_option(
-        "File for the flips, for nodecopy defend.\n\nFormats: .npz, or a table with a row for each flip "
-        "(.csv .tsv .txt .parquet)."
-    ),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
     tables: UndirectedGraphOptions = UndirectedGraphOptions(),
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
@@ -117,7 +90,8 @@ def attack(
     import_optional("torch", "nodecopy attack")
     from nodecopy.nn.networks import add_identity_features
 
-    attacker = _create_attack(method, delete, n_influencers, scale_features, together=not independent)
+    settings = {"delete": delete, "n_influencers": n_influencers, "scale_features": scale_features}
+    attacker = _create_attack(method, not independent, **settings)
     budget_value = _parse_budget(budget)
     graph = files.load_graph(source, tables)
     split, root = files.split_for_attack(graph, source, seed)
@@ -157,33 +131,23 @@ def attack(
         print_note(f"isolated nodes, which are not in the table of edges: {ids}")
 
 
-def _create_attack(
-    method: Method,
-    delete: Delete | None,
-    n_influencers: int | None,
-    scale_features: ScaleFeatures | None,
-    *,
-    together: bool,
-) -> Attack:
-    from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
+def _create_attack(method: Method, together: bool, **settings: Any) -> Attack:
+    """Return an attack; a setting of another method is an error."""
+    from nodecopy import attacks
 
-    got = f"--method {method}"
-    if method != "nettack":
-        check_applicable("--method nettack", got, n_influencers=n_influencers)
-    if method != "dice":
-        check_applicable("--method dice", got, delete=delete)
-    if method in ("dice", "random"):
-        check_applicable("--method nettack and fga", got, scale_features=scale_features)
-    if method == "dice":
-        return DICE(delete=delete or "same-class", together=together)
-    if method == "random":
-        return RandomFlips(together=together)
-    scale = scale_features or "auto"
-    if method == "fga":
-        return FGA(scale=scale, together=together)
-    if n_influencers is not None:
-        return Nettack(direct=False, n_influencers=n_influencers, scale=scale, together=together)
-    return Nettack(scale=scale, together=together)
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in given:
+        if method not in METHODS_OF[name]:
+            allowed = f"--method {' and '.join(METHODS_OF[name])}"
+            check_applicable(allowed, f"--method {method}", **{name: True})
+    if "n_influencers" in given:
+        given["direct"] = False
+    if "scale_features" in given:
+        given["scale"] = given.pop("scale_features")
+    kinds = {"dice": "DICE", "nettack": "Nettack", "fga": "FGA", "random": "RandomFlips"}
+    create: Any = getattr(attacks, kinds[method])
+    attack: Attack = create(together=together, **given)
+    return attack
 
 
 def _parse_budget(budget: str | None) -> int | float | str | None:
@@ -217,19 +181,16 @@ def _choose_targets(
 
 def _check_targets(
     graph: Graph, perturbation: Perturbation, train: NDArray[np.int64], rng: SeedSequence
-) -> list[Outcome]:
-    """Return what a GCN predicts for each target, trained on the clean and on the attacked graph.
-
-    Targets that were attacked independently are predicted each in its own attacked graph. The list is empty
-    where no labelled node is left for training.
-    """
+) -> list[dict[str, Any]]:
+    """Return what a GCN predicts for each target, trained on the clean and on the attacked graph."""
     from nodecopy.classify import GCN
     from nodecopy.nn.networks import add_identity_features
 
     if not len(train):
         print_note("every labelled node is a target: no classifier can be trained to check who is misled")
         return []
-    targets, names = perturbation.targets.tolist(), cast(Any, graph.named_labels())
+    targets = perturbation.targets.tolist()
+    names, labels = cast(Any, (graph.named_labels(), graph.labels))
 
     def predict(graph: Graph) -> NDArray[Any]:
         return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
@@ -240,23 +201,20 @@ def _check_targets(
             after = dict(zip(targets, predict(perturbation.apply(graph))[targets], strict=True))
         else:
             after = {node: predict(perturbation.apply(graph, target=node))[node] for node in targets}
-    is_misled = {
-        node: _is_labelled(graph, node) and before[node] == names[node] != after[node] for node in targets
-    }
-    return [Outcome(before[node], after[node], is_misled[node]) for node in targets]
+    outcomes = []
+    for node, target in zip(targets, graph.node_ids[targets].tolist(), strict=True):
+        is_misled = labels[node] != UNLABELLED and before[node] == names[node] != after[node]
+        row = {"target": target, "before": before[node], "after": after[node], "misled": bool(is_misled)}
+        outcomes.append(row)
+    return outcomes
 
 
-def _is_labelled(graph: Graph, node: int) -> bool:
-    return graph.labels is not None and bool(graph.labels[node] != UNLABELLED)
-
-
-def _describe(perturbation: Perturbation, outcomes: list[Outcome]) -> dict[str, Any]:
+def _describe(perturbation: Perturbation, outcomes: list[dict[str, Any]]) -> dict[str, Any]:
     ids, flips = perturbation.node_ids, perturbation.flips
     rows = zip(ids[flips].tolist(), perturbation.is_added, ids[perturbation.owners].tolist(), strict=True)
-    targets = ids[perturbation.targets].tolist()
     description = {
         "attack": perturbation.attack,
-        "targets": targets,
+        "targets": ids[perturbation.targets].tolist(),
         "budgets": perturbation.budgets.tolist(),
         "spent": perturbation.spent.tolist(),
         "flips": [
@@ -265,32 +223,29 @@ def _describe(perturbation: Perturbation, outcomes: list[Outcome]) -> dict[str, 
         ],
     }
     if outcomes:
-        description["misled"] = sum(outcome.is_misled for outcome in outcomes)
-        description["predictions"] = [
-            {"target": target, "before": before, "after": after, "misled": is_misled}
-            for target, (before, after, is_misled) in zip(targets, outcomes, strict=True)
-        ]
+        description["misled"] = sum(outcome["misled"] for outcome in outcomes)
+        description["predictions"] = outcomes
     return description
 
 
-def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[Outcome]) -> None:
+def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[dict[str, Any]]) -> None:
     """Print one row for each target, and how many are misled."""
     print_note(f"{graph!r}, {perturbation.attack}")
-    names: Any = graph.named_labels()
+    names, labels = cast(Any, (graph.named_labels(), graph.labels))
     rows = []
     budgets = zip(perturbation.targets, perturbation.budgets, perturbation.spent, strict=True)
     for target, budget, n_flips in budgets:
         is_added = perturbation.is_added[perturbation.owners == target]
         numbers = (graph.degrees[target], budget, n_flips, is_added.sum(), (~is_added).sum())
-        label = str(names[target]) if _is_labelled(graph, target) else "-"
+        label = str(names[target]) if labels[target] != UNLABELLED else "-"
         rows.append([str(graph.node_ids[target]), label, *map(int, numbers)])
     heads = ["node", "label", "degree", "budget", "flips", "added", "removed"]
     if outcomes:
         heads += ["before", "after"]
-        rows = [[*row, str(o.before), str(o.after)] for row, o in zip(rows, outcomes, strict=True)]
+        rows = [[*row, str(o["before"]), str(o["after"])] for row, o in zip(rows, outcomes, strict=True)]
     print_table(heads, rows)
     if outcomes:
-        n_misled = sum(outcome.is_misled for outcome in outcomes)
+        n_misled = sum(outcome["misled"] for outcome in outcomes)
         print_note(
             f"{n_misled} of {len(outcomes)} targets misled: a GCN trained on the clean graph predicts their "
             "label, one trained on the attacked graph another class"

@@ -18,19 +18,10 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files, options
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
 from nodecopy.cli.files import NodeSplit
-from nodecopy.cli.options import (
-    Count,
-    Share,
-    TrainingGraphOptions,
-    between,
-    check_applicable,
-    check_outputs,
-    more_option,
-    option,
-    output_option,
-)
+from nodecopy.cli.options import Count, Share, TrainingGraphOptions, between, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_title, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -53,8 +44,7 @@ METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_weight_samples": ("bgcn-copy",),
 }
 """Settings of more methods than self-training alone."""
-N_SHOWN = 5
-"""Nodes in the table of the most uncertain predictions."""
+N_SHOWN = 5  # nodes in the table of the most uncertain predictions
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 
@@ -65,61 +55,53 @@ def classify(
         ".npz .mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
         metavar="SOURCE",
     ),
-    method: Method | None = option(
+    method: Method | None = opt.common(
         f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of "
         f"a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
         "label-propagation uses no features. sbm-gcn needs validation nodes: for a file, --validation."
     ),
-    n_rounds: str | None = more_option(
-        "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
-        "predicted labels. 'validation' chooses the number by the accuracy on validation nodes. (default: 4, "
-        "bgcn-copy 1)"
+    n_rounds: str | None = opt.more(
+        "Rounds with pseudo-labels, or (bgcn-copy) fits of the graph model; bgcn-copy also takes "
+        "'validation', which chooses the number by validation accuracy. (default: 4, bgcn-copy 1)"
     ),
-    n_graphs: Count | None = option("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
-    n_weight_samples: Count | None = more_option("bgcn-copy: dropout samples of each network. (default: 10)"),
-    share: Share | None = more_option(
-        "self-training: at most this share of a class gets pseudo-labels. (default: less the fewer labels)"
+    n_graphs: Count | None = opt.common("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
+    n_weight_samples: Count | None = opt.more("bgcn-copy: dropout samples of each network. (default: 10)"),
+    share: Share | None = opt.more(
+        "self-training: largest share of a class with pseudo-labels. (default: smaller with fewer labels)"
     ),
-    balance: Share | None = more_option(
-        "self-training: 0 takes classes to be as large as they are predicted, 1 to be equally large. "
-        "(default: between, nearer to 1 the fewer labels there are)"
+    balance: Share | None = opt.more(
+        "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: nearer to 1 with few "
+        "labels)"
     ),
-    base_weight: Share | None = more_option(
-        "self-training: weight of the prediction without pseudo-labels in its mean with that of the chosen "
-        "round. (default: 0.5 with more than five labels per class on average and no validation nodes, "
-        "otherwise 0)"
+    base_weight: Share | None = opt.more(
+        "self-training: weight of the prediction without pseudo-labels. (default: 0.5 with more than five "
+        "labels per class and no validation nodes, otherwise 0)"
     ),
-    network: Literal["auto", "appnp", "gcn"] | None = more_option(
-        "self-training: its networks. (default: auto, which is appnp for sparse word counts and gcn "
-        "otherwise; the choice is printed)"
+    network: Literal["auto", "appnp", "gcn"] | None = opt.more(
+        "self-training: its networks. (default: auto, appnp for sparse word counts and otherwise gcn)"
     ),
-    pseudo_degree: Annotated[float, between(0, math.inf)] | None = more_option(
-        "self-training: the degree at which a node keeps its neighbours half of the time and otherwise "
-        "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)"
+    pseudo_degree: Annotated[float, between(0, math.inf)] | None = opt.more(
+        "self-training: degree at which a node keeps its neighbours with probability one half; 0 copies "
+        "nothing. (default: smaller with more labels)"
     ),
-    voters: str | None = more_option(
-        "self-training: classifiers whose probabilities are averaged, of networks, sgc and dgi, separated by "
-        "commas. (default: all; in graphs of more than 50,000 nodes without dgi)"
+    voters: str | None = opt.more(
+        "self-training: which of networks,sgc,dgi are averaged. (default: all; without dgi above 50,000 "
+        "nodes)"
     ),
-    validation: Annotated[float, between(0, 0.9)] | None = more_option(
+    validation: Annotated[float, between(0, 0.9)] | None = opt.more(
         "File: share of the labelled nodes of each class that are validation nodes. (default: 0)"
     ),
-    labels_per_class: Count | None = option("Dataset: training nodes of each class. (default: 20)"),
-    calibrate: bool = more_option(
-        "Calibrate the probabilities on validation nodes. For a file, --validation sets their share. The "
-        "fitted temperature is printed, and saved with the classifier.",
-        False,
+    labels_per_class: Count | None = opt.common("Dataset: training nodes of each class. (default: 20)"),
+    calibrate: bool = opt.more(
+        "Calibrate the probabilities on validation nodes (file: see --validation).", False
     ),
-    load: Path | None = more_option(
-        "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "
-        "are encoded and scaled as where it was trained."
-    ),
-    device: options.Device = "cpu",
-    seed: options.Seed = 0,
-    out: Path | None = output_option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
-    save: Path | None = output_option("File for the fitted classifier: .npz."),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    load: Path | None = opt.more("A classifier that --save wrote, to predict all nodes without training."),
+    device: opt.Device = "cpu",
+    seed: opt.Seed = 0,
+    out: Path | None = opt.writes("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
+    save: Path | None = opt.writes("File for the fitted classifier: .npz."),
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
     tables: TrainingGraphOptions = TrainingGraphOptions(),
 ) -> None:
     """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
@@ -158,7 +140,10 @@ def classify(
         of_training |= {"validation": validation, "labels_per_class": labels_per_class}
         of_training |= tables.given("scale_features", "scale_weights", "ignore_columns")
         check_applicable("training", "--load, which trains nothing", **of_training)
-        classifier = _load_classifier(load, device)
+        classifier = load_estimator(load, device=device)
+        if not hasattr(classifier, "feature_encoder_"):
+            kind = type(classifier).__name__
+            raise InputError(f"--load must be a file of a classifier; {load} holds a {kind}.")
     graph = files.load_training_graph(source, tables, classifier.feature_encoder_)
     if graph.features is None and chosen != LABEL_PROPAGATION:
         other = "" if load is not None else ", or --method label-propagation, which uses none"
@@ -173,10 +158,12 @@ def classify(
         results = files.describe_run(name, method=chosen, seed=seed)
     else:
         predictions = _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
+        if graph.labels is not None:
+            log_decision("accuracy: on all labelled nodes, which may include training nodes.")
         results = files.describe_run(name, classifier=load.name)
     results |= predictions.summarise(classifier)
     if load is not None or files.is_dataset(name):
-        results |= predictions.score(graph, is_saved=load is not None)
+        results |= predictions.score(graph)
     if out is not None:
         columns = {head: column[predictions.nodes] for head, column in predictions.table.items()}
         write_table(out, columns, spreadsheet=spreadsheet)
@@ -193,11 +180,7 @@ def classify(
 def create_classifier(
     method: Method, features: str, weights: str, device: str, **settings: Any
 ) -> Classifier:
-    """Return a classifier by its name, whose draws all come from the seed of ``fit``.
-
-    ``settings`` are parameters of the class; ``None`` leaves the default. One that does not apply to the
-    method is an error.
-    """
+    """Return a classifier by its name, whose draws all come from the seed of ``fit``."""
     from nodecopy import classify as classes
 
     given = {name: value for name, value in settings.items() if value is not None}
@@ -231,28 +214,11 @@ def _parse_rounds(text: str, method: Method) -> int | str:
     """Return a number of rounds; bgcn-copy also takes ``"validation"``."""
     if text.isascii() and text.isdigit():
         return int(text)
-    if method == "self-training":
-        allowed = (
-            "an integer of at least 0 for --method self-training, which chooses a round by its validation "
-            "nodes, if any"
-        )
-    elif text == "validation":
+    is_bayesian = method == "bgcn-copy"
+    if is_bayesian and text == "validation":
         return text
-    else:
-        allowed = "an integer of at least 1 or 'validation'"
-    raise InputError(f"--n-rounds must be {allowed}; got {text!r}.")
-
-
-def _load_classifier(path: Path, device: str) -> Classifier:
-    """Return a fitted classifier that ``--save`` wrote."""
-    from nodecopy.classify import Classifier
-
-    classifier = load_estimator(path, device=device)
-    if not isinstance(classifier, Classifier):
-        raise InputError(
-            f"--load must be a file of a classifier; {path} holds a {type(classifier).__name__}."
-        )
-    return classifier
+    allowed = "at least 1 or 'validation'" if is_bayesian else "at least 0 for --method self-training"
+    raise InputError(f"--n-rounds must be an integer of {allowed}; got {text!r}.")
 
 
 class _Predictions(NamedTuple):
@@ -283,20 +249,13 @@ class _Predictions(NamedTuple):
             ],
         }
 
-    def score(self, graph: Graph, *, is_saved: bool) -> dict[str, float]:
+    def score(self, graph: Graph) -> dict[str, float]:
         """Return the accuracy on nodes that have a label, if there are any."""
         if graph.labels is None:
             return {}
         scored = self.nodes[graph.labels[self.nodes] != UNLABELLED]
-        if not len(scored):
-            return {}
-        if is_saved:
-            log_decision(
-                "accuracy: that of all labelled nodes, among them the training nodes, if the classifier was "
-                "trained on this graph."
-            )
         is_correct = (self.table["predicted"] == graph.named_labels())[scored]
-        return {"accuracy": float(is_correct.mean())}
+        return {"accuracy": float(is_correct.mean())} if len(scored) else {}
 
 
 def _train(
@@ -361,12 +320,9 @@ def _split(
 def _print_results(results: dict[str, Any], graph: Graph) -> None:
     origin = [f"{key} {results[key]}" for key in ("classifier", "method", "seed") if key in results]
     print_note(f"{graph!r}, {', '.join(origin)}")
-    keys = [
-        key
-        for key in ("train", "validation", "temperature", "predicted", "accuracy", "rounds")
-        if key in results
-    ]
-    print_table(keys, [[results[key] for key in keys]])
+    keys = ("train", "validation", "temperature", "predicted", "accuracy", "rounds")
+    values = {key: results[key] for key in keys if key in results}
+    print_table(list(values), [values.values()])
     is_self_trained = "self_training" in results
     print_title("predicted classes" + ", and pseudo-labels that training used" * is_self_trained)
     columns = {"class": results["classes"].keys(), "nodes": results["classes"].values()}
@@ -374,7 +330,6 @@ def _print_results(results: dict[str, Any], graph: Graph) -> None:
         columns["pseudo-labels"] = results["self_training"]["pseudo_labels"].values()
     print_table(list(columns), zip(*columns.values(), strict=True))
     print_title("most uncertain predictions (uncertainty in nats)")
-    rows = [
-        row | {"id": str(row["id"]), "predicted": str(row["predicted"])} for row in results["most_uncertain"]
-    ]
-    print_table(list(rows[0]), [list(row.values()) for row in rows])
+    names = ("id", "predicted")  # numbers among them are not formatted
+    rows = [row | {name: str(row[name]) for name in names} for row in results["most_uncertain"]]
+    print_table(list(rows[0]), [row.values() for row in rows])

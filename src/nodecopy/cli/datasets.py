@@ -13,7 +13,7 @@ from nodecopy.errors import InputError
 
 datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)
 Names = Annotated[
-    list[str] | None, typer.Argument(help="Names of datasets. (default: all)", metavar="[NAMES]...")
+    list[str] | None, typer.Argument(help="Names of datasets. (default: all)", metavar="NAMES...")
 ]
 
 

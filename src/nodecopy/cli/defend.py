@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,9 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child
-from nodecopy.cli import files, options
-from nodecopy.cli.options import (
-    Natural,
-    Share,
-    UndirectedGraphOptions,
-    check_applicable,
-    check_outputs,
-    input_option,
-    more_option,
-    option,
-    output_option,
-)
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import Natural, Share, UndirectedGraphOptions, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -31,71 +22,54 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.tables import write_table
 
 if TYPE_CHECKING:
-    from nodecopy.defend import CopyingDefence, EvidenceDefence, NodeReport, SuspectCorrection
+    from nodecopy.defend import NodeReport
 
-    CommandDefence: TypeAlias = CopyingDefence | SuspectCorrection | EvidenceDefence
-
-N_SHOWN = 10
-"""Corrected nodes that are printed."""
-N_LISTED = 3
-"""Distrusted edges that are printed for each node, and nodes that a note names."""
+N_SHOWN = 10  # corrected nodes that are printed
+N_LISTED = 3  # distrusted edges that are printed for each node, and nodes that a note names
 
 
-EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")
-"""What --json shows of a node."""
-PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")
-"""Parameters of defences that --json shows."""
+EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")  # what --json shows of a node
+PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")  # parameters of defences that --json shows
 Method = Literal["evidence", "copying"]
 Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
 
 
 def defend(
-    source: options.Source,
-    nodes: str | None = input_option(
-        "Ids of the attacked nodes, separated by commas, or a file with one id per line."
-    ),
-    flips: Path | None = input_option(
+    source: opt.Source,
+    nodes: str | None = opt.reads("Ids of attacked nodes, separated by commas, or a file with one per line."),
+    flips: Path | None = opt.reads(
         "Flips that nodecopy attack wrote.\n\nSOURCE is the graph before the attack. They are applied, and "
         "their targets are corrected. A table of first,second[,change,target] is read, too."
     ),
-    suspects: Share | None = input_option(
+    suspects: Share | None = opt.reads(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout "
         "--nodes, --flips and --suspects it is 0.15 (copying: chosen by validation nodes, or 0.07)."
     ),
-    method: Method = option(
+    method: Method = opt.common(
         "How nodes are corrected.\n\nevidence: by their features, similar nodes and credible edges, with a "
         "self-trained APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
         "evidence",
     ),
-    donors: Donors | None = more_option(
-        "copying: the embeddings in which the donors of a node are its nearest neighbours. (default: "
-        "expected)"
+    donors: Donors | None = opt.more(
+        "copying: embeddings whose nearest neighbours are donors. (default: expected)"
     ),
-    n_donors: Natural | None = option(
-        "Donors of each node. (default: 10, or all other nodes if there are fewer)"
+    n_donors: Natural | None = opt.common("Donors of each node. (default: 10, or all other nodes if fewer)"),
+    uncertain_share: Share | None = opt.more(
+        "evidence: share of the nodes, the most uncertain ones, whose own edges count. A larger share helps "
+        "if the attacker does not know the defence. (default: 0.12, or 1 where attacked nodes are detected)"
     ),
-    uncertain_share: Share | None = more_option(
-        "evidence: share of the nodes whose own edges count, those whose features and donors leave the class "
-        "most uncertain. More helps against attackers who do not know the defence, and fewer against those "
-        "who do. (default: 0.12, and 1 where attacked nodes are detected)"
+    retrain: bool = opt.more(
+        "copying: train again without edges of attacked nodes, as evidence does.", False
     ),
-    retrain: bool = more_option(
-        "copying: train the classifier again without the edges of the attacked nodes, as evidence always "
-        "does.",
-        False,
+    trust_edges: bool = opt.more("copying: keep plausible edges of known attacked nodes.", False),
+    device: opt.Device = "cpu",
+    seed: opt.Seed = 0,
+    out: Path | None = opt.writes("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
+    scores: Path | None = opt.more(
+        "File for the suspicion scores of all nodes, if attacked nodes are detected."
     ),
-    trust_edges: bool = more_option(
-        "copying: keep those of a node's own edges that are plausible; not with --suspects.", False
-    ),
-    device: options.Device = "cpu",
-    seed: options.Seed = 0,
-    out: Path | None = output_option("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
-    scores: Path | None = more_option(
-        "With --suspects: file for the suspicion scores of all nodes, the highest first: .csv, .tsv, .txt or "
-        ".parquet."
-    ),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
     tables: UndirectedGraphOptions = UndirectedGraphOptions(),
 ) -> None:
     """Correct predictions at attacked nodes, and list the edges that are distrusted.
@@ -117,23 +91,18 @@ def defend(
     else:
         check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
     if nodes is not None and suspects is not None:
-        raise InputError(
-            "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
-            "detects them. Leave one out."
-        )
+        raise InputError("--nodes and --suspects must not be given together. Leave one out.")
     if detects:
         check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
     else:
         check_applicable("--suspects", "known attacked nodes", scores=scores)
     import_optional("torch", "nodecopy defend")
+    from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
     from nodecopy.nn.networks import add_identity_features
 
     graph = files.load_graph(source, tables)
     if "before" in (graph.label_names or ()):
-        raise InputError(
-            "a class must not be named before, since the column p_before of the table is the probability of "
-            "the prediction before the correction. Rename the class."
-        )
+        raise InputError("a class must not be named before, as the column p_before is. Rename the class.")
     graph, attacked = _find_attacked(graph, nodes, flips, detects)
     split, root = files.split_for_attack(graph, source, seed)
     if graph.features is None:
@@ -147,25 +116,39 @@ def defend(
         settings |= {} if detects else {"trust_edges": trust_edges}
     elif uncertain_share is not None:
         settings |= {"uncertain_share": uncertain_share}
-    defence = _create_defence(method, detects, suspects, settings)
+    if method == "evidence":
+        settings |= {"retrain": True} | ({} if suspects is None else {"share": suspects})
+        defence: Any = (WholeGraphDefence if detects else EvidenceDefence)(**settings)
+    else:
+        defence = SuspectCorrection(share=suspects, **settings) if detects else CopyingDefence(**settings)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
     with show_status("detecting attacked nodes" if detects else "training the classifier"):
         targets, method_seed = None if detects else attacked, child(root, TrialSeeds.METHOD)
         defence.fit(graph, train, validation=validation, targets=targets, rng=method_seed)
-        corrected = _find_suspects(defence.correction_) if detects else attacked
+        if detects:  # the most suspicious first
+            corrections = cast(Any, defence.correction_)
+            order = np.argsort(-corrections.suspicion, kind="stable")
+        corrected = order[corrections.is_corrected[order]] if detects else attacked
         columns, reports = _correct(defence, graph, corrected)
     suspicion = None
     if detects:
-        suspicion = cast(Any, defence.correction_).suspicion[corrected]
+        suspicion = corrections.suspicion[corrected]
         share = getattr(defence, "share", None)
         most = "most" if share is None else f"{100 * share:.3g} % most"
         log_decision(
-            f"the {most} suspicious nodes, {len(corrected):,} of {graph.n_nodes:,}, are corrected and listed, "
-            "whether the graph was attacked or not: a listed node need not have been attacked.",
+            f"the {most} suspicious nodes, {len(corrected):,} of {graph.n_nodes:,}, are corrected and "
+            "listed, whether the graph was attacked or not: a listed node need not have been attacked.",
             "suspects",
         )
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
-    _note_contradictions(columns, graph, corrected[~is_held_out], ~is_held_out)
+    differs = ~is_held_out & (columns["after"] != np.asarray(graph.named_labels())[corrected])
+    if differs.any():
+        ids = columns["id"][differs]
+        listed = ", ".join(map(str, ids[:N_LISTED])) + (" and others" if len(ids) > N_LISTED else "")
+        log_decision(
+            f"nodes whose corrected class is not their label: {len(ids)} ({listed}). Labels are not changed; "
+            "a node is corrected as if its own were unknown."
+        )
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     parameters = {name: getattr(defence, name) for name in PARAMETERS if hasattr(defence, name)}
     results = files.describe_run(
@@ -174,7 +157,12 @@ def defend(
     if out is not None:
         write_table(out, columns, spreadsheet=spreadsheet)
     if scores is not None:
-        write_table(scores, _score_nodes(defence.correction_, graph), spreadsheet=spreadsheet)
+        table = {
+            "id": graph.node_ids[order],
+            "suspicion": np.array([float(f"{score:.7g}") for score in corrections.suspicion[order]]),
+            "corrected": corrections.is_corrected[order].astype(int),
+        }
+        write_table(scores, table, spreadsheet=spreadsheet)
     if json_:
         print_json(results | {"nodes": _describe_nodes(columns, defence.classes_, reports)})
         return
@@ -210,10 +198,7 @@ def _find_attacked(
 def _check_without_features(
     method: Method, donors: Donors | None, detection: str | None, trust_edges: bool
 ) -> None:
-    """Reject options that compare features; without features, those are the identity matrix.
-
-    ``detection`` is what to call the detection of attacked nodes; ``None`` if they are given.
-    """
+    """Reject options that compare features; without features, those are the identity matrix."""
     donors = donors or "expected"
     needs_features = {
         "--method evidence": method == "evidence",
@@ -229,60 +214,12 @@ def _check_without_features(
             )
 
 
-def _create_defence(
-    method: Method, detects: bool, share: float | None, settings: dict[str, Any]
-) -> CommandDefence:
-    from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
-
-    if method == "evidence" and detects:
-        chosen: Any = {} if share is None else {"share": share}
-        return WholeGraphDefence(retrain=True, **chosen, **settings)
-    if method == "evidence":
-        return EvidenceDefence(retrain=True, **settings)
-    return SuspectCorrection(share=share, **settings) if detects else CopyingDefence(**settings)
-
-
-def _find_suspects(correction: Any) -> Any:
-    """Return the corrected nodes, the most suspicious first and ties by position."""
-    order = np.argsort(-correction.suspicion, kind="stable")
-    return order[correction.is_corrected[order]]
-
-
-def _note_contradictions(
-    columns: dict[str, NDArray[Any]], graph: Graph, learned: NDArray[np.int64], is_learned: NDArray[np.bool_]
-) -> None:
-    """Say which nodes are corrected to another class than the label that the classifier learned from."""
-    differs = columns["after"][is_learned] != np.asarray(graph.named_labels())[learned]
-    if differs.any():
-        ids = list(map(str, graph.node_ids[learned[differs]]))
-        listed = ", ".join(ids[:N_LISTED]) + (" and others" if len(ids) > N_LISTED else "")
-        log_decision(
-            f"nodes whose corrected class is not their label: {len(ids)} ({listed}). Labels are not changed; "
-            "a node is corrected as if its own were unknown."
-        )
-
-
-def _score_nodes(correction: Any, graph: Graph) -> dict[str, NDArray[Any]]:
-    """Return the table of the suspicion of all nodes, the highest first, and whether they are corrected."""
-    order = np.argsort(-correction.suspicion, kind="stable")
-    return {
-        "id": graph.node_ids[order],
-        "suspicion": np.array([float(f"{score:.7g}") for score in correction.suspicion[order]]),
-        "corrected": correction.is_corrected[order].astype(int),
-    }
-
-
 def _correct(
-    defence: CommandDefence, graph: Graph, nodes: NDArray[np.int64]
+    defence: Any, graph: Graph, nodes: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[Any]], list[NodeReport]]:
-    """Return the table of ids, classes before and after the correction and probabilities; and the evidence.
-
-    There is no evidence where nodes are corrected by copying.
-    """
-    from nodecopy.defend import EvidenceDefence
-
+    """Return the table of classes before and after the correction, and the evidence."""
     classes, before = defence.classes_, defence.undefended_proba()[nodes]
-    if isinstance(defence, EvidenceDefence):
+    if hasattr(defence, "explain"):
         reports = defence.explain(nodes)
         rows = [list(report.probabilities.values()) for report in reports]
         after = np.array(rows, np.float64).reshape(len(nodes), len(classes))
@@ -296,7 +233,7 @@ def _correct(
     }
     for name, column in zip(classes, after.T, strict=True):
         columns[f"p_{name}"] = np.round(column, 7)
-    if isinstance(defence, EvidenceDefence):
+    if hasattr(defence, "explain"):
         columns["n_edges"] = np.array([len(report.edges) for report in reports], np.int64)
         columns["n_distrusted"] = np.array([len(report.distrusted) for report in reports], np.int64)
     return columns, reports
@@ -306,16 +243,15 @@ def _describe_nodes(
     columns: dict[str, NDArray[Any]], classes: NDArray[Any], reports: list[NodeReport]
 ) -> list[dict[str, Any]]:
     """Return one dictionary for each node, for JSON."""
-    names = ("id", "before", "p_before", "after")
-    rows = zip(*(columns[name].tolist() for name in names), strict=True)
-    after = zip(*(columns[f"p_{name}"].tolist() for name in classes), strict=True)
-    nodes = [
-        dict(zip(names, row, strict=True)) | {"probabilities": dict(zip(map(str, classes), p, strict=True))}
-        for row, p in zip(rows, after, strict=True)
-    ]
-    for node, report in zip(nodes, reports, strict=False):
-        content = report.to_dict()
-        node["evidence"] = {name: content[name] for name in EVIDENCE}
+    rows = {name: column.tolist() for name, column in columns.items()}
+    nodes: list[dict[str, Any]] = []
+    for number in range(len(rows["id"])):
+        node = {name: rows[name][number] for name in ("id", "before", "p_before", "after")}
+        node["probabilities"] = {str(name): rows[f"p_{name}"][number] for name in classes}
+        if reports:
+            content = reports[number].to_dict()
+            node["evidence"] = {name: content[name] for name in EVIDENCE}
+        nodes.append(node)
     return nodes
 
 
@@ -345,20 +281,15 @@ def _print_corrections(
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
     values = {key.replace("_", " "): results[key] for key in keys if key in results}
     print_table(list(values), [list(values.values())])
-    heads = ["node", "before", "after"]
-    rows = [
-        list(row)
-        for row in zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True)
-    ]
-    if reports:
-        heads += ["edges", "distrusted edges"]
-        for row, report in zip(rows, reports, strict=True):
-            row += [str(len(report.edges)), _list_distrusted(report)]
+    shown: dict[str, Any] = {"node": columns["id"]}
     if suspicion is not None:
-        heads.insert(1, "suspicion")
-        for row, score in zip(rows, suspicion.tolist(), strict=True):
-            row.insert(1, f"{score:.3g}")
-    print_table(heads, rows[:N_SHOWN])
+        shown["suspicion"] = [f"{score:.3g}" for score in suspicion]
+    shown |= {"before": columns["before"], "after": columns["after"]}
+    if reports:
+        shown["edges"] = columns["n_edges"]
+        shown["distrusted edges"] = map(_list_distrusted, reports)
+    rows = [list(map(str, row)) for row in zip(*shown.values(), strict=True)]
+    print_table(list(shown), rows[:N_SHOWN])
     if len(rows) > N_SHOWN:
         print_note(f"and {len(rows) - N_SHOWN} more")
 

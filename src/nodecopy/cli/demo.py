@@ -11,8 +11,8 @@ import numpy as np
 from nodecopy import datasets
 from nodecopy._core.files import atomic_write
 from nodecopy._core.imports import import_optional
-from nodecopy.cli import options, report
-from nodecopy.cli.options import option
+from nodecopy.cli import options as opt
+from nodecopy.cli import report
 from nodecopy.cli.output import console, print_table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
@@ -33,9 +33,11 @@ DIGITS = "Handwritten digits"
 
 
 def demo(
-    out: Path = option("Folder for the page and the figures.", Path("demo")),
-    seed: options.Seed = 3,
-    results: Path | None = option("Folder of results tables that nodecopy reproduce wrote, for the page."),
+    out: Path = opt.common("Folder for the page and the figures.", Path("demo")),
+    seed: opt.Seed = 3,
+    results: Path | None = opt.common(
+        "Folder of results tables that nodecopy reproduce wrote, for the page."
+    ),
 ) -> None:
     """Run node copying on the datasets that ship with the package.
 
@@ -231,8 +233,7 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
 
 
 def _print(*lines: str) -> None:
-    for line in lines:
-        console.print(line, soft_wrap=True)
+    console.print("\n".join(lines), soft_wrap=True)
 
 
 def _save_figure(path: Path, draw: Callable[[], Any]) -> None:

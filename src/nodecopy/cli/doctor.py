@@ -16,7 +16,7 @@ import nodecopy
 from nodecopy import datasets
 from nodecopy._core.imports import import_optional, install_command
 from nodecopy._core.messages import mute_decisions
-from nodecopy.cli import options
+from nodecopy.cli import options as opt
 from nodecopy.cli.output import print_json, print_note, print_table, show_status
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.datasets import fetching
@@ -24,13 +24,11 @@ from nodecopy.errors import InputError, MissingExtraError
 
 CPU_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
 """Instructions that compiled code uses where they exist."""
-GROUPS = ("all", "dev", "docs")
-"""Extras that only add up others, or are for development."""
-EXPECTED_EDGES = 54
-"""Edges of the sample of the karate club with seed 0, by the default settings."""
+GROUPS = ("all", "dev", "docs")  # extras that only add up others, or are for development
+EXPECTED_EDGES = 54  # edges of the sample of the karate club with seed 0, by the default settings
 
 
-def doctor(json_: options.AsJson = False) -> None:
+def doctor(json_: opt.AsJson = False) -> None:
     """Check the installation: versions, extras, data, processor, GPU and a short self-test.
 
     The output is what a bug report needs: paste it there. Folders below the home directory start with ~. If a
@@ -136,11 +134,10 @@ def _run_checks() -> dict[str, dict[str, Any]]:
 
 
 def _check_sampling() -> str:
-    graph = datasets.load("karate")
-    sample = NodeCopying(SameLabel()).fit(graph).sample(rng=0)
-    if sample.n_edges != EXPECTED_EDGES:
-        raise AssertionError(f"the sample must have {EXPECTED_EDGES} edges; it has {sample.n_edges}")
-    return f"a sample of the karate club has {sample.n_edges} edges, as it must"
+    n_edges = NodeCopying(SameLabel()).fit(datasets.load("karate")).sample(rng=0).n_edges
+    if n_edges != EXPECTED_EDGES:
+        raise AssertionError(f"the sample must have {EXPECTED_EDGES} edges; it has {n_edges}")
+    return f"a sample of the karate club has {n_edges} edges, as it must"
 
 
 def _check_recommendation() -> str:
@@ -155,8 +152,7 @@ def _check_classification() -> str:
     import_optional("torch", "classification")
     from nodecopy.classify import LabelPropagation
 
-    club = datasets.load("karate")
-    accuracy = LabelPropagation().fit(club, [0, 33]).score()
+    accuracy = LabelPropagation().fit(datasets.load("karate"), [0, 33]).score()
     if accuracy < 0.8:
         raise AssertionError(f"the accuracy at the karate club must be at least 0.8; it is {accuracy:.2f}")
     return f"two labels of the karate club give an accuracy of {accuracy:.2f}"

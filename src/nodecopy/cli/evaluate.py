@@ -16,16 +16,9 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import check_name
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files, options
-from nodecopy.cli.options import (
-    InteractionOptions,
-    Share,
-    check_applicable,
-    check_outputs,
-    input_option,
-    more_option,
-    option,
-)
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import InteractionOptions, Share, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.cli.recommend import NETWORKS, Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
@@ -39,16 +32,12 @@ MODELS: tuple[Model, ...] = get_args(Model)
 DEFAULT_MODELS = ("popularity", "copy-ease")
 DEFAULT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "coverage", "novelty")
 DEFAULT_K = 20
-MAX_RANDOM_RECALL = 0.5
-"""Recall of a random order from which on the lists are called too long."""
+MAX_RANDOM_RECALL = 0.5  # recall of a random order from which on the lists are called too long
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What recommenders are fitted to and evaluated on.
-
-    ``validation`` is inside ``train``; ``history`` is that of users outside training.
-    """
+    """What recommenders are fitted to and evaluated on."""
 
     name: str
     train: Interactions
@@ -63,41 +52,37 @@ def evaluate(
         "--test, the training part.",
         metavar="SOURCE",
     ),
-    test: Path | None = input_option("File of the test part; the source is then the training part."),
-    validation: Path | None = input_option("File of the validation part, which is inside the training part."),
-    split: SplitName | None = input_option(
+    test: Path | None = opt.reads("File of the test part; the source is then the training part."),
+    validation: Path | None = opt.reads("File of the validation part, which is inside the training part."),
+    split: SplitName | None = opt.reads(
         "How the source is split. (default: published, otherwise random)\n\nAs published (datasets that have "
         "such a split), at random, by time, into the last item of each user and the others, or by user."
     ),
-    test_share: Share | None = more_option(
-        "Share of the interactions, or with --split user of the users, in the test part. (default: 0.2)"
+    test_share: Share | None = opt.more(
+        "Share of the interactions or users in the test part. (default: 0.2)"
     ),
-    model: list[str] | None = option(
+    model: list[str] | None = opt.common(
         f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
     ),
-    metric: list[str] | None = option(
+    metric: list[str] | None = opt.common(
         "A metric and the length of the list, such as recall@20. May be repeated. (default: six of them at "
         "20, or at a quarter of fewer than 60 items)\n\nMetrics: recall, ndcg, precision, hit_rate, map, "
         "mrr, popularity, diversity, coverage, novelty.",
         metavar="NAME",
     ),
-    tune: bool = more_option(
-        "First choose the parameters of EASE and CopyEASE on the validation part.", False
-    ),
-    min_rating: float | None = more_option(
-        "Lowest rating that is a positive interaction; others are left out."
-    ),
-    unknown: Literal["count", "error", "ignore"] = more_option(
-        "Whether test interactions of users and items that have none in training count, where such items are "
-        "misses, are an error or are left out.",
+    tune: bool = opt.more("First tune EASE and CopyEASE on the validation part.", False),
+    min_rating: float | None = opt.more("Lowest rating that is a positive interaction; others are left out."),
+    unknown: Literal["count", "error", "ignore"] = opt.more(
+        "Test interactions of users and items that are not in training: counted as misses, an error or left "
+        "out.",
         "count",
     ),
-    device: options.Device = "cpu",
-    seed: options.Seed = 0,
-    per_user: Path | None = more_option("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    device: opt.Device = "cpu",
+    seed: opt.Seed = 0,
+    per_user: Path | None = opt.more("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
     log: InteractionOptions = InteractionOptions(),
 ) -> None:
     """Evaluate recommenders on held-out interactions.
@@ -115,7 +100,10 @@ def evaluate(
     if test is not None:
         given = {"split": split, "test_share": test_share, "min_rating": min_rating}
         check_applicable("a source that is split here", "--test", **given)
-        parts = _read_parts(source, test, validation, log)
+        if files.is_dataset(source):
+            raise InputError(f"--test takes a file as the source; got the dataset {source!r}.")
+        read = datasets.read_split(source, test, validation, **log.parameters())
+        parts = Parts("files", read.train, read.test, read.validation if validation else None)
     else:
         check_applicable("--test FILE", "no test part", validation=validation)
         parts = _split(source, split, test_share, min_rating, seed, log)
@@ -126,14 +114,24 @@ def evaluate(
             raise InputError(f"the {part} part must hold at least one interaction; got none.")
     names = _choose_metrics(metric, parts.train.n_items, per_user=per_user is not None)
     _warn_about_long_lists(names, parts)
-    results, seconds = {}, {}
+    results: dict[str, Evaluation] = {}
+    seconds = {}
     for name, recommender in recommenders.items():
         start = time.perf_counter()
         with show_training(f"fitting {name}"):
-            results[name] = _evaluate(recommender, parts, tune, names, seed)
+            if tune and hasattr(recommender, "tune"):
+                tuning_seed = child(seed_sequence(seed), TrialSeeds.VALIDATION)
+                recommender.tune(parts.train, parts.validation, rng=tuning_seed)
+            fitted = fit_recommender(recommender, parts.train, seed, validation=parts.validation)
+            results[name] = fitted.evaluate(parts.test, history=parts.history, metrics=names)
         seconds[name] = round(time.perf_counter() - start, 3)
     if per_user is not None:
-        _write_users(per_user, results, spreadsheet)
+        users = next(iter(results.values())).users
+        columns: dict[str, Any] = {"model": np.repeat(list(results), len(users))}
+        columns["user"] = np.tile(users, len(results))
+        for name in next(iter(results.values())).per_user:
+            columns[name] = np.concatenate([result.per_user[name] for result in results.values()])
+        write_table(per_user, columns, spreadsheet=spreadsheet)
     counts = {"train": parts.train.n_interactions, "test": parts.test.n_interactions}
     counts["test_users"] = int((parts.test.rows.degrees > 0).sum())
     if json_:
@@ -158,8 +156,7 @@ def _make_recommenders(
     }
     if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
         raise InputError(
-            f"--split user needs models that score users outside training; {networks[0]} scores users of "
-            f"training only. Leave it out, or use another split."
+            f"--split user needs models that score users outside training; got {networks[0]}. Leave it out."
         )
     if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
         raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
@@ -171,15 +168,12 @@ def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
         log_decision(
-            f"metrics: at {k}, a quarter of the {n_items} items, since longer lists would hold most of them.",
-            "metric",
+            f"metrics: at {k}, a quarter of the {n_items} items, as longer lists hold most.", "metric"
         )
     names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
     parsed = parse_metrics(names, n_items)
     if per_user and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
-        raise InputError(
-            "--per-user needs a metric of users, such as recall@20; coverage and novelty are none."
-        )
+        raise InputError("--per-user needs a metric of users, such as recall@20; got none.")
     return names
 
 
@@ -196,13 +190,6 @@ def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
             f"items in a random order have a recall@{k} of {recall:.2f}, so that all models score high.",
             "metric",
         )
-
-
-def _read_parts(source: str, test: Path, validation: Path | None, log: InteractionOptions) -> Parts:
-    if files.is_dataset(source):
-        raise InputError(f"--test takes a file as the source, the training part; got the dataset {source!r}.")
-    split = datasets.read_split(source, test, validation, **log.parameters())
-    return Parts("files", split.train, split.test, None if validation is None else split.validation)
 
 
 def _split(
@@ -230,8 +217,7 @@ def _split(
     interactions = select_positive(files.load_interactions(source, log), min_rating)
     if split in ("time", "last-item") and interactions.times is None:
         raise InputError(
-            f"--split {split} needs the time of each interaction; {source} has none. Name the column of a "
-            "file with --time NAME."
+            f"--split {split} needs the time of each interaction; {source} has none. Name it by --time."
         )
     share = 0.2 if test_share is None else test_share
     if share in (0, 1):
@@ -250,10 +236,7 @@ def _split(
 
 
 def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    """Leave out test interactions of users without a history and of items without users in training.
-
-    With ``unknown="error"`` they are an error.
-    """
+    """Leave out test interactions of users without a history and of items without users in training."""
     known_by = parts.train if parts.history is None else parts.history
     has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
     rows = parts.test.rows
@@ -266,23 +249,3 @@ def _without_unknown(parts: Parts, unknown: str) -> Parts:
         )
     print_note(f"{n_unknown:,} test interactions are of unknown users or items and left out")
     return replace(parts, test=parts.test.select(is_known))
-
-
-def _evaluate(recommender: Any, parts: Parts, tune: bool, metrics: list[str], seed: int) -> Evaluation:
-    validation = parts.validation
-    if tune and hasattr(recommender, "tune"):
-        recommender.tune(parts.train, validation, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-    fitted = fit_recommender(recommender, parts.train, seed, validation=validation)
-    return fitted.evaluate(parts.test, history=parts.history, metrics=metrics)
-
-
-def _write_users(path: Path, results: dict[str, Evaluation], spreadsheet: bool) -> None:
-    """Write a row for each model and user."""
-    first = next(iter(results.values()))
-    columns: dict[str, Any] = {
-        "model": np.repeat(list(results), len(first.users)),
-        "user": np.tile(first.users, len(results)),
-    }
-    for name in first.per_user:
-        columns[name] = np.concatenate([result.per_user[name] for result in results.values()])
-    write_table(path, columns, spreadsheet=spreadsheet)

@@ -126,21 +126,14 @@ def load_interactions(source: str, options: InteractionOptions) -> Interactions:
 
 
 def parse_nodes(graph: Graph, nodes: str) -> NDArray[np.int64]:
-    """Return the positions of nodes given as ids separated by commas, or as a file with one id per line.
-
-    A text that is an id is never taken for the name of a file.
-    """
+    """Return the positions of nodes given as ids separated by commas, or as a file with one id per line."""
     positions = parse_ids(nodes, graph.node_ids, "--nodes")
     check_unique(graph.node_ids[positions], "--nodes")
     return positions
 
 
 def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error") -> NDArray[np.int64]:
-    """Return the positions of ids that are separated by commas, or in a file with one id per line.
-
-    A text that is an id is never taken for the name of a file. With ``unknown="ignore"``, ids that are not
-    in ``ids`` are left out.
-    """
+    """Return the positions of ids that are separated by commas, or in a file with one id per line."""
     words, names = text.split(","), set(map(str, ids.tolist()))
     if len(words) == 1 and text not in names and Path(text).is_file():
         with reading_file(text) as path:
@@ -163,10 +156,7 @@ def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np
     for word in words:
         if word not in position:
             nearest = get_close_matches(word, position, n=3, cutoff=0.5)
-            example = next(iter(position), None)
-            hint = "" if example is None else f" An id is, for example, {example}."
-            if nearest:
-                hint = f" Did you mean {' or '.join(nearest)}?"
+            hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
             kind = option.strip("-").removesuffix("s")
             raise InputError(f"{option} must hold ids of {kind}s; got {word!r}, which is none.{hint}")
     return np.array([position[word] for word in words], np.int64)
@@ -177,10 +167,8 @@ def describe_run(source: str | Path, **settings: Any) -> dict[str, Any]:
     return {"nodecopy": nodecopy.__version__, "source": Path(source).name, **settings}
 
 
-LABELS_PER_CLASS, N_VALIDATION, N_TEST = 20, 500, 1000
-"""Nodes of a trial of the experiments."""
-TEST_SHARE = 0.2
-"""Share of a file's labelled nodes that are the test nodes of a report."""
+LABELS_PER_CLASS, N_VALIDATION, N_TEST = 20, 500, 1000  # nodes of a trial of the experiments
+TEST_SHARE = 0.2  # share of a file's labelled nodes that are the test nodes of a report
 
 NodeSplit = Split[NDArray[np.int64]]
 
@@ -217,11 +205,7 @@ def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tupl
 
 
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
-    """Return the training nodes and the nodes that may be attacked or defended (``test``).
-
-    For a dataset, these are the nodes of trial 0 with 20 labels per class. For a file, or a dataset with too
-    few labels for that, every labelled node is both.
-    """
+    """Return the training nodes and the nodes that may be attacked or defended (``test``)."""
     if graph.labels is None:
         raise InputError(
             "the graph must have labels for this command; got none. Give --labels FILE or --label COLUMN."
@@ -249,18 +233,14 @@ def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> Nod
     if validation_share and not len(validation):
         most = np.unique(graph.labels[labelled], return_counts=True)[1].max()
         raise InputError(
-            f"--validation must be a share that gives validation nodes; {validation_share:g} of the labels "
-            f"of a class, which are at most {most}, gives none. Leave it out, or label more nodes."
+            f"--validation must give validation nodes; {validation_share:g} of at most {most} labels of a "
+            "class gives none. Leave it out."
         )
     return Split(np.setdiff1d(labelled, validation), validation, unlabelled)
 
 
 def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
-    """Return the training nodes and the test nodes, by which predictions are evaluated.
-
-    For a dataset, these are the nodes of trial 0 with 20 labels per class. For a file, or a dataset with too
-    few labels for that, one labelled node in five of each class is a test node.
-    """
+    """Return the training nodes and the test nodes, by which predictions are evaluated."""
     split, root = split_for_attack(graph, source, seed)
     if len(split.validation):
         return split, root
@@ -272,11 +252,7 @@ def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
 def cross_validation_folds(
     labels: NDArray[np.int64], n_folds: int, rng: Generator
 ) -> list[NDArray[np.int64]]:
-    """Return the test nodes of each fold, which leave training nodes of every class.
-
-    The nodes of a class are distributed evenly over the folds. The single node of a class is a training node
-    in all of them.
-    """
+    """Return the test nodes of each fold, which leave training nodes of every class."""
     folds: list[list[int]] = [[] for _ in range(n_folds)]
     n_tested = 0
     for code in np.unique(labels[labels != UNLABELLED]):

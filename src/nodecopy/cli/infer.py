@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
 from nodecopy._core.files import atomic_write
-from nodecopy.cli import files, options
-from nodecopy.cli.options import (
-    Count,
-    StructureOptions,
-    at_least,
-    between,
-    check_applicable,
-    check_outputs,
-    engine_option,
-    more_option,
-    option,
-)
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import Count, StructureOptions, at_least, between, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, DegreeCorrectedSBM, RandomDotProduct
@@ -40,64 +31,44 @@ Method = Literal["basic", "percentile", "normal"]
 Null = Literal["configuration", "erdos-renyi", "degree-corrected-blocks", "node-copying"]
 Alternative = Literal["two-sided", "greater", "less"]
 Model = Literal[
-    "node-copying",
-    "sbm",
-    "dc-sbm",
-    "dot-product",
-    "node-bootstrap",
-    "subsampling",
-    "latent-positions",
+    "node-copying", "sbm", "dc-sbm", "dot-product", "node-bootstrap", "subsampling", "latent-positions"
 ]
+EDGE_MODELS = (lambda: None, SBM, DegreeCorrectedSBM, RandomDotProduct)
+NODE_MODELS = (NodeBootstrap, NodeSubsampling, LatentPositionBootstrap)
 MODELS: dict[str, dict[str, Callable[[], Any]]] = {
-    "edges": {
-        "node-copying": lambda: None,
-        "sbm": SBM,
-        "dc-sbm": DegreeCorrectedSBM,
-        "dot-product": RandomDotProduct,
-    },
-    "nodes": {
-        "node-bootstrap": NodeBootstrap,
-        "subsampling": NodeSubsampling,
-        "latent-positions": LatentPositionBootstrap,
-    },
+    "edges": dict(zip(get_args(Model)[:4], EDGE_MODELS, strict=True)),
+    "nodes": dict(zip(get_args(Model)[4:], NODE_MODELS, strict=True)),
 }
 """The models that resample edges or nodes; the first is the default."""
 TEST_HEADS = ["p-value", "Monte Carlo error", "z"]
 PICTURES = (".png", ".svg", ".pdf")
-MAX_NODES = 10
-"""Nodes that the table shows, those with the largest values."""
+MAX_NODES = 10  # nodes that the table shows, those with the largest values
 
 
 def infer(
-    source: options.Source,
-    statistic: list[str] = option(
+    source: opt.Source,
+    statistic: list[str] = opt.common(
         "A statistic, such as modularity or pagerank. May be repeated.\n\nAn unknown name lists all.",
         ["density", "transitivity", "assortativity"],
         metavar="NAME",
     ),
-    resample: Resample = option(
-        "What is resampled.\n\nedges: the nodes are fixed. nodes: they are drawn from a population, with "
-        "their edges.",
-        "edges",
+    resample: Resample = opt.common(
+        "Resample edges between fixed nodes, or nodes with their edges.", "edges"
     ),
-    model: Model | None = option(
+    model: Model | None = opt.common(
         "How samples are drawn. (default: node-copying, or node-bootstrap)\n\nedges: node-copying, sbm, "
         "dc-sbm (degree-corrected), dot-product. nodes: node-bootstrap, subsampling, latent-positions."
     ),
-    null: Null | None = option("Also test against this null model, and print p-values."),
-    alternative: Alternative | None = more_option(
-        "Which values the p-value counts, with --null; two-sided by default."
-    ),
-    n: Annotated[int, at_least(2)] = option("Number of samples.", 500, "--n", "-n"),
-    confidence: Annotated[float, between(0.01, 0.9999)] = more_option(
-        "Confidence level of the intervals.", 0.95
-    ),
-    method: Method = more_option("How intervals are computed.", "basic"),
-    simultaneous: bool = more_option("Make the intervals of nodes hold for all nodes at once.", False),
-    seed: options.Seed = 0,
-    workers: Count = engine_option("Threads that draw samples in parallel.", 1),
-    picture: Path | None = more_option("Draw the samples and intervals to this .png, .svg or .pdf file."),
-    json_: options.AsJson = False,
+    null: Null | None = opt.common("Also test against this null model, and print p-values."),
+    alternative: Alternative | None = opt.more("Which values p-values count. (default: two-sided)"),
+    n: Annotated[int, at_least(2)] = opt.common("Number of samples.", 500, "--n", "-n"),
+    confidence: Annotated[float, between(0.01, 0.9999)] = opt.more("Confidence level of intervals.", 0.95),
+    method: Method = opt.more("How intervals are computed.", "basic"),
+    simultaneous: bool = opt.more("Make the intervals of nodes hold for all nodes at once.", False),
+    seed: opt.Seed = 0,
+    workers: Count = opt.engine("Threads that draw samples in parallel.", 1),
+    picture: Path | None = opt.more("Draw the samples and intervals to this .png, .svg or .pdf file."),
+    json_: opt.AsJson = False,
     tables: StructureOptions = StructureOptions(),
 ) -> None:
     """Bootstrap confidence intervals and p-values for network statistics.

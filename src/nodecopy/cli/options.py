@@ -38,48 +38,39 @@ from nodecopy.errors import InputError
 
 INPUT, OUTPUT = "Input", "Output"
 MORE, ENGINE, TABLES_IN_FILES = "More options", "Engine", "Tables in files"
-RARE_PANELS = (MORE, ENGINE, TABLES_IN_FILES)
-"""Panels whose options the short help only names."""
+RARE_PANELS = (MORE, ENGINE, TABLES_IN_FILES)  # panels whose options the short help only names
 OPTION_NAMES = {"user": "user_column", "ignore_columns": "ignore_column"}
 """Options that are not named as the parameter."""
-N_NEIGHBOURS = 10
-"""Neighbours of each node of a graph that is built from features."""
+N_NEIGHBOURS = 10  # neighbours of each node of a graph that is built from features
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE", bool: ""}
 
 Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
 
 
-def option(
-    help: str,
-    default: Any = None,
-    *names: str,
-    panel: str | None = None,
-    metavar: str | None = None,
+def common(
+    help: str, default: Any = None, *names: str, panel: str | None = None, metavar: str | None = None
 ) -> Any:
     """Return an option as the default of a parameter."""
     return typer.Option(default, *names, help=help, rich_help_panel=panel, metavar=metavar)
 
 
-input_option, output_option = partial(option, panel=INPUT), partial(option, panel=OUTPUT)
-more_option, engine_option = partial(option, panel=MORE), partial(option, panel=ENGINE)
+reads, writes = partial(common, panel=INPUT), partial(common, panel=OUTPUT)
+more, engine = partial(common, panel=MORE), partial(common, panel=ENGINE)
+
+
+def between(low: float, high: float, check: Callable[..., Any] = check_real) -> Callback:
+    """Return a callback that accepts numbers between ``low`` and ``high``, and nothing given."""
+
+    def check_option(param: typer.CallbackParam, value: Any) -> Any:
+        return None if value is None else check(value, max(param.opts, key=len), low=low, high=high)
+
+    return check_option
 
 
 def at_least(low: int) -> Callback:
     """Return a callback that accepts integers of at least ``low``, and nothing given."""
-    return _callback(lambda value, option: check_integer(value, option, low=low, high=math.inf))
-
-
-def between(low: float, high: float) -> Callback:
-    """Return a callback that accepts numbers between ``low`` and ``high``, and nothing given."""
-    return _callback(lambda value, option: check_real(value, option, low=low, high=high))
-
-
-def _callback(check: Callable[[Any, str], Any]) -> Callback:
-    def check_option(param: typer.CallbackParam, value: Any) -> Any:
-        return None if value is None else check(value, max(param.opts, key=len))
-
-    return check_option
+    return between(low, math.inf, check_integer)
 
 
 Count: TypeAlias = Annotated[int, at_least(1)]
@@ -109,12 +100,7 @@ Device: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[Natural, _option("Seed of random draws.", None)]
 Spreadsheet: TypeAlias = Annotated[
-    bool,
-    _option(
-        "Put an apostrophe before text in .csv and .tsv files that a spreadsheet would take for a formula "
-        "(it starts with =, +, - or @).",
-        MORE,
-    ),
+    bool, _option("Put an apostrophe before text that a spreadsheet would take for a formula.", MORE)
 ]
 AsJson: TypeAlias = Annotated[bool, _option("Print the results as JSON.", OUTPUT, "--json")]
 Quiet: TypeAlias = Annotated[
@@ -129,7 +115,7 @@ class FileOptions:
 
     header: Annotated[
         bool | None,
-        _table_option("Whether the first row of each table is a header. (default: decided by what is in it)"),
+        _table_option("Whether the first row of each table is a header. (default: by its content)"),
     ] = None
     reader_parameters: ClassVar[tuple[str, ...]]
 
@@ -153,10 +139,7 @@ class GraphOptions(FileOptions):
     labels: Annotated[Path | None, _option("A table of node ids and labels.")] = None
     features: Annotated[
         Path | None,
-        _option(
-            "A table of node ids and features.\n\nAlso a .npz archive of the arrays ids and x, or a .npz or "
-            ".npy matrix whose row i belongs to node i."
-        ),
+        _option("A table of node ids and features.\n\nAlso .npz of ids and x, or a matrix as .npz or .npy."),
     ] = None
     directed: Annotated[bool, _option("The edges of the file are directed.")] = False
     largest_component: Annotated[bool, _option("Use the largest connected component.", MORE)] = False
@@ -166,10 +149,7 @@ class GraphOptions(FileOptions):
     id: Annotated[str | None, _column("Column of ids in the tables of labels and features.")] = None
     label: Annotated[
         str | None,
-        _column(
-            "Column of labels (without --labels, in the table of features), or a node attribute of a "
-            ".graphml, .gexf or .json file."
-        ),
+        _column("Column of labels in --labels or --features, or a node attribute (.graphml, .gexf, .json)."),
     ] = None
     duplicates: Annotated[
         Literal["max", "sum", "error"],
@@ -205,19 +185,11 @@ class TrainingGraphOptions(GraphOptions):
 
     scale_features: Annotated[
         ScaleFeatures,
-        _option(
-            "How networks see features. auto: word counts by unit length, anything else standardised; the "
-            "choice is printed.",
-            MORE,
-        ),
+        _option("How features are scaled. auto: word counts to unit length, others standardised.", MORE),
     ] = "auto"
     scale_weights: Annotated[
         Literal["auto", "raw", "log", "binary"],
-        _option(
-            "How networks see edge weights. auto: the logarithm of heavy-tailed weights, others as they are; "
-            "the choice is printed.",
-            MORE,
-        ),
+        _option("How edge weights are scaled. auto: the logarithm if they are heavy-tailed, else raw.", MORE),
     ] = "auto"
     n_neighbours: Annotated[
         Count | None,
@@ -235,10 +207,7 @@ class InteractionOptions(FileOptions):
     time: Annotated[str | None, _column("Column of times; '' for none.")] = None
     lists: Annotated[
         bool | None,
-        _table_option(
-            "Whether each line of a .txt file holds a user and that user's items. (default: decided by what "
-            "is in it)"
-        ),
+        _table_option("Whether each line of a .txt file holds a user and items. (default: by its content)"),
     ] = None
     reader_parameters = ("user", "item", "rating", "time", "lists")
 
@@ -249,17 +218,23 @@ class HelpCommand(TyperCommand):
     explains_all = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        if not self.explains_all:
-            self.help = (self.help or "").partition("\n\n")[0]
-            rare: list[str] = []
-            parameters: list[Any] = self.params
-            for parameter in parameters:
+        rare: list[str] = []
+        for parameter in cast(list[Any], self.get_params(ctx)):
+            parameter.metavar = parameter.metavar or ""  # no "<bool>"
+            if parameter.param_type_name == "argument":  # neither "<str>" nor "{SOURCE}" and "[required]"
+                usage = parameter.metavar if parameter.required else f"[{parameter.metavar}]"
+                parameter.get_usage_pieces = lambda ctx, usage=usage: [usage]
+                parameter.display_type_rich = lambda ctx: ""
+                parameter.required = False
+            if not self.explains_all:
                 parameter.help = (parameter.help or "").partition("\n\n")[0]
-                if parameter.rich_help_panel in RARE_PANELS:
+                if getattr(parameter, "rich_help_panel", None) in RARE_PANELS:
                     parameter.hidden = True
                     rare.append(max(parameter.opts, key=len))
-            if rare:
-                self.epilog = f"More options (--help-all explains them): {' '.join(rare)}\n\n{self.epilog}"
+        if not self.explains_all:
+            self.help = (self.help or "").partition("\n\n")[0]
+        if rare:
+            self.epilog = f"More options (--help-all explains them): {' '.join(rare)}\n\n{self.epilog}"
         super().format_help(ctx, formatter)
 
 
@@ -277,11 +252,7 @@ HelpAll: TypeAlias = Annotated[
 
 
 def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds a function to an app as a command.
-
-    Parameters that are :class:`FileOptions` become the options of their fields. Every command has ``--quiet``
-    and ``--help-all``. The help is the docstring up to "Examples:".
-    """
+    """Return a decorator that adds a function to an app as a command."""
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         description, _, examples = (inspect.getdoc(command) or "").partition("\nExamples:\n")
@@ -329,10 +300,7 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
-    """Return a parameter for Typer, with the check of its type, and with choices and the default in its help.
-
-    ``names`` are those of the option, if it is not named as the parameter.
-    """
+    """Return a parameter for Typer, with its check, and with choices and the default in its help."""
     kind, info = parameter.annotation, parameter.default
     metadata: tuple[Any, ...] = ()
     if get_origin(kind) is Annotated:
@@ -368,15 +336,7 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
 
 
 def check_applicable(applies_to: str, got: str, **options: object) -> None:
-    """Raise an error that names the options that were given although they apply elsewhere.
-
-    ``applies_to`` and ``got`` are where they apply and what was given instead, such as ``--method dice``.
-    Options are named as in Python; ``None`` and ``False`` mean that one was not given.
-
-    >>> check_applicable("--method dice", "--method fga", delete="any")
-    Traceback (most recent call last):
-    nodecopy.errors.InputError: --delete applies to --method dice only; got --method fga. Leave it out.
-    """
+    """Raise an error that names the options that were given although they apply elsewhere."""
     names = [name for name, value in options.items() if value is not None and value is not False]
     if names:
         listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
@@ -385,11 +345,7 @@ def check_applicable(applies_to: str, got: str, **options: object) -> None:
 
 
 def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:
-    """Check before any computation that outputs can be written and replace no input and no other output.
-
-    ``inputs`` are paths, names of datasets and ``None``; ``outputs`` have, by option, a path or ``None`` and
-    its allowed formats.
-    """
+    """Check before any computation that outputs can be written and replace no input and no other output."""
     used = {resolve(path) for path in inputs if isinstance(path, (str, os.PathLike))}
     for option, (path, formats) in outputs.items():
         if path is None:
@@ -398,7 +354,6 @@ def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterab
             import_optional("pyarrow", "writing Parquet")
         if resolve(path) in used:
             raise InputError(
-                f"--{option} must be a file that is neither an input nor another output; got {path}. "
-                "Choose another name."
+                f"--{option} must be a file that is neither an input nor another output; got {path}."
             )
         used.add(resolve(path))

@@ -30,23 +30,18 @@ OPTIONS = {
     "metrics": "metric",
 }
 """Options that are not named as the parameter of the package that they set."""
-LONG = 20.0
-"""An estimate is printed if a run takes more seconds."""
+LONG = 20.0  # an estimate is printed if a run takes more seconds
 
 console = Console(highlight=False)
 error_console = Console(stderr=True, highlight=False)
-notices: list[str] = []
-"""Decisions and warnings of this run."""
+notices: list[str] = []  # decisions and warnings of this run
 T = TypeVar("T")
 _is_quiet = False
 
 
 @contextmanager
 def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Iterator[None]:
-    """Print decisions and warnings of the package on the standard error, and keep them for JSON.
-
-    They, and errors, name ``options`` of the command in place of parameters.
-    """
+    """Print decisions and warnings of the package on the standard error, and keep them for JSON."""
     global _is_quiet
     _is_quiet = quiet
     handler, show_other, level = _NoticeHandler(), warnings.showwarning, LOGGER.level
@@ -89,11 +84,7 @@ class _NoticeHandler(logging.Handler):
 
 
 def name_option(parameter: str, options: Collection[str]) -> str | None:
-    """Return the option that sets a parameter; ``None`` if the command has none.
-
-    >>> name_option("ignore_columns", ["--ignore-column", "--labels"])
-    '--ignore-column'
-    """
+    """Return the option that sets a parameter; ``None`` if the command has none."""
     name = "--" + OPTIONS.get(parameter, parameter).replace("_", "-")
     return name if name in options else None
 
@@ -216,7 +207,7 @@ def print_title(title: str) -> None:
     console.print(Text(f"\n{title}", "dim"), soft_wrap=True)
 
 
-def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def print_table(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
     """Print aligned columns of formatted values, numbers to the right, never cut to the terminal's width."""
     columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
     for number, line in enumerate(zip(*columns, strict=True)):
@@ -231,10 +222,7 @@ def _align(cells: list[str]) -> list[str]:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON with null in place of undefined numbers, as JSON has no NaN.
-
-    An object also holds the decisions and warnings of the run, if there are any, as ``notices``.
-    """
+    """Print JSON with null in place of undefined numbers, as JSON has no NaN."""
     if notices and isinstance(value, dict):
         value = {**value, "notices": notices}
     print(json.dumps(_replace_nan(value), indent=2))

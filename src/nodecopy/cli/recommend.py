@@ -16,20 +16,10 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files, options
-from nodecopy.cli.options import (
-    Count,
-    InteractionOptions,
-    Natural,
-    check_applicable,
-    check_outputs,
-    input_option,
-    more_option,
-    option,
-    output_option,
-)
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import Count, InteractionOptions, Natural, check_applicable, check_outputs
 from nodecopy.cli.output import (
-    format_value,
     print_json,
     print_note,
     print_table,
@@ -47,8 +37,7 @@ if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
 
-VALIDATION_SHARE = 0.1
-"""Share of the interactions by which networks choose their number of epochs."""
+VALIDATION_SHARE = 0.1  # share of the interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
 Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
 """The recommenders."""
@@ -77,10 +66,7 @@ def fit_recommender(
     seen: Interactions | None = None,
     validation: Interactions | None = None,
 ) -> Recommender:
-    """Fit a recommender; networks first choose the number of epochs by held-out interactions.
-
-    ``validation`` are those of ``positive`` that are held out, by default a random part.
-    """
+    """Fit a recommender; networks first choose the number of epochs by held-out interactions."""
     root = seed_sequence(seed)
     rng = child(root, TrialSeeds.METHOD)
     if hasattr(recommender, "n_epochs"):
@@ -102,17 +88,11 @@ def select_positive(seen: Interactions, min_rating: float | None) -> Interaction
     if min_rating is None:
         if seen.is_weighted:
             low, high = seen.matrix.data.min(), seen.matrix.data.max()
-            log_decision(
-                f"all ratings, {low:g} to {high:g}, count as positive interactions.",
-                "min_rating",
-            )
+            log_decision(f"all ratings, {low:g} to {high:g}, count as positive interactions.", "min_rating")
         return seen
     check_real(min_rating, "--min-rating")
     if not seen.is_weighted:
-        raise InputError(
-            "--min-rating needs ratings; the source has none, or all of them are one. Name their column with "
-            "--rating NAME."
-        )
+        raise InputError("--min-rating needs ratings; the source has none. Name their column by --rating.")
     positive = seen.at_least(rating=min_rating, per_user=0, per_item=0)
     if not positive.n_interactions:
         highest = seen.matrix.data.max()
@@ -120,10 +100,8 @@ def select_positive(seen: Interactions, min_rating: float | None) -> Interaction
     return positive
 
 
-MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3
-"""Of more users than the first number, the second number is printed."""
-USERS_PER_BLOCK = 1024
-"""Users for whom items are chosen between two steps of the progress bar."""
+MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3  # of more users than the first number, the second number is printed
+USERS_PER_BLOCK = 1024  # users for whom items are chosen between two steps of the progress bar
 
 
 @dataclass(frozen=True)
@@ -167,39 +145,31 @@ def recommend(
         ".parquet .npz. Not with --model-file.",
         metavar="SOURCE",
     ),
-    user: list[str] | None = input_option("Id of a user, as in the file. May be repeated."),
-    users: str | None = more_option("Ids of users, separated by commas, or a file with one id per line."),
-    all_users: bool = input_option("Recommend to all users of the file.", False),
-    k: Count = option("Number of items for each user.", 10),
-    items: str | None = more_option(
-        "Ids of the items that may be recommended. They are separated by commas, or in a file with one id "
-        "per line, such as those in stock. (default: all)"
+    user: list[str] | None = opt.reads("Id of a user, as in the file. May be repeated."),
+    users: str | None = opt.more("Ids of users, separated by commas, or a file with one id per line."),
+    all_users: bool = opt.reads("Recommend to all users of the file.", False),
+    k: Count = opt.common("Number of items for each user.", 10),
+    items: str | None = opt.more(
+        "Ids of the items that may be recommended, given as for --users. (default: all)"
     ),
-    exclude: str | None = more_option("Ids of items that are not recommended, given in the same way."),
-    unknown: Literal["error", "ignore"] = more_option(
-        "Whether ids in --users, --items and --exclude that are not in the source are an error or left out.",
-        "error",
+    exclude: str | None = opt.more("Ids of items that are not recommended, given as for --users."),
+    unknown: Literal["error", "ignore"] = opt.more(
+        "Whether unknown ids in --users, --items and --exclude are an error or left out.", "error"
     ),
-    include_seen: bool = more_option("Also recommend items that the user has interacted with.", False),
-    explain: Natural = option(
-        "Name this many items of the history, and donors, with each recommendation.\n\nThey are those that "
-        "add most to its score; for copy-ease, ease and item-knn.",
-        0,
+    include_seen: bool = opt.more("Also recommend items that the user has interacted with.", False),
+    explain: Natural = opt.common(
+        "Name this many items of the history, and donors, with each recommendation (not all models).", 0
     ),
-    model: Model | None = option("The recommender. (default: copy-ease)"),
-    min_rating: float | None = more_option(
-        "Lowest rating that is a positive interaction; lower ones are not fitted."
-    ),
-    tune: bool = more_option(
-        "First choose the parameters of EASE or CopyEASE by held-out interactions.", False
-    ),
-    device: options.Device = "cpu",
-    seed: options.Seed = 0,
-    out: Path | None = output_option("File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
-    save: Path | None = output_option("File for the fitted recommender: .npz."),
-    model_file: Path | None = more_option("A fitted recommender that --save wrote, in place of a source."),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    model: Model | None = opt.common("The recommender. (default: copy-ease)"),
+    min_rating: float | None = opt.more("Lowest rating that is a positive interaction and fitted."),
+    tune: bool = opt.more("First tune EASE or CopyEASE on held-out interactions.", False),
+    device: opt.Device = "cpu",
+    seed: opt.Seed = 0,
+    out: Path | None = opt.writes("File for the recommendations: .csv, .tsv, .txt or .parquet."),
+    save: Path | None = opt.writes("File for the fitted recommender: .npz."),
+    model_file: Path | None = opt.more("A fitted recommender that --save wrote, in place of a source."),
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
     log: InteractionOptions = InteractionOptions(),
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
@@ -223,7 +193,7 @@ def recommend(
         check_applicable("some users", "--all-users", user=user or None, users=users)
     filters = Filters(user or [], users, all_users, items, exclude, unknown)
     if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
-        got = "--model-file" if model_file is not None else f"--model {model}"
+        got = f"--model {model}" if model_file is None else "--model-file"
         check_applicable("--model ease or copy-ease", got, tune=True)
     if explain and model not in (None, "ease", "copy-ease", "item-knn"):
         check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
@@ -234,13 +204,30 @@ def recommend(
             raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
         recommender = Recommender.load(model_file, device=device)
     else:
-        recommender = _fit_recommender(
-            source, model or "copy-ease", min_rating, filters, tune, device, seed, log
-        )
+        if source is None:
+            raise InputError("the source must be a file of interactions or a dataset; got none.")
+        recommender = make_recommender(model or "copy-ease", device)
+        seen = files.load_interactions(source, log)
+        positive = select_positive(seen, min_rating)
+        filters.find_users(seen)  # an unknown id is an error before the fit
+        filters.find_items(seen)
+        if tune:
+            with show_training(f"tuning {model or 'copy-ease'}"):
+                recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
+        with show_status(f"fitting {model or 'copy-ease'}"):  # items that were rated low are excluded, too
+            others = None if positive is seen else seen
+            recommender = fit_recommender(recommender, positive, seed, seen=others)
     seen = recommender.seen_
     positions = filters.find_users(seen)
     user_ids = seen.user_ids[positions]
-    best, scores = _recommend(recommender, user_ids, k, filters.find_items(seen), not include_seen)
+    candidates = filters.find_items(seen)
+    k = min(k, seen.n_items if candidates is None else len(candidates))
+    blocks = np.split(user_ids, range(USERS_PER_BLOCK, len(user_ids), USERS_PER_BLOCK))
+    parts = [
+        recommender.recommend(block, k, items=candidates, exclude_seen=not include_seen)
+        for block in show_progress(blocks, len(blocks), "recommending")
+    ]
+    best, scores = map(np.concatenate, zip(*parts, strict=True))
     rounded = np.round(scores.astype(np.float64), 7)
     if explain and out is not None and not json_:
         print_note("--explain: the table of --out has no explanations; --json prints those of all users")
@@ -249,8 +236,9 @@ def recommend(
     if save is not None:
         recommender.save(save)
     rows = _describe_users(recommender, positions, best, rounded)
+    n_printed = len(rows) if len(rows) <= MAX_USERS_SHOWN else N_USERS_SHOWN
     if explain:
-        _explain(recommender, rows if json_ else _select_printed(rows), explain)
+        _explain(recommender, rows if json_ else rows[:n_printed], explain)
     if json_:
         run = files.describe_run(
             source or str(model_file),
@@ -263,52 +251,11 @@ def recommend(
         print_json(run | {"recommendations": rows})
         return
     print_note(f"{recommender.interactions_!r}, model {type(recommender).__name__}, seed {seed}")
-    _print_recommendations(rows)
+    _print_recommendations(rows[:n_printed])
+    if n_printed < len(rows):
+        print_note(f"and {len(rows) - n_printed:,} more users: give --out FILE for a table of all")
     print_written(out, "table of recommendations")
     print_written(save, "recommender")
-
-
-def _fit_recommender(
-    source: str | None,
-    model: Model,
-    min_rating: float | None,
-    filters: Filters,
-    tune: bool,
-    device: str,
-    seed: int,
-    log: InteractionOptions,
-) -> Recommender:
-    """Fit a recommender to the positive interactions; it excludes all items that a user has seen."""
-    if source is None:
-        raise InputError("the source must be a file of interactions or a dataset; got none.")
-    recommender = make_recommender(model, device)
-    seen = files.load_interactions(source, log)
-    positive = select_positive(seen, min_rating)
-    filters.find_users(seen)  # an unknown id is an error before the fit
-    filters.find_items(seen)
-    if tune:
-        with show_training(f"tuning {model}"):
-            recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-    with show_status(f"fitting {model}"):
-        return fit_recommender(recommender, positive, seed, seen=None if positive is seen else seen)
-
-
-def _recommend(
-    recommender: Recommender,
-    users: NDArray[Any],
-    k: int,
-    candidates: NDArray[Any] | None,
-    exclude_seen: bool,
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the best items of each user and their scores, under a progress bar over blocks of users."""
-    k = min(k, recommender.interactions_.n_items if candidates is None else len(candidates))
-    blocks = np.split(users, range(USERS_PER_BLOCK, len(users), USERS_PER_BLOCK))
-    parts = [
-        recommender.recommend(part, k, items=candidates, exclude_seen=exclude_seen)
-        for part in show_progress(blocks, len(blocks), "recommending")
-    ]
-    best, scores = zip(*parts, strict=True)
-    return np.concatenate(best), np.concatenate(scores)
 
 
 def _describe_users(
@@ -317,19 +264,13 @@ def _describe_users(
     """Return one dictionary for each user, for JSON; seen items, which fill short rows, are left out."""
     train, model = recommender.interactions_, type(recommender).__name__
     columns = train.user_ids[positions], train.rows.degrees[positions], items, scores
-    return [
-        {
-            "user": user,
-            "history": size,
-            "by": model if size else "Popularity",
-            "items": [
-                {"item": item, "score": score}
-                for item, score in zip(best, best_scores, strict=True)
-                if np.isfinite(score)
-            ],
-        }
-        for user, size, best, best_scores in zip(*(part.tolist() for part in columns), strict=True)
-    ]
+    rows = []
+    for user, size, *best in zip(*(part.tolist() for part in columns), strict=True):
+        pairs = [
+            {"item": item, "score": score} for item, score in zip(*best, strict=True) if np.isfinite(score)
+        ]
+        rows.append({"user": user, "history": size, "by": model if size else "Popularity", "items": pairs})
+    return rows
 
 
 def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
@@ -342,21 +283,18 @@ def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> No
             entry |= {name: value for name, value in reasons.items() if name != "score"}
 
 
-def _select_printed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the users that are printed."""
-    return rows if len(rows) <= MAX_USERS_SHOWN else rows[:N_USERS_SHOWN]
-
-
 def _print_recommendations(rows: list[dict[str, Any]]) -> None:
-    """Print a table for each user; of many users for the first few."""
-    printed = _select_printed(rows)
-    for row in printed:
+    """Print a table for each user."""
+    for row in rows:
         size = row["history"]
-        history = f"{format_value(size)} item{'s' * (size != 1)} in the history"
-        note = history if size else "no history: the most popular items"
+        note = (
+            f"{size:,} item{'s' * (size != 1)} in the history"
+            if size
+            else "no history: the most popular items"
+        )
         end = "" if row["items"] else "; no unseen item is left"
         print_note(f"{escape_controls(str(row['user']))}, {note}{end}")
-        user = [str(row["user"])] if len(printed) > 1 else []  # notes may be printed elsewhere
+        user = [str(row["user"])] if len(rows) > 1 else []  # notes may be printed elsewhere
         cells = [
             [*user, str(rank), str(entry["item"]), entry["score"], *_name_reasons(entry)]
             for rank, entry in enumerate(row["items"], 1)
@@ -364,9 +302,6 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
         if cells:
             names = ["user", "rank", "item", "score", "because of", "donors"]
             print_table(names[not user : len(cells[0]) + (not user)], cells)
-    if len(printed) < len(rows):
-        n_others = format_value(len(rows) - len(printed))
-        print_note(f"and {n_others} more users: give --out FILE for a table of all")
 
 
 def _name_reasons(entry: dict[str, Any]) -> list[str]:

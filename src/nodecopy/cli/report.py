@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import typer
@@ -16,18 +16,11 @@ from numpy.typing import NDArray
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision, mute_data_warnings
 from nodecopy._core.random import child, generator, seed_sequence
-from nodecopy.cli import files, options
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
 from nodecopy.cli.classify import RECOMMENDED, create_classifier
 from nodecopy.cli.files import NodeSplit, cross_validation_folds
-from nodecopy.cli.options import (
-    Count,
-    InteractionOptions,
-    TrainingGraphOptions,
-    check_outputs,
-    input_option,
-    option,
-    output_option,
-)
+from nodecopy.cli.options import Count, InteractionOptions, TrainingGraphOptions, check_outputs
 from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
 from nodecopy.cli.sample import create_rule, name_rule
 from nodecopy.copying import NodeCopying, choose_donors
@@ -57,30 +50,18 @@ if TYPE_CHECKING:
 
 
 N_FOLDS = 5
-N_PLOTTED, N_GRAPHS = 3, 5
-"""Samples that are plotted, and sampled graphs of the classifier."""
+N_PLOTTED, N_GRAPHS = 3, 5  # samples that are plotted, and sampled graphs of the classifier
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
 N_SAMPLES = 40, 20
 """Samples behind the statistics, of small graphs and of large ones. From 39 on a p-value may be 0.05."""
 N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
 """Samples behind intervals of statistics, and edges up to which they take a few seconds."""
-MAX_USERS = 100
-"""Users with recommendations on the page."""
+MAX_USERS = 100  # users with recommendations on the page
 GRAPH = "The graph"
 
 
-class ReportSeeds(IntEnum):
-    """Children of the seed sequence of a report."""
-
-    USERS = 2
-    INTERACTION_SPLIT = 3
-
-
-class Part(StrEnum):
-    """Parts of the page that train networks."""
-
-    CLASSIFICATION = "classification"
-    ATTACK = "attack"
+USERS_SEED, SPLIT_SEED = 2, 3  # children of the seed sequence of a report
+Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that train networks
 
 
 def report(
@@ -90,22 +71,20 @@ def report(
         "neighbours. Optional with --features, --interactions or --results.",
         metavar="SOURCE",
     ),
-    interactions: str | None = input_option(
+    interactions: str | None = opt.reads(
         "A dataset or a table of user, item[, rating, time], for recommendations.", metavar="SOURCE"
     ),
-    results: Path | None = input_option(
-        "Folder of results tables that nodecopy reproduce wrote.", metavar="FOLDER"
-    ),
-    samples: Count | None = option(
+    results: Path | None = opt.reads("Folder of tables that nodecopy reproduce wrote.", metavar="FOLDER"),
+    samples: Count | None = opt.common(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
-    without: list[Part] | None = option(
-        "Leave out a part that trains networks: classification or attack. May be repeated."
+    without: list[Part] | None = opt.common(
+        "Leave out classification or attack, which train networks. May be repeated."
     ),
-    seed: options.Seed = 0,
-    out: Path = output_option("File for the page: .html.", Path("report.html")),
-    json_: options.AsJson = False,
+    seed: opt.Seed = 0,
+    out: Path = opt.writes("File for the page: .html.", Path("report.html")),
+    json_: opt.AsJson = False,
     tables: TrainingGraphOptions = TrainingGraphOptions(),
     log: InteractionOptions = InteractionOptions(),
 ) -> None:
@@ -144,21 +123,17 @@ def report(
     given = (source or features, interactions, results)
     names = [Path(name).name for name in given if name is not None]
     origin = f"{', '.join(names)}; seed {seed}"
-    write_page(out, f"Node copying: {names[0]}", [*page, *extra], origin=origin)
+    page += extra
+    write_page(out, f"Node copying: {names[0]}", page, origin=origin)
     if json_:
-        sections = [{key: part.get(key) for key in ("title", "headline")} for part in (*page, *extra)]
+        sections = [{key: part.get(key) for key in ("title", "headline")} for part in page]
         print_json(files.describe_run(names[0], seed=seed, page=str(out), sections=sections))
     else:
-        _print_headlines([*page, *extra])
+        for section in page:
+            if section.get("headline"):
+                text = escape_controls(f"{section['title']}: {section['headline']}")
+                console.print(text, markup=False, soft_wrap=True)
     print_note(f"page written to {out}: open it in a browser")
-
-
-def _print_headlines(sections: Sequence[Section]) -> None:
-    """Print the headline of every section that has one."""
-    for section in sections:
-        if section.get("headline"):
-            text = escape_controls(f"{section['title']}: {section['headline']}")
-            console.print(text, markup=False, soft_wrap=True)
 
 
 def _graph_sections(
@@ -188,10 +163,8 @@ def _sample_sections(
     """Return the sections of the graph beside its samples and of their statistics."""
     model, reason = _fit_model(graph, result)
     n_samples = n_samples or N_SAMPLES[graph.n_edges > MAX_BOOTSTRAP_EDGES]
-    plotted = {
-        f"sample {number}": sample
-        for number, sample in enumerate(copied_samples(model, min(N_PLOTTED, n_samples), seed), 1)
-    }
+    samples = copied_samples(model, min(N_PLOTTED, n_samples), seed)
+    plotted = {f"sample {number}": sample for number, sample in enumerate(samples, 1)}
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     comparison = compare(graph, sampled)
     text = (
@@ -202,10 +175,8 @@ def _sample_sections(
         text += " An edge then exists if a random endpoint has it, so that samples have about as many edges."
     colours = {}
     if result is not None:
-        colours = {
-            "predicted": result.classes[result.prediction.probabilities.argmax(axis=1)],
-            "uncertainty": result.prediction.uncertainty().total,
-        }
+        colours["predicted"] = result.classes[result.prediction.probabilities.argmax(axis=1)]
+        colours["uncertainty"] = result.prediction.uncertainty().total
     return [
         page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
         page_sections.statistics_section(
@@ -249,11 +220,7 @@ def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> Boo
 
 
 class Classification(NamedTuple):
-    """Predictions for all nodes, and their evaluation on nodes whose labels were held out.
-
-    ``codes`` has the class number of every node, -1 where it is unknown; ``nodes`` are those with held-out
-    labels, which are predicted by a classifier that did not read them, and those without labels.
-    """
+    """Predictions for all nodes, and their evaluation on nodes whose labels were held out."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int64]
@@ -269,15 +236,10 @@ class Classification(NamedTuple):
 def classify_for_report(
     graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str], n_graphs: int
 ) -> Classification:
-    """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels.
-
-    With fewer than 30 held-out nodes, the classifier learns from all labelled nodes, and both are evaluated
-    by cross-validation. ``scalings`` are those of features and weights.
-    """
+    """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels."""
     from nodecopy.classify import Prediction, Trial
 
-    assert graph.labels is not None
-    codes = class_codes(graph.labels)[1]
+    codes = class_codes(cast(Any, graph.labels))[1]
     tests, train = [split.test], split.train
     if len(split.test) < MIN_CURVE_NODES:
         tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
@@ -297,10 +259,8 @@ def classify_for_report(
     tested = np.concatenate([np.zeros(0, np.int64), *tests])
     evaluations = None
     if len(tested):
-        evaluations = {
-            "GCN": join_trials(gcn.fit_trials(trials), tests, codes),
-            "self-training": join_trials(others, tests, codes),
-        }
+        predictions = {"GCN": gcn.fit_trials(trials), "self-training": others}
+        evaluations = {name: join_trials(part, tests, codes) for name, part in predictions.items()}
     return Classification(
         main.classes_,
         codes,
@@ -352,11 +312,10 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
 
     candidates = split.test if len(split.test) else split.train
     try:
-        attacked = attack_and_correct(graph, split.train, candidates, rng=seed)
+        return [attack_section(attack_and_correct(graph, split.train, candidates, rng=seed), graph.node_ids)]
     except InputError as error:
         print_note(f"no attack: {error}")
         return []
-    return [attack_section(attacked, graph.node_ids)]
 
 
 def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListEvaluation]]:
@@ -365,14 +324,13 @@ def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListE
 
     if not EVALUATED_LENGTH < log.n_items <= MAX_ITEMS:
         return {}
-    rng = generator(child(seed_sequence(seed), ReportSeeds.INTERACTION_SPLIT))
+    rng = generator(child(seed_sequence(seed), SPLIT_SEED))
     split = interaction_split(log, (0.8, 0.0, 0.2), rng=rng)
     if not split.test.n_interactions or not split.train.n_interactions:
         return {}
-    models = {"Popularity": Popularity(), "CopyEASE": CopyEASE()}
     return {
-        name: [model.fit(split.train).evaluate(split.test, metrics=("recall@10", "ndcg@10"))]
-        for name, model in models.items()
+        type(model).__name__: [model.fit(split.train).evaluate(split.test, metrics=("recall@10", "ndcg@10"))]
+        for model in (Popularity(), CopyEASE())
     }
 
 
@@ -388,7 +346,7 @@ def interactions_section(
     """Return the section of recommendations by a fitted CopyEASE, optionally with one user first."""
     users = np.arange(log.n_users)
     if log.n_users > MAX_USERS:
-        rng = generator(child(seed_sequence(seed), ReportSeeds.USERS))
+        rng = generator(child(seed_sequence(seed), USERS_SEED))
         users = np.sort(rng.choice(users, MAX_USERS, replace=False))
     if first is not None:
         users = np.concatenate([[first], users[users != first][: MAX_USERS - 1]])
@@ -416,7 +374,5 @@ def results_section(folder: Path) -> Section:
     try:
         return result_tables_section(folder, titles=titles, text=text)
     except InputError as error:
-        raise InputError(
-            f"--results must be a folder with CSV files of nodecopy reproduce; {folder} has none. "
-            "Write some with nodecopy reproduce TABLE --out FOLDER."
-        ) from error
+        allowed = "a folder with CSV files of nodecopy reproduce"
+        raise InputError(f"--results must be {allowed}; {folder} has none.") from error

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from nodecopy._core.files import atomic_write, check_writable, resolve
 from nodecopy._core.messages import join_lines
-from nodecopy.cli import options
-from nodecopy.cli.options import Count, engine_option, input_option, more_option, option, output_option
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import Count
 from nodecopy.cli.output import console, create_bar, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
@@ -32,41 +32,33 @@ def reproduce(
         f"{', '.join(toml.names())}.",
         metavar="EXPERIMENT",
     ),
-    trust: bool = more_option("Run the code of classes outside nodecopy that a .toml file names.", False),
-    dataset: str | None = input_option(
-        "Some of its datasets, separated by commas; all by default.", metavar="NAMES"
+    trust: bool = opt.more("Run code outside nodecopy that a .toml file names.", False),
+    dataset: str | None = opt.reads(
+        "Some of its datasets, separated by commas. (default: all)", metavar="NAMES"
     ),
-    labels: str | None = input_option("Some of its numbers of labels per class, such as 5,10."),
-    visible_validation: str | None = more_option(
-        "Some of its numbers of validation nodes that methods are given, such as 0."
+    labels: str | None = opt.reads("Some of its numbers of labels per class, such as 5,10."),
+    visible_validation: str | None = opt.more("Some of its numbers of visible validation nodes."),
+    attacks: str | None = opt.more("Some of its attacks, such as dice-50,nettack.", metavar="NAMES"),
+    methods: str | None = opt.common("Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES"),
+    trials: Count | None = opt.common("Number of trials; by default that of the experiment."),
+    seed: opt.Seed = 0,
+    device: opt.Device = "cpu",
+    batch_size: Count | None = opt.engine(
+        "Trials of a cell computed together. (default: all on a GPU, for half a minute on a CPU)"
     ),
-    attacks: str | None = more_option("Some of its attacks, such as dice-50,nettack.", metavar="NAMES"),
-    methods: str | None = option("Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES"),
-    trials: Count | None = option("Number of trials; by default that of the experiment."),
-    seed: options.Seed = 0,
-    device: options.Device = "cpu",
-    batch_size: Count | None = engine_option(
-        "Trials of a cell that are computed together. (default: of classifiers as many as take half a minute "
-        "on a CPU, all on a GPU; else 1)"
+    workers: Count = opt.engine("Number of processes.", 1),
+    backend: Literal["local", "dask"] = opt.engine("Compute trials here or on a Dask cluster.", "local"),
+    scheduler: str | None = opt.engine("dask: address of the scheduler, such as tcp://host:8786."),
+    store: Path = opt.engine("Folder for finished trials.", Path("results/store")),
+    resume: bool = opt.engine(
+        "Compute the trials that the store lacks, or all again.", True, "--resume/--fresh"
     ),
-    workers: Count = engine_option("Number of processes.", 1),
-    backend: Literal["local", "dask"] = engine_option(
-        "Where trials are computed: here, or on a Dask cluster.", "local"
+    stored: bool = opt.engine("Compute nothing; print the table of stored trials.", False),
+    out_folder: Path | None = opt.writes(
+        "Folder for the table as .md, .csv and .tex, and for its picture.", None, "--out", metavar="FOLDER"
     ),
-    scheduler: str | None = engine_option("dask: address of the scheduler, such as tcp://host:8786."),
-    store: Path = engine_option("Folder for finished trials.", Path("results/store")),
-    resume: bool = engine_option(
-        "Compute only the trials that the store lacks, or compute all trials again.", True, "--resume/--fresh"
-    ),
-    stored: bool = engine_option("Compute nothing; print the table of stored trials.", False),
-    out_folder: Path | None = output_option(
-        "Folder for the table as .md, .csv and .tex; of graph models also a .png.",
-        None,
-        "--out",
-        metavar="FOLDER",
-    ),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
 ) -> None:
     """Reproduce a table of the paper, or the part of it that the options choose.
 
@@ -79,13 +71,8 @@ def reproduce(
         nodecopy reproduce table2 --dataset cora --labels 5 --methods gcn --trials 2 --out tables
         nodecopy reproduce table2 --dataset cora --labels 5 --methods gcn --trials 2 --stored
     """
-    given = {
-        "datasets": dataset,
-        "labels": labels,
-        "visible_validation": visible_validation,
-        "attacks": attacks,
-        "methods": methods,
-    }
+    given = {"datasets": dataset, "labels": labels, "visible_validation": visible_validation}
+    given |= {"attacks": attacks, "methods": methods}
     filters = {
         name: [part.strip() for part in text.split(",") if part.strip()]
         for name, text in given.items()
@@ -106,10 +93,8 @@ def reproduce(
         _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)
     results = summarise(chosen, trials_store, seed=seed)
     if stored and not any(cell.n for cell in results.cells.values()):
-        reason = "holds none" if store.is_dir() else "does not exist"
         raise InputError(
-            f"--store must hold finished trials of {chosen.name} with --stored; {store} {reason}. "
-            "Leave --stored out to compute them."
+            f"--store must hold finished trials of {chosen.name} with --stored; {store} holds none."
         )
     written = [*_write(results, out_folder, spreadsheet), *_draw(results, out_folder)] if out_folder else []
     if json_:

@@ -13,18 +13,9 @@ from nodecopy import datasets
 from nodecopy._core.files import atomic_folder, list_tree, resolve
 from nodecopy._core.files import reading as reading_file
 from nodecopy._core.messages import log_decision
-from nodecopy.cli import files, options
-from nodecopy.cli.options import (
-    Count,
-    GraphOptions,
-    InteractionOptions,
-    Share,
-    check_applicable,
-    engine_option,
-    more_option,
-    option,
-    output_option,
-)
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import Count, GraphOptions, InteractionOptions, Share, check_applicable
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.copying import (
     DonorRule,
@@ -60,58 +51,53 @@ TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weig
 
 
 def sample(
-    source: options.Source,
-    interactions: bool | None = more_option(
-        "Whether the file holds interactions or a graph. (default: decided by the header)\n\nInteractions "
-        "are tables of user, item[, rating, time].",
+    source: opt.Source,
+    interactions: bool | None = opt.more(
+        "Whether the file holds interactions or a graph. (default: decided by the header)",
         None,
         "--interactions/--graph",
     ),
-    donors: RuleName = option(
-        "The donor rule.\n\nauto takes same-label where at least half of the nodes have a label, else "
-        "nearest-neighbours where there are features, else jaccard.",
+    donors: RuleName = opt.common(
+        "The donor rule.\n\nauto: same-label if at least half of the nodes have labels, else "
+        "nearest-neighbours with features, else jaccard.",
         "auto",
     ),
-    n_neighbours: Count | None = more_option("nearest-neighbours: donors of each node. (default: 10)"),
-    exponent: float | None = more_option("jaccard: exponent of the Jaccard index. (default: 1)"),
-    max_donors: Count | None = more_option(
-        "jaccard: use this many of the most similar nodes only. (default: all)"
+    n_neighbours: Count | None = opt.more("nearest-neighbours: donors of each node. (default: 10)"),
+    exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
+    max_donors: Count | None = opt.more(
+        "jaccard: number of the most similar nodes that are donors. (default: all)"
     ),
-    similarity: Path | None = more_option(
-        "weighted: a square .npz matrix with the array ids (without ids, or as .npy: of nodes 0 to n-1); "
-        "with an engine, a Parquet file of node, donor and weight."
+    similarity: Path | None = opt.more(
+        "weighted: a square .npz matrix with the array ids (or without ids, of nodes 0 to n-1); with an "
+        "engine, a Parquet file of node, donor and weight."
     ),
-    neighbours: Path | None = engine_option(
+    neighbours: Path | None = opt.engine(
         "nearest-neighbours with an engine: a Parquet file of node and donor."
     ),
-    max_item_degree: int | None = engine_option(
-        "jaccard with an engine: ignore shared items of more nodes than this."
-    ),
-    keep: Share = option("Probability that a node keeps its own neighbours.", 0.0),
-    symmetrise: Literal["maximum", "one-endpoint", "none"] = option(
+    max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
+    keep: Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
+    symmetrise: Literal["maximum", "one-endpoint", "none"] = opt.common(
         "How undirected samples are symmetrised.\n\nAn edge exists if a random endpoint has it "
-        "(one-endpoint, about as many edges) or if either has it (maximum, as in the paper; up to twice as "
-        "many edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
+        "(one-endpoint, about as many edges), if either has it (maximum, as in the paper, up to twice as "
+        "many), or samples stay directed.",
         "one-endpoint",
     ),
-    n: Count = option("Number of samples.", 1, "--n", "-n"),
-    seed: options.Seed = 0,
-    workers: Count | None = engine_option("Threads that draw samples in parallel. (default: 1)"),
-    out: Path | None = output_option(
+    n: Count = opt.common("Number of samples.", 1, "--n", "-n"),
+    seed: opt.Seed = 0,
+    workers: Count | None = opt.engine("Threads that draw samples in parallel. (default: 1)"),
+    out: Path | None = opt.writes(
         "Folder for the samples, written completely or not at all.", metavar="FOLDER"
     ),
-    format: Format | None = more_option("File format of the samples. (default: that of the input, else csv)"),
-    overwrite: bool = more_option("Replace a folder of earlier samples.", False),
-    engine: Literal["memory", "duckdb", "spark"] = engine_option(
+    format: Format | None = opt.more("Format of the samples. (default: that of the input, else csv)"),
+    overwrite: bool = opt.more("Replace a folder of earlier samples.", False),
+    engine: Literal["memory", "duckdb", "spark"] = opt.engine(
         "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"
     ),
-    memory: str | None = engine_option("duckdb: the memory that it may use, such as 1GB."),
-    master: str = engine_option("spark: the master URL, such as spark://host:7077.", "local[*]"),
-    scratch: Path | None = engine_option(
-        "duckdb, spark: folder for temporary files. (default: the folder of --out)"
-    ),
-    spreadsheet: options.Spreadsheet = False,
-    json_: options.AsJson = False,
+    memory: str | None = opt.engine("duckdb: the memory that it may use, such as 1GB."),
+    master: str = opt.engine("spark: the master URL, such as spark://host:7077.", "local[*]"),
+    scratch: Path | None = opt.engine("duckdb, spark: folder for temporary files. (default: that of --out)"),
+    spreadsheet: opt.Spreadsheet = False,
+    json_: opt.AsJson = False,
     graph: GraphOptions = GraphOptions(),
     log: InteractionOptions = InteractionOptions(),
 ) -> None:
@@ -136,13 +122,18 @@ def sample(
         origin = files.describe_run(source, **rule_settings, **settings)
         with show_status("fitting the donor rule"):
             model: NodeCopying[Any] = NodeCopying(donor_rule, keep, symmetrise).fit(data)
-        suffix = _choose_format(format, source, data) if out else ""
+        suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
+        suffix = format or (suffix if suffix in get_args(Format) else "csv")
+        if out and suffix == "graphml" and isinstance(data, Interactions):
+            raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
         inputs = [None if files.is_dataset(source) else source, graph.labels, graph.features, similarity]
         write: Any = write_interactions if isinstance(data, Interactions) else write_graph
         write = partial(write, spreadsheet=spreadsheet)
         summaries = _sample_in_memory(model, origin, workers or 1, write, out, suffix, overwrite, inputs)
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
+        from nodecopy.edge_tables.engines import DuckDB, Spark
+
         of_memory: dict[str, Any] = {**graph.given(), **log.given(), "workers": workers}
         of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent}
         of_memory = {name: value for name, value in of_memory.items() if name not in ("labels", "directed")}
@@ -153,7 +144,13 @@ def sample(
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
         table_rule, rule_settings = _create_table_rule(donors, tables, limits)
         origin = files.describe_run(source, engine=engine, **rule_settings, **settings)
-        start = _engine_factory(engine, memory, master, scratch or resolve(out).parent)
+        folder = scratch or resolve(out).parent
+        if engine == "spark":
+            got = "--engine spark, whose memory its cluster sets"
+            check_applicable("--engine duckdb", got, memory=memory)
+        start = (
+            partial(Spark, master, folder) if engine == "spark" else partial(DuckDB, memory, scratch=folder)
+        )
         kind = {"directed": graph.directed, "interactions": bool(interactions)}
         paths = [source, *(path for path in tables.values() if path is not None)]
         summaries = _sample_tables(table_rule, paths, start, origin, out, overwrite=overwrite, **kind)
@@ -214,10 +211,10 @@ def _choose_donors(
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
         log_decision(f"donor rule {donors}, since {reason}.", "donors")
-    for name in of_rules:
+    for name, value in of_rules.items():
         owner = "nearest-neighbours" if name == "n_neighbours" else "jaccard"
         if donors != owner:
-            check_applicable(f"--donors {owner}", f"--donors {donors}", **{name: of_rules[name]})
+            check_applicable(f"--donors {owner}", f"--donors {donors}", **{name: value})
     donor_rule, settings = create_rule(donors, data, **of_rules, similarity=similarity)
     return donor_rule, {"donors": donors, **settings}
 
@@ -247,15 +244,6 @@ def create_rule(
     return Jaccard(**settings), settings
 
 
-def _choose_format(format: Format | None, source: str, data: Graph | Interactions) -> str:
-    """Return the suffix of sample files: as requested, else that of the input file, else csv."""
-    suffix = Path(Path(source).name.removesuffix(".gz")).suffix.removeprefix(".")
-    chosen: str = format or (suffix if suffix in get_args(Format) else "csv")
-    if chosen == "graphml" and isinstance(data, Interactions):
-        raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
-    return chosen
-
-
 def _sample_in_memory(
     model: NodeCopying[Any],
     origin: dict[str, Any],
@@ -267,15 +255,13 @@ def _sample_in_memory(
     inputs: list[Any],
 ) -> list[dict[str, Any]]:
     """Draw samples, write them where there is a folder, and return a summary of each."""
-    n = origin["n"]
+    n, summaries = origin["n"], []
     samples = show_progress(model.sample_many(n, rng=origin["seed"], workers=workers), n, "sampling")
     if out is None:
         return [_summarise(sample, model.graph_) for sample in samples]
-    summaries = []
     with _create_folder(out, origin, suffix, overwrite=overwrite, inputs=inputs) as sample_path:
         for number, sample in enumerate(samples):
-            path = sample_path(number)
-            write(sample, path)
+            write(sample, path := sample_path(number))
             summaries.append({"file": path.name} | _summarise(sample, model.graph_))
     return summaries
 
@@ -300,23 +286,10 @@ def _create_folder(
         (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
-def _engine_factory(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Any]:
-    """Return the function that starts an engine."""
-    from nodecopy.edge_tables.engines import DuckDB, Spark
-
-    if name == "duckdb":
-        return lambda: DuckDB(memory, scratch=scratch)
-    check_applicable("--engine duckdb", "--engine spark, whose memory its cluster sets", memory=memory)
-    return lambda: Spark(master, scratch)
-
-
 def _create_table_rule(
     donors: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a donor rule for an engine, and its name and settings.
-
-    With auto it is the donor rule whose table is given, else jaccard.
-    """
+    """Return a donor rule for an engine, and its name and settings."""
     from nodecopy import edge_tables
 
     if donors == "auto":

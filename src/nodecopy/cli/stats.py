@@ -8,8 +8,9 @@ from typing import Any
 
 from nodecopy._core.arrays import find_positions
 from nodecopy._core.messages import mute_decisions
-from nodecopy.cli import files, options
-from nodecopy.cli.options import StructureOptions, input_option, more_option
+from nodecopy.cli import files
+from nodecopy.cli import options as opt
+from nodecopy.cli.options import StructureOptions
 from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_status
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -20,15 +21,12 @@ from nodecopy.metrics.structure import HEADS, LABEL_NAMES
 
 
 def stats(
-    source: options.Source,
-    samples: list[Path] | None = input_option(
-        "A sampled graph, or a folder that 'nodecopy sample' wrote, to compare the graph with. May "
-        "be repeated."
+    source: opt.Source,
+    samples: list[Path] | None = opt.reads(
+        "A sampled graph, or a folder of them, to compare with. May be repeated."
     ),
-    path_length: bool | None = more_option(
-        "Compute the mean shortest path length. (default: for at most 10,000 nodes)"
-    ),
-    json_: options.AsJson = False,
+    path_length: bool | None = opt.more("Compute the mean path length. (default: for at most 10,000 nodes)"),
+    json_: opt.AsJson = False,
     graph: StructureOptions = StructureOptions(),
 ) -> None:
     """Compute structural statistics of a graph, or compare it with samples.
@@ -66,10 +64,7 @@ def find_samples(path: Path) -> list[Path]:
     if path.is_dir():
         samples = sorted(file for file in path.glob("sample-*") if file.is_file())
         if not samples:
-            raise InputError(
-                f"--samples must be a graph or a folder with sample-* files; {path} has none. "
-                "Write some with nodecopy sample --out FOLDER."
-            )
+            raise InputError(f"--samples must be a graph or a folder with sample-* files; {path} has none.")
         return samples
     if not path.exists():
         raise InputError(f"--samples must be graphs or folders of graphs; {path} does not exist.")
