@@ -32,8 +32,7 @@ from nodecopy.classify.base import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn import engine, training
 from nodecopy.nn.engine import Ensemble
-from nodecopy.nn.networks import Networks, TrainingConfig
-from nodecopy.nn.stack import normalise_adjacency
+from nodecopy.nn.networks import Networks, TrainingConfig, normalise_adjacency
 from tests.contracts.classifiers import N_NODES, ClassifierContract, planted_graph
 from tests.measurements import measured_graph
 
@@ -85,7 +84,7 @@ def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -
         ),
         (GCN(n_hidden=0), "^n_hidden of GCN must be an integer of at least 1; got 0"),
         (GCN(rank=2, drop_edges=0.1), "^drop_edges of GCN must be 0 with a rank"),
-        (GCN(preset="gnn-benchmark"), "since training stops by the loss on its nodes. patience=0 trains"),
+        (GCN(preset="gnn-benchmark"), "since training stops by the loss on its nodes. patience=0 needs none"),
         (DFNet(patience=5), "validation must be given, since training stops by the loss"),
         (DFNet(widths=(0,)), "widths of DFNet must be an integer of at least 1; got 0"),
         (DFNet(n_heads=0), "n_heads of DFNet must be an integer of at least 1; got 0"),

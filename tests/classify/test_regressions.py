@@ -21,7 +21,7 @@ from nodecopy.classify.regressions import (
 )
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings, leading_directions
-from nodecopy.nn.stack import normalise_adjacency
+from nodecopy.nn.networks import normalise_adjacency
 from tests.contracts.classifiers import ClassifierContract, other_edges, planted_graph
 
 CPU = torch.device("cpu")
@@ -124,7 +124,7 @@ def test_it_predicts_again_what_was_predicted(classifier: Classifier) -> None:
     regression, graph = train(classifier), planted_graph()
     np.testing.assert_allclose(regression.predict(graph, "cpu")[0], classifier.predict_proba(), atol=1e-6)
     rows = regression.embedding.apply(graph)
-    assert rows.shape == (60, regression.embedding.rank)
+    assert rows.shape == (60, regression.embedding.shape[1])
     assert not np.allclose(regression.embedding.apply(other_edges(graph)), rows)
     lengths = np.linalg.norm(rows, axis=1)
     np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)

@@ -13,8 +13,7 @@ from nodecopy.classify import APPNP, GCN, SBMGCN, Classifier, Trial
 from nodecopy.classify.networks import TrainingBatch
 from nodecopy.classify.sbm_gcn import GenerativeBatch, GenerativeObjective
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import Networks
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.networks import Networks, SparseStack
 from nodecopy.nn.training import LabelledNodes, Targets
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 

@@ -299,7 +299,7 @@ class ClassifierContract:
         ("features", "message"),
         [
             (None, "a graph must have features"),
-            (np.zeros((N_NODES, 0)), "at least one feature"),
+            (np.zeros((N_NODES, 0)), "must have features"),
             (np.eye(N_NODES) * 1e300, "features in single precision must .* finite"),
         ],
     )

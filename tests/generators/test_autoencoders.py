@@ -38,7 +38,7 @@ from nodecopy.generators.dglfrm import (
     relaxed_divergence,
 )
 from nodecopy.generators.edges import calibrate_scores
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import SparseStack, normalise_adjacency
 from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.generators.helpers import draw_edges_by_score, random_adjacency, random_vectors, two_blocks
 from tests.generators.scoring import score_link_prediction

@@ -19,7 +19,7 @@ from nodecopy.nn.filters import (
     attend,
     fit_coefficients,
 )
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
 N, F, K = 9, 5, 3

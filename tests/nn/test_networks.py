@@ -17,12 +17,15 @@ from nodecopy.nn import kernels
 from nodecopy.nn.compiled import FourArrayCSR, compile_networks
 from nodecopy.nn.networks import (
     KIPF,
+    Masks,
     Networks,
+    SparseStack,
     TrainingConfig,
     add_identity_features,
+    draw_keys,
     fit_feature_scaling,
+    normalise_adjacency,
 )
-from nodecopy.nn.stack import Masks, SparseStack, draw_keys, normalise_adjacency
 from nodecopy.nn.training import CompiledSteps, EarlyStopping, LabelledNodes, Targets, TorchSteps, train
 
 CPU = torch.device("cpu")

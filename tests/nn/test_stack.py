@@ -8,7 +8,7 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy.nn.stack import (
+from nodecopy.nn.networks import (
     LowRankStack,
     Masks,
     SparseStack,

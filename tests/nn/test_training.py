@@ -17,8 +17,15 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
-from nodecopy.nn.stack import HIDDEN, INPUT, SparseStack, normalise_adjacency
+from nodecopy.nn.networks import (
+    HIDDEN,
+    INPUT,
+    KIPF,
+    Networks,
+    SparseStack,
+    TrainingConfig,
+    normalise_adjacency,
+)
 from nodecopy.nn.training import (
     LARGE,
     AdamStepper,

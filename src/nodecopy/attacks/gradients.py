@@ -42,8 +42,7 @@ from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.graph import Graph
 from nodecopy.nn.modules import ModuleNetwork, label_columns
-from nodecopy.nn.networks import KIPF
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import KIPF, SparseStack, normalise_adjacency
 from nodecopy.nn.training import check_device
 
 AUTHORS_NODE = 0  # the node that the code of the authors of node copying rewired, whatever the target was

@@ -22,8 +22,7 @@ from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, FeatureScaling
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
-from nodecopy.nn.networks import KIPF, Networks, TrainingConfig
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import KIPF, Networks, SparseStack, TrainingConfig, normalise_adjacency
 from nodecopy.nn.training import LabelledNodes, Targets, check_device, train
 
 MIN_DEGREE = 2  # smallest degree that the power law describes

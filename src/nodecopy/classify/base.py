@@ -33,12 +33,9 @@ from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.io import convert_graph, training_nodes
 from nodecopy.metrics import TemperatureScaling
 
-SUM_TOLERANCE = 1e-3
-"""How far probabilities that a classifier returns may be below 0, and their sum from 1."""
-MAX_EXCESS = 0.2
-"""Probabilities are nearly uniform where the largest is at most this share above 1 / n_classes."""
-MIN_UNIFORM_SHARE = 0.8
-"""Share of nodes with nearly uniform probabilities above which nothing was learned."""
+SUM_TOLERANCE = 1e-3  # how far probabilities that a classifier returns may be below 0, and their sum from 1
+MAX_EXCESS = 0.2  # nearly uniform probabilities are at most this share above 1 / n_classes
+MIN_UNIFORM_SHARE = 0.8  # share of nodes with nearly uniform probabilities above which nothing was learned
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -51,31 +48,18 @@ class Trial:
 
     Parameters
     ----------
-    graph
-        The observed graph.
-    train
-        Training nodes: positions, a boolean mask or node ids, of at least two classes. By default all
-        labelled nodes that are not in ``validation``.
-    validation
-        Nodes that decide when training stops, or between models; none by default. Nodes of classes that are
-        left out are dropped.
-    rng
-        Seed of everything that a classifier draws; fresh entropy by default.
+    graph, train, validation, rng
+        As in :meth:`Classifier.fit`. Validation nodes of classes that are left out are dropped.
 
     Attributes
     ----------
-    classes
-        The labels that are classes, in ascending order.
+    classes, n_classes
+        The labels that are classes, in ascending order, and their number.
     codes
         The class number of every node, -1 where the graph has no label or one that is no class.
-    n_classes
-        Number of classes.
-    soft_labels, weights
-        Class probabilities and weights of the training nodes, if they have pseudo-labels
-        (:meth:`with_pseudo_labels`); otherwise ``None``.
-    predictions
-        Class probabilities of all nodes from an earlier round of self-training, for graph models that read
-        labels; otherwise ``None``.
+    soft_labels, weights, predictions
+        Class probabilities and weights of the training nodes, and class probabilities of all nodes, if there
+        are pseudo-labels (:meth:`with_pseudo_labels`); otherwise ``None``.
 
     Examples
     --------
@@ -128,10 +112,8 @@ class Trial:
         if watched is not None:
             is_known = codes[watched] != UNLABELLED
             if not is_known.all():
-                log_decision(
-                    "validation: nodes of a class that no training node has are left out "
-                    f"({int((~is_known).sum())} of {len(watched)})."
-                )
+                left_out = f"are left out ({int((~is_known).sum())} of {len(watched)})"
+                log_decision(f"validation: nodes of a class that no training node has {left_out}.")
             watched = watched[is_known]
         vars(self).update(graph=graph, train=chosen, validation=watched, rng=seed_sequence(rng))
         vars(self).update(classes=classes, codes=codes, n_classes=len(classes))
@@ -177,13 +159,10 @@ class Trial:
 
         Parameters
         ----------
-        nodes, codes
-            The further nodes and their class numbers; ``codes`` of the new trial holds them.
-        soft
-            Class probabilities of these nodes; by default their classes are certain.
+        nodes, codes, soft
+            The further nodes, their class numbers and class probabilities; by default they are certain.
         weights
-            Weights of all training nodes in the loss, these nodes last; equal by default. Classifiers of your
-            own may ignore weights and probabilities.
+            Weights of all training nodes in the loss, these nodes last; equal by default.
         predictions
             Class probabilities of all nodes, of which these classes are a part.
         rng
@@ -237,10 +216,7 @@ def fit_in_groups(
 
 
 class TrainedModel(Protocol):
-    """What was trained for a prediction, and predicts on other graphs; it is saved with the classifier.
-
-    Its constructor checks that its parts fit each other.
-    """
+    """What was trained for a prediction, and predicts on other graphs; it is saved with the classifier."""
 
     @property
     def n_classes(self) -> int:
@@ -411,11 +387,7 @@ def warn_if_not_learned(
     needs_features: bool = True,
     parameters: Iterable[str] = (),
 ) -> None:
-    """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
-
-    ``parameters`` are those of the classifier that may help. With one label per class on Cora, the largest
-    probability of the median node is at least 55 % above uniform.
-    """
+    """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities."""
     largest, n_classes = prediction.probabilities.max(axis=1), len(classes)
     predicted = np.unique(prediction.probabilities.argmax(axis=1))
     is_uniform = largest * n_classes - 1 <= MAX_EXCESS
@@ -498,8 +470,7 @@ class Classifier(Saveable):
     [0.75, 0.25]
     """
 
-    needs_features: ClassVar[bool] = True
-    """Whether the classifier reads features; advice in warnings depends on it."""
+    needs_features: ClassVar[bool] = True  # advice in warnings depends on it
 
     prediction_: Prediction
     classes_: NDArray[Any]
@@ -524,15 +495,8 @@ class Classifier(Saveable):
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         """Return the prediction of each trial, which does not depend on the other trials.
 
-        Trials of classifiers that train networks must share their features and labels; the networks of
-        all of them are trained at once.
-
-        Parameters
-        ----------
-        trials
-            The problems.
-        keep_networks
-            Whether the predictions hold the trained networks, which may be large.
+        Classifiers train the networks of all trials at once; these must share their features and labels.
+        With ``keep_networks`` the predictions hold the trained networks, which may be large.
         """
         name = f"predict_trial of {type(self).__name__}"
         return [
@@ -583,12 +547,9 @@ class Classifier(Saveable):
         """Keep the prediction for the observed graph, and warn if nothing was learned."""
         self.prediction_, self.classes_, self.node_ids_ = prediction, classes, graph.node_ids
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
-        params = self.get_params(deep=False)
+        params, is_own = self.get_params(deep=False), self.needs_features
         own = [name for name in ("features", "n_epochs") if name in params and params.get("base") is None]
-        parameters = own if self.needs_features else ()
-        warn_if_not_learned(
-            prediction, classes.tolist(), needs_features=self.needs_features, parameters=parameters
-        )
+        warn_if_not_learned(prediction, classes.tolist(), needs_features=is_own, parameters=own * is_own)
 
     def log_choices(self) -> None:
         """Log what ``fit`` has decided for the user; by default nothing."""
@@ -596,9 +557,8 @@ class Classifier(Saveable):
     def check_fitted(self) -> Prediction:
         """Return the prediction for the observed graph, or raise ``NotFittedError``."""
         if not hasattr(self, "prediction_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet: call fit(graph, train) first."
-            )
+            name = type(self).__name__
+            raise NotFittedError(f"this {name} is not fitted yet: call fit(graph, train) first.")
         return self.prediction_
 
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
@@ -609,11 +569,8 @@ class Classifier(Saveable):
         """
         networks = self.check_fitted().networks
         if networks is None:
-            raise InputError(
-                "graph",
-                f"must be left out: a {type(self).__name__} predicts on the graph given to fit only, unless "
-                "the class defines predict_graph(graph).",
-            )
+            reason = "predicts on the graph given to fit only, unless it defines predict_graph(graph)"
+            raise InputError("graph", f"must be left out: a {type(self).__name__} {reason}.")
         return Prediction(*networks.predict(graph, self.network_device()))
 
     def prediction_on(self, graph: Graph | None = None) -> Prediction:
@@ -622,19 +579,15 @@ class Classifier(Saveable):
         if graph is None:
             return observed
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        self._check_encoding(graph)
-        name = f"predict_graph of {type(self).__name__}"
-        return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
-
-    def _check_encoding(self, graph: Graph) -> None:
-        """Raise an error if the features of a graph come from a table with other columns than in ``fit``."""
         fitted, given = self.feature_encoder_, graph.feature_encoder
         if fitted is not None and given is not None and not fitted.has_same_columns(given):
+            names, got = (", ".join(encoder.feature_names_) for encoder in (fitted, given))
             raise InputError(
-                f"features of the graph must have the columns {', '.join(fitted.feature_names_)}, as in fit; "
-                f"got {', '.join(given.feature_names_)}. Read them by read_graph(..., "
-                "encoder=feature_encoder_)."
+                f"features of the graph must have the columns {names}, as in fit; got {got}. Read them by "
+                "read_graph(..., encoder=feature_encoder_)."
             )
+        name = f"predict_graph of {type(self).__name__}"
+        return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
 
     def network_device(self) -> str:
         """Return the device on which trained networks predict."""
@@ -674,10 +627,8 @@ class Classifier(Saveable):
         Parameters
         ----------
         nodes
-            Labelled nodes that are not training nodes: positions, a boolean mask or node ids. By default the
-            validation nodes given to ``fit``. Dozens are needed, some of them misclassified: a
-            :class:`~nodecopy.errors.DataWarning` says if all of them, or none, are predicted correctly, or if
-            the temperature is at its bounds.
+            Labelled nodes that are not training nodes, by default the validation nodes given to ``fit``.
+            Dozens are needed, some of them misclassified; a warning says if there are too few.
 
         Examples
         --------
@@ -691,16 +642,13 @@ class Classifier(Saveable):
         """
         p = self.check_fitted().probabilities
         if not hasattr(self, "trial_"):
-            raise InputError(
-                "calibrate", "must be called before a classifier is saved: a file holds no labels."
-            )
+            reason = "must be called before a classifier is saved: a file holds no labels."
+            raise InputError("calibrate", reason)
         trial = self.trial_
         chosen = trial.validation if nodes is None else check_nodes(trial.graph, nodes, "nodes")
         if chosen is None or not len(chosen):
-            way_out = "Pass them, or fit(..., validation=nodes)."
-            raise InputError(
-                "nodes", f"must hold labelled nodes that are not training nodes; got none. {way_out}"
-            )
+            way_out = "got none. Pass them, or fit(..., validation=nodes)."
+            raise InputError("nodes", f"must hold labelled nodes that are not training nodes; {way_out}")
         if len(both := np.intersect1d(chosen, trial.train)):
             raise InputError("nodes", f"must hold other nodes than train; got node {both[0]}.")
         is_class = np.asarray(trial.graph.named_labels())[chosen, None] == self.classes_
@@ -818,19 +766,12 @@ class ClassifierSeeds(IntEnum):
     Numbers from 10**7 on are left to methods that train a classifier with their own seed.
     """
 
-    NETWORKS = 0
-    """Weights and dropout masks of the networks of a round; round 0 is trained on the observed graph."""
-    LABEL_PRIOR = 1
-    """The perceptron of SBMGCN, which has one round of networks only."""
-    GRAPHS = 1000
-    """Graphs sampled in a round of BayesianGCN, or in an epoch of its online schedule."""
-    ONLINE_NETWORKS = 2000
-    """Networks of BayesianGCN's online schedule."""
-    SELF_TRAINING = 3000
-    """Rounds of SelfTraining; the child's child r is the seed of round r."""
-    GRAPH_MODEL = 10**6
-    """Fits of BayesianGCN's graph model; the child's child r belongs to round r."""
+    NETWORKS = 0  # weights and dropout masks of a round; round 0 is trained on the observed graph
+    LABEL_PRIOR = 1  # the perceptron of SBMGCN, which has one round of networks only
+    GRAPHS = 1000  # graphs sampled in a round of BayesianGCN, or in an epoch of its online schedule
+    ONLINE_NETWORKS = 2000  # networks of BayesianGCN's online schedule
+    SELF_TRAINING = 3000  # rounds of SelfTraining; the child's child r is the seed of round r
+    GRAPH_MODEL = 10**6  # fits of BayesianGCN's graph model; the child's child r belongs to round r
 
 
-MAX_ROUNDS = ClassifierSeeds.GRAPHS - ClassifierSeeds.NETWORKS
-"""Rounds must stay below this, or a round's networks would take the seed of sampled graphs."""
+MAX_ROUNDS = ClassifierSeeds.GRAPHS - ClassifierSeeds.NETWORKS  # so that no seeds coincide

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from nodecopy._core.checks import check_choice, check_integer, show
+from nodecopy._core.checks import check_integer, check_settings, show
 from nodecopy._core.random import child
 from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds, Prediction, Trial, entropy
 from nodecopy.classify.networks import APPNP, GCN, BatchClassifier, NetworkClassifier, TrainingBatch
@@ -26,12 +26,9 @@ from nodecopy.nn.modules import Factory
 from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
 from nodecopy.nn.training import TrainingCallback
 
-ROUNDS_TRIED = 3
-"""Rounds that are compared on validation nodes."""
-MIN_ENTRIES_FOR_THREADS = 10**5
-"""Entries of an adjacency matrix from which on several threads draw samples."""
-PREDICTIONS_AVERAGED = 60
-"""Predictions of the online schedule that are averaged: those of its last epochs."""
+ROUNDS_TRIED = 3  # rounds that are compared on validation nodes
+MIN_ENTRIES_FOR_THREADS = 10**5  # entries of an adjacency matrix from which on several threads draw samples
+PREDICTIONS_AVERAGED = 60  # predictions of the online schedule that are averaged: those of its last epochs
 
 
 @dataclass(eq=False, repr=False)
@@ -100,28 +97,25 @@ class BayesianGCN(BatchClassifier):
         if self.schedule == "online":
             return self._fit_online(batch)
         n_rounds: Any = ROUNDS_TRIED if self.n_rounds == "validation" else self.n_rounds
-        predictions = [self._first_predictions(batch)]
+        earlier = [trial.predictions for trial in batch.trials]  # of self-training
+        predictions = [[Prediction(p, entropy(p)) for p in earlier if p is not None]]
+        if len(predictions[0]) < len(earlier):
+            predictions = [batch.predict_observed()]
         for number in range(1, n_rounds + 1):
             sampled = self.sample_graphs(batch, predictions[-1], number, self.n_graphs)
             seeds = batch.seeds(ClassifierSeeds.NETWORKS + number, self.n_graphs)
             predictions.append(batch.predict(batch.train(sampled, seeds), self.n_weight_samples))
         if self.n_rounds != "validation":
             return predictions[-1]
-        by_trial = zip(batch.trials, zip(*predictions, strict=True), strict=True)
-        return [_best_by_validation(trial, rounds) for trial, rounds in by_trial]
-
-    def _first_predictions(self, batch: TrainingBatch) -> list[Prediction]:
-        """Return those of an earlier round of self-training, or train a network on each observed graph."""
-        earlier = [trial.predictions for trial in batch.trials]
-        if all(probabilities is not None for probabilities in earlier):
-            return [Prediction(p, entropy(p)) for p in earlier if p is not None]
-        return batch.predict_observed()
+        chosen = []
+        for trial, *rounds in zip(batch.trials, *predictions, strict=True):
+            best = int(np.argmax(trial.validation_accuracy(rounds)))  # ties go to the earliest round
+            chosen.append(replace(rounds[best], details={"rounds": best}))
+        return chosen
 
     def _check_parameters(self, trials: Sequence[Trial]) -> None:
         """Check everything before anything is trained."""
-        check_integer(self.n_graphs, "n_graphs of BayesianGCN", low=1)
-        check_integer(self.n_weight_samples, "n_weight_samples of BayesianGCN", low=1)
-        check_choice(self.schedule, "schedule of BayesianGCN", ["retrain", "online"])
+        check_settings(self, n_graphs=1, n_weight_samples=1, schedule=["retrain", "online"])
         if self.graph_model is not None:
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
         if self.schedule == "online" and not isinstance(self._build_base(), (GCN, APPNP)):
@@ -136,11 +130,8 @@ class BayesianGCN(BatchClassifier):
                 raise InputError("n_rounds of BayesianGCN", f"must be {allowed}; got {show(self.n_rounds)}.")
             check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
         elif not all(trial.has_validation for trial in trials):
-            raise InputError(
-                "validation",
-                "must be given, since it decides the number of rounds of BayesianGCN."
-                " n_rounds=NUMBER needs no validation nodes.",
-            )
+            reason = "since it decides the number of rounds of BayesianGCN. n_rounds=NUMBER needs none."
+            raise InputError("validation", f"must be given, {reason}")
 
     def _build_base(self) -> GCN | APPNP | SBMGCN | CustomNetwork:
         """Return the networks: a bare factory becomes a ``CustomNetwork``."""
@@ -155,12 +146,7 @@ class BayesianGCN(BatchClassifier):
     def sample_graphs(
         self, batch: TrainingBatch, predictions: Sequence[Prediction], number: int, n_graphs: int
     ) -> list[sparse.csr_array]:
-        """Return adjacencies that the graph model samples for each trial, with scaled weights.
-
-        The graph model is fitted to the observed graph with predicted labels and its own weights.
-
-        ``number`` is that of the round, or of the epoch in the online schedule.
-        """
+        """Return adjacencies, with scaled weights, that the graph model samples for each trial in a round."""
         default = NodeCopying(SameLabel(), symmetrise="maximum")
         adjacencies = []
         for trial, prediction, scaling in zip(batch.trials, predictions, batch.weight_scalings, strict=True):
@@ -224,9 +210,3 @@ class _OnlineSchedule(TrainingCallback):
                 )
             )
         return means
-
-
-def _best_by_validation(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-    """Return the prediction with the highest validation accuracy; ties go to the earliest round."""
-    best = int(np.argmax(trial.validation_accuracy(rounds)))
-    return replace(rounds[best], details={"rounds": best})

@@ -29,14 +29,10 @@ class DFNet(BatchClassifier):
         Hidden units of each layer and each attention head (8, 16, 32, 64; plain: 8, 16, 32, 64, 128).
     n_heads
         Attention heads (4); must be left out without attention.
-    features
-        As in :class:`NetworkClassifier`; the authors' is ``"none"``.
-    weights
-        As in :class:`NetworkClassifier`; the authors' is ``"raw"``.
-    dropout
-        Share of hidden units that a training step drops (0.9).
-    attention_dropout
-        Share of attention weights that a training step drops (0.5).
+    features, weights
+        As in :class:`NetworkClassifier`; the authors' are ``"none"`` and ``"raw"``.
+    dropout, attention_dropout
+        Shares of hidden units and of attention weights that a training step drops (0.9 and 0.5).
     feedback, feedforward
         Orders of the filter's denominator and numerator (5 and 3).
     radius
@@ -44,17 +40,10 @@ class DFNet(BatchClassifier):
     shifted
         Whether the filter is applied to L - I, as the authors do, or to the Laplacian L, for which it is
         fitted (True).
-    learning_rate
-        Of Adam (0.002).
-    weight_decay
-        Decay of all kernels (0.0018; plain: 0.18).
-    n_epochs
-        Epochs of training (200).
-    patience
-        Epochs without a lower validation loss before training stops and takes back the best weights. 0
-        trains for ``n_epochs`` and takes the last weights (0).
-    device
-        ``"cpu"`` or ``"cuda"``.
+    learning_rate, weight_decay
+        Of Adam (0.002), and of all kernels (0.0018; plain: 0.18).
+    n_epochs, patience, device
+        As in :class:`NetworkClassifier` (200 and 0).
 
     Notes
     -----

@@ -118,19 +118,15 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         validation.check_consistent_length(matrix, is_labelled)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(
-                "y", f"must hold labels of at least two classes; got {len(self.classes_)} class."
-            )
+            n = len(self.classes_)
+            raise InputError("y", f"must hold labels of at least two classes; got {n} class.")
         every = np.full(len(is_labelled), UNLABELLED)
         every[is_labelled] = codes
         self.scaling_ = FeatureScaling.fit(matrix, self.scale, name="scale")
         self.graph_ = self._build_graph(matrix, graph).replace(labels=every)
-        check_type(
-            self.random_state,
-            (int, np.integer, np.random.RandomState, type(None)),
-            "random_state of GraphClassifier",
-            "an integer, a RandomState of NumPy or None",
-        )
+        kinds = (int, np.integer, np.random.RandomState, type(None))
+        allowed = "an integer, a RandomState of NumPy or None"
+        check_type(self.random_state, kinds, "random_state of GraphClassifier", allowed)
         try:
             seed = validation.check_random_state(self.random_state).randint(MAX_SEED)
         except (ValueError, TypeError) as error:
@@ -141,15 +137,12 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class of each row."""
-        codes = self.predict_proba(X).argmax(axis=1)
-        names: NDArray[Any] = self.classes_[codes]
-        return names
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class (columns: ``classes_``) for each row."""
         p = self._predict_rows(X).probabilities.astype(np.float64)
-        normalised: NDArray[np.float64] = p / p.sum(axis=1, keepdims=True)
-        return normalised
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Return the entropy of each prediction, split into noise and disagreement between samples."""
@@ -184,10 +177,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         if self.classifier is None:
             return APPNP(n_epochs=100, features=self.scaling_.kind)
         if not isinstance(self.classifier, Classifier):
-            raise InputError(
-                "classifier of GraphClassifier",
-                f"must be a classifier such as GCN(); got {show(self.classifier)}.",
-            )
+            got = show(self.classifier)
+            raise InputError("classifier of GraphClassifier", f"must be one such as GCN(); got {got}.")
         copied: Classifier = base.clone(self.classifier)
         return copied
 
@@ -196,11 +187,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         n_neighbours = check_integer(self.n_neighbours, "n_neighbours of GraphClassifier", low=1)
         if graph is not None:
             if not isinstance(graph, (Graph, np.ndarray)) and not sparse.issparse(graph):
-                raise InputError(
-                    "graph",
-                    f"must be a Graph or an adjacency matrix, in the order of the rows; got "
-                    f"{type(graph).__name__}. Use as_graph(graph).subgraph(ids) with the ids of the rows.",
-                )
+                got = f"{type(graph).__name__}. Use as_graph(graph).subgraph(ids) with the ids of the rows."
+                raise InputError("graph", f"must be a Graph or an adjacency matrix of the rows; got {got}")
             given = graph if isinstance(graph, Graph) else Graph(graph)
             if given.n_nodes != n:
                 raise InputError("graph", f"must have {n} nodes, one per row of X; got {given.n_nodes}.")
@@ -221,10 +209,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         return Prediction(prediction.probabilities[n:], prediction.mean_entropy[n:])
 
     def _attach(self, rows: Any) -> Graph:
-        """Return the fitted graph with further nodes, each with edges to its nearest fitted nodes.
-
-        Their weight is the mean weight of the fitted edges.
-        """
+        """Return the fitted graph with further nodes, each with edges to its nearest fitted nodes."""
         fitted: Any = self.graph_.features
         adjacency, n, n_new = self.graph_.adjacency, self.graph_.n_nodes, rows.shape[0]
         if sparse.issparse(rows) != sparse.issparse(fitted):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,14 @@ from nodecopy.classify.base import Classifier, Prediction, Trial, entropy
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
 
-ALPHAS = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Values of ``alpha`` that are compared on validation nodes."""
-DEFAULT_ALPHA = 0.95
-"""The value without validation nodes."""
+ALPHAS: tuple[float, ...] = (
+    0.5,
+    0.8,
+    0.9,
+    0.95,
+    0.99,
+)  # compared on validation nodes
+DEFAULT_ALPHA = 0.95  # the value without validation nodes
 
 
 @dataclass(eq=False, repr=False)
@@ -82,10 +86,12 @@ class LabelPropagation(Classifier):
     def predict_trial(self, trial: Trial) -> Prediction:
         check_integer(self.n_steps, "n_steps of LabelPropagation", low=1)
         nodes, best = trial.validation, 0
+        alphas = ALPHAS if trial.has_validation else (DEFAULT_ALPHA,)
         if self.alpha is not None:
-            alphas: tuple[float, ...] = (_check_alpha(self.alpha),)
-        else:
-            alphas = (DEFAULT_ALPHA,) if nodes is None or not len(nodes) else ALPHAS
+            alphas = (check_real(self.alpha, "alpha of LabelPropagation", low=0, high=1),)
+            if np.float32(alphas[0]) == 1:
+                allowed = f"must be below 1, for labels to count; got {self.alpha!r}. Use 0.99."
+                raise InputError("alpha of LabelPropagation", allowed)
         candidates, is_reached = self._propagate(trial, alphas)
         if len(alphas) > 1:
             is_right = candidates[:, nodes].argmax(axis=2) == trial.codes[nodes]
@@ -96,15 +102,14 @@ class LabelPropagation(Classifier):
     def _propagate(
         self, trial: Trial, alphas: Sequence[float]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``.
-
-        The second array holds whether a label reaches each node, ``[n_alphas, n_nodes]``.
-        """
+        """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``."""
         adjacency = trial.graph.adjacency
         adjacency = WeightScaling.fit(adjacency, self.weights).apply(adjacency).astype(np.float32)
         if trial.graph.directed:
             adjacency = adjacency + adjacency.T
-        roots = _inverse_roots(adjacency.sum(axis=1))
+        degrees = adjacency.sum(axis=1)
+        inverse = np.divide(1, np.sqrt(degrees), where=degrees > 0, out=np.zeros_like(degrees))
+        roots = sparse.diags_array(inverse)
         matrix = sparse.csr_array(roots @ adjacency @ roots)
         n_nodes, shape = trial.graph.n_nodes, (trial.graph.n_nodes, len(alphas), trial.n_classes)
         own = np.zeros(shape, np.float32)
@@ -119,19 +124,3 @@ class LabelPropagation(Classifier):
         equal = np.full(shape, 1 / trial.n_classes, np.float32)
         probabilities: NDArray[np.float32] = np.divide(scores, total, where=total > 0, out=equal)
         return probabilities.transpose(1, 0, 2), total[:, :, 0].T > 0
-
-
-def _check_alpha(alpha: float) -> float:
-    """Return a share from 0 to less than 1, in single precision too; at 1, labels would not count."""
-    share = check_real(alpha, "alpha of LabelPropagation", low=0, high=1)
-    if np.float32(share) == 1:
-        raise InputError(
-            "alpha of LabelPropagation", f"must be below 1, for labels to count; got {alpha!r}. Use 0.99."
-        )
-    return share
-
-
-def _inverse_roots(degrees: NDArray[Any]) -> sparse.dia_array:
-    """Return D^-1/2, with zeros for nodes without edges."""
-    roots = np.divide(1, np.sqrt(degrees), where=degrees > 0, out=np.zeros_like(degrees))
-    return sparse.diags_array(roots)

@@ -20,9 +20,7 @@ from nodecopy.nn.networks import KIPF, TrainingConfig, fit_feature_scaling
 from nodecopy.nn.training import LabelledNodes, check_device
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
-"""Settings that choose the scaling of features and weights by the data."""
-DEFAULT: dict[str, Any] = {**ANY_DATA, "weight_decay": 5e-3}
-"""Settings of the preset ``"default"``; the decay suits features of unit length."""
+DEFAULT: dict[str, Any] = {**ANY_DATA, "weight_decay": 5e-3}  # the decay suits features of unit length
 GNN_BENCHMARK = TrainingConfig(
     n_hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, n_epochs=2000, patience=50
 )
@@ -32,24 +30,7 @@ AnyConfig = TypeVar("AnyConfig", bound=TrainingConfig)
 
 
 class TrainingBatch:
-    """Trials whose networks are trained together by an engine.
-
-    Parameters
-    ----------
-    trials
-        Their graphs have the same nodes, features and labels, and their training nodes the same classes;
-        edges, splits and seeds may differ.
-    config
-        How networks are built and trained.
-    device
-        ``"cpu"`` or ``"cuda"``.
-    keep_networks
-        Whether predictions hold their networks.
-    counts
-        How ``features="auto"`` scales word counts.
-    create_engine
-        Returns the engine: :class:`~nodecopy.nn.engine.Engine`, or one for networks of users.
-    """
+    """Trials whose networks are trained together by an engine."""
 
     def __init__(
         self,
@@ -64,10 +45,8 @@ class TrainingBatch:
         self.trials, self.keep_networks, where = trials, keep_networks, check_device(device)
         first = trials[0]
         if first.graph.features is None:
-            raise InputError(
-                "a graph must have features to be classified by networks; this one has none. "
-                "LabelPropagation needs none."
-            )
+            got = "this one has none. LabelPropagation needs none."
+            raise InputError(f"a graph must have features to be classified by networks; {got}")
         self.feature_scaling = fit_feature_scaling(first.graph, config, counts=counts)
         features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
@@ -80,7 +59,6 @@ class TrainingBatch:
         scaled = {key: scalings[key].apply(adjacency) for key, adjacency in graphs.items()}
         self.weight_scalings = [scalings[id(trial.graph)] for trial in trials]
         self.observed = [scaled[id(trial.graph)] for trial in trials]
-        """The adjacencies of the trials, with scaled weights, as :meth:`train` takes them."""
         self.engine = create_engine(config, features, first.n_classes, self.observed, where)
 
     def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
@@ -91,11 +69,7 @@ class TrainingBatch:
     def train(
         self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence], **options: Any
     ) -> Any:
-        """Return networks trained on graphs, ``len(adjacencies) / len(trials)`` for each trial.
-
-        Weights of the adjacencies are used as they are, already scaled. With patience, training stops by the
-        loss on validation nodes of the observed graph. ``options`` are those of the engine.
-        """
+        """Return networks trained on graphs, ``len(adjacencies) / len(trials)`` for each trial."""
         per_trial = len(adjacencies) // len(self.trials)
         trials = [trial for trial in self.trials for _ in range(per_trial)]
         targets = [
@@ -103,14 +77,15 @@ class TrainingBatch:
             for t in trials
         ]
         if self.engine.config.patience:
-            options["validation"] = [_validation_nodes(trial) for trial in trials]
+            if not all(trial.has_validation for trial in trials):
+                reason = "since training stops by the loss on its nodes. patience=0 needs none."
+                raise InputError("validation", f"must be given, {reason}")
+            watched: list[Any] = [(trial.validation, trial.codes[trial.validation]) for trial in trials]
+            options["validation"] = [LabelledNodes(*pair) for pair in watched]
         return self.engine.train(adjacencies, targets, seeds, **options)
 
     def predict(self, networks: Any, n_weight_samples: int = 0) -> list[Prediction]:
-        """Return predictions on the observed graphs, the mean over each trial's networks.
-
-        ``n_weight_samples`` dropout samples of each network are averaged; 0 switches dropout off.
-        """
+        """Return predictions on the observed graphs, the mean over each trial's networks."""
         averages = self.engine.predict(networks, n_weight_samples)
         if not self.keep_networks:
             return [Prediction(*average) for average in averages]
@@ -128,22 +103,8 @@ class TrainingBatch:
         return self.predict(self.train(self.observed, self.seeds(ClassifierSeeds.NETWORKS)))
 
 
-def _validation_nodes(trial: Trial) -> LabelledNodes:
-    if trial.validation is None or not trial.has_validation:
-        raise InputError(
-            "validation",
-            "must be given, since training stops by the loss on its nodes."
-            " patience=0 trains for all epochs, without validation nodes.",
-        )
-    return LabelledNodes(trial.validation, trial.codes[trial.validation])
-
-
 class BatchClassifier(Classifier):
-    """A classifier that trains the networks of many trials together.
-
-    A subclass writes :meth:`build_batch`, and :meth:`fit_batch` if it does more than to train a network on
-    each observed graph.
-    """
+    """A classifier that trains the networks of many trials together."""
 
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
         """Return trials with the same classes, for which networks can be trained."""
@@ -178,12 +139,9 @@ class NetworkClassifier(BatchClassifier):
     Parameters
     ----------
     preset
-        ``"default"``: the settings of ``"kipf"``, with ``features`` and ``weights`` that are ``"auto"`` and a
-        weight decay of 0.005.
-        ``"kipf"``: those of Kipf and Welling (2017), 200 epochs, with features by ``"rows"`` and ``"raw"``
-        weights.
-        ``"gnn-benchmark"``: those of Shchur et al. (2018), which stop by the validation loss, with
-        ``"binary"`` features and ``"raw"`` weights.
+        ``"kipf"``: Kipf and Welling (2017), 200 epochs, features by ``"rows"`` and ``"raw"`` weights.
+        ``"default"``: the same with ``"auto"`` features and weights and a weight decay of 0.005.
+        ``"gnn-benchmark"``: Shchur et al. (2018), early stopping, ``"binary"`` features, ``"raw"`` weights.
     n_hidden
         Hidden units.
     activation
@@ -192,28 +150,20 @@ class NetworkClassifier(BatchClassifier):
         Whether both layers have a bias.
     features
         ``"auto"``: word counts are scaled by ``"unit"``, anything else is standardised, and the choice is
-        logged (:class:`~nodecopy.features.scaling.FeatureScaling`). ``"unit"``: each node's features are
-        scaled to a length of one; ``"rows"``: to a sum of one; ``"standardise"``: each column to mean 0 and
-        deviation 1; ``"binary"``: present or not; ``"none"``: as they are.
+        logged. ``"unit"``: each node's features are scaled to a length of one; ``"rows"``: to a sum of one;
+        ``"standardise"``: each column to mean 0 and deviation 1; ``"binary"``: present or not; ``"none"``.
     weights
-        Of edges. ``"auto"``: heavy-tailed weights are ``"log"``, others ``"raw"``, and the choice is logged
-        (:class:`~nodecopy.features.scaling.WeightScaling`). ``"raw"``: as they are; ``"log"``:
-        log(1 + weight / smallest weight); ``"binary"``: all one.
-    dropout
-        Share of hidden units and, with ``drop_input``, of features that a training step drops.
-    drop_input
-        Whether features are dropped too.
-    learning_rate
-        Of Adam.
-    weight_decay
-        Decay of the first layer's weights, or of all weights with ``decay_all``.
-    decay_all
-        Whether ``weight_decay`` applies to all weights.
+        Of edges. ``"auto"``: heavy-tailed weights are ``"log"``, others ``"raw"``, and the choice is logged.
+        ``"raw"``: as they are; ``"log"``: log(1 + weight / smallest weight); ``"binary"``: all one.
+    dropout, drop_input
+        Share of hidden units that a training step drops, and whether it drops features, too.
+    learning_rate, weight_decay, decay_all
+        Of Adam; the decay is that of the first layer's weights, or of all weights with ``decay_all``.
     n_epochs
         Epochs of training, at most.
     patience
-        Epochs without a lower validation loss before training stops and takes back the best weights. 0
-        trains for ``n_epochs`` and takes the last weights, without validation nodes.
+        Epochs without a lower validation loss before training stops and takes back the best weights; 0 for
+        no early stopping.
     device
         ``"cpu"`` or ``"cuda"``.
 

@@ -38,24 +38,13 @@ class CustomNetwork(BatchClassifier):
     ----------
     factory
         A function of the numbers of features and classes, or a class with such a constructor, that returns a
-        new ``torch.nn.Module`` with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)``. It
-        returns logits, log-probabilities or probabilities, one row per node and one column per class. ``x``
-        is the scaled features as a dense tensor. ``edge_index`` holds both directions of undirected edges.
-        Of directed edges it holds sources and targets, as :func:`nodecopy.to_pyg` returns them: layers of PyG
-        then read the in-neighbours of a node, where :class:`GCN` and :class:`APPNP` read its out-neighbours,
-        and ``fit`` logs this. ``edge_weight`` is given for weighted graphs only, and is 1 for other graphs if
-        it has no default.
-    n_epochs
-        Epochs of training, at most.
-    learning_rate, weight_decay
-        Of Adam; the decay applies to all parameters.
-    patience
-        Epochs without a lower validation loss before training stops and takes back the best weights. 0
-        trains for ``n_epochs`` and takes the last weights, without validation nodes.
-    features, weights
-        Scaling of features and edge weights, as in :class:`NetworkClassifier`.
-    device
-        ``"cpu"`` or ``"cuda"``.
+        new ``torch.nn.Module`` as in :class:`ModuleClassifier`. ``x`` is the scaled features. Layers of PyG
+        read the in-neighbours of directed edges, where :class:`GCN` and :class:`APPNP` read out-neighbours;
+        ``fit`` logs this.
+    n_epochs, learning_rate, patience, features, weights, device
+        As in :class:`NetworkClassifier`.
+    weight_decay
+        Of all parameters.
 
     Notes
     -----
@@ -93,8 +82,7 @@ class CustomNetwork(BatchClassifier):
     weights: str = "auto"
     device: str = "cpu"
 
-    owner = OWNER  # without an annotation, so that it is no parameter
-    """The parameter that took the factory, for errors."""
+    owner = OWNER  # the parameter that took the factory, for errors; no parameter without an annotation
 
     @property
     def uses_validation(self) -> bool:
@@ -110,10 +98,8 @@ class CustomNetwork(BatchClassifier):
             create_engine=partial(ModuleEngine, self.factory, self.owner),
         )
         if any(trial.graph.directed for trial in trials):
-            log_decision(
-                "directed edges: edge_index is that of to_pyg, so that layers of PyG read the in-neighbours "
-                "of a node, where GCN and APPNP of nodecopy read its out-neighbours."
-            )
+            order = "read in-neighbours, where GCN and APPNP of nodecopy read out-neighbours"
+            log_decision(f"directed edges: edge_index is that of to_pyg, so that layers of PyG {order}.")
         return batch
 
 
@@ -121,9 +107,9 @@ def wrap_factory(base: Any, device: str, owner: str) -> Any:
     """Return a bare factory as a :class:`CustomNetwork`, and anything that is not callable as it is."""
     if not callable(base):
         return base
-    check_factory(base, f"base of {owner}")
     network = CustomNetwork(base, device=device)
     network.owner = f"base of {owner}"
+    check_factory(base, network.owner)
     return network
 
 
@@ -153,8 +139,8 @@ class ModuleClassifier(Classifier):
         A trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
         ``forward(x, edge_index, edge_weight)``, which returns logits, log-probabilities or probabilities, one
         row per node and one column per class. ``x`` is the graph's features, dense and as they are.
-        ``edge_index`` holds both directions of undirected edges; ``edge_weight`` is given for weighted graphs
-        only.
+        ``edge_index`` is that of :func:`nodecopy.to_pyg`, with both directions of undirected edges.
+        ``edge_weight`` is given for weighted graphs only, or as 1 if it has no default.
     classes
         Names of the output columns, as the graph names its labels. By default the distinct labels of the
         graph in ascending order; if there are more columns than those, column k is the label k.
@@ -189,17 +175,11 @@ class ModuleClassifier(Classifier):
         validation: ArrayLike | None = None,
         rng: Rng = None,
     ) -> Self:
-        """Predict on the observed graph; nothing is trained.
+        """Predict on the observed graph; nothing is trained, and nothing is drawn from ``rng``.
 
-        Parameters
-        ----------
-        graph
-            The observed graph. It needs labels only if ``train`` or ``validation`` is given.
-        train, validation
-            Nodes on which the module was trained and chosen: positions, a boolean mask or node ids. They are
-            left out by :meth:`score`. By default ``train`` is the ``train_mask`` of a ``Data`` with labels.
-        rng
-            Not used.
+        The graph needs labels only if ``train`` or ``validation`` is given, the nodes on which the module was
+        trained and chosen, which :meth:`score` leaves out. By default ``train`` is the ``train_mask`` of a
+        ``Data`` with labels.
         """
         train_mask = training_nodes(graph, train)
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
@@ -222,9 +202,8 @@ class ModuleClassifier(Classifier):
         names = trial.graph.label_names
         classes = (trial.classes if names is None else np.array(names)[trial.classes]).tolist()
         if missing := [name for name in classes if name not in columns]:
-            raise InputError(
-                "classes of ModuleClassifier", f"must hold every class of the graph; got no {missing[0]!r}."
-            )
+            message = f"must hold every class of the graph; got no {missing[0]!r}."
+            raise InputError("classes of ModuleClassifier", message)
         chosen = probabilities[:, [columns.index(name) for name in classes]]
         total = np.maximum(chosen.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return chosen / total if len(classes) < len(columns) else chosen

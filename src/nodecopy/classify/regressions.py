@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy._core.arrays import as_matrix, unit_rows
-from nodecopy._core.checks import check_integer, check_real, type_name
+from nodecopy._core.checks import check_integer, check_real, check_settings, type_name
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.random import child, generator
 from nodecopy.classify.base import (
@@ -35,28 +35,18 @@ from nodecopy.features.embeddings import GraphCache, leading_directions, rarity_
 from nodecopy.features.scaling import FeatureScaling, WeightScaling, explain_no_counts
 from nodecopy.graph import Graph
 from nodecopy.nn.engine import MAX_STEPS, Averages, check_scalings
-from nodecopy.nn.networks import check_features, draw_glorot
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import SparseStack, check_features, draw_glorot, normalise_adjacency
 from nodecopy.nn.training import check_device, choose_threads
 
-MAX_STRENGTH = 1e9
-"""Largest ``C``; far beyond it, the first step of the optimiser overflows."""
-STRENGTHS, DEFAULT_STRENGTH = (1000.0, 100.0, 10.0, 1.0), 10.0
-"""Values of ``C`` that DGI compares on validation nodes, and its value without them."""
-MAX_ITERATIONS, TOLERANCE = 500, 1e-4
-"""Of a regression; the tolerance is that of scikit-learn, for the largest entry of the gradient of the loss
-per unit of weight."""
-ROUNDING = 64 * np.finfo(np.float64).eps
-"""Relative decrease of the loss below which there is nothing to gain; that of scikit-learn."""
-SLOPE = 0.25
-"""Initial slope of the PReLU below zero."""
+MAX_STRENGTH = 1e9  # largest ``C``; far beyond it, the first step of the optimiser overflows
+STRENGTHS, DEFAULT_STRENGTH = (1000.0, 100.0, 10.0, 1.0), 10.0  # ``C`` of DGI with and without validation
+# Of a regression, as in scikit-learn: the largest gradient per unit of weight, and the relative decrease.
+MAX_ITERATIONS, TOLERANCE, ROUNDING = 500, 1e-4, 64 * np.finfo(np.float64).eps
+SLOPE = 0.25  # initial slope of the PReLU below zero
 
 
 class RegressionClassifier(Classifier):
-    """A classifier by logistic regression on embeddings of the nodes, which do not depend on labels.
-
-    A subclass writes :meth:`embed`.
-    """
+    """A classifier by logistic regression on embeddings of the nodes, which do not depend on labels."""
 
     C: float | None
     device: str = "cpu"  # no parameters, unless the dataclass of a classifier has them
@@ -127,11 +117,8 @@ class SGC(RegressionClassifier):
     C
         Inverse strength of the penalty of the regression, as in scikit-learn, of training nodes whose weights
         add up to one per class on average. So it means the same with few and with many labels.
-    features
-        ``"auto"`` (default) standardises features unless they are word counts; other values are as in
-        :class:`NetworkClassifier`.
-    weights
-        Scaling of edge weights, as in :class:`NetworkClassifier`.
+    features, weights
+        As in :class:`NetworkClassifier`, but ``"auto"`` leaves word counts as they are.
 
     Notes
     -----
@@ -162,10 +149,7 @@ class SGC(RegressionClassifier):
         return False
 
     def check_parameters(self) -> None:
-        check_real(self.restart, "restart of SGC", low=0, high=1)
-        check_integer(self.n_steps, "n_steps of SGC", low=0)
-        check_integer(self.rank, "rank of SGC", low=1)
-        check_real(self.C, "C of SGC", low=0, high=MAX_STRENGTH)
+        check_settings(self, restart=(0, 1), n_steps=0, rank=1, C=(0, MAX_STRENGTH))
         super().check_parameters()
 
     def embed(self, trial: Trial) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
@@ -193,20 +177,14 @@ class DGI(RegressionClassifier):
         Inverse strength of the penalty of the regression, as in scikit-learn. By default that of 1, 10, 100
         and 1000 with the highest accuracy on validation nodes, ties going to the largest, and 10 without
         validation nodes.
-    learning_rate
-        Of Adam.
-    n_epochs
-        Epochs of training, at most.
+    learning_rate, n_epochs, features, weights, device
+        As in :class:`NetworkClassifier`.
     patience
         Epochs without a lower loss before training stops and takes back the best weights.
-    features, weights
-        Scaling of features and edge weights, as in :class:`NetworkClassifier`.
     seed
         Of the embeddings, which depend on the graph and not on its labels: with a fixed seed, as by default,
         they are trained once for all trials on a graph, and ``rng`` of ``fit`` has no effect. ``None`` draws
         them from ``rng``, so that the variance over seeds includes theirs.
-    device
-        ``"cpu"`` or ``"cuda"``.
 
     Examples
     --------
@@ -230,11 +208,9 @@ class DGI(RegressionClassifier):
     device: str = "cpu"
 
     def check_parameters(self) -> None:
-        for name in ("n_hidden", "n_epochs", "patience"):
-            check_integer(getattr(self, name), f"{name} of DGI", low=1)
+        check_settings(self, n_hidden=1, n_epochs=1, patience=1, learning_rate=0.0)
         if self.seed is not None:
             check_integer(self.seed, "seed of DGI", low=0, high=math.inf)
-        check_real(self.learning_rate, "learning_rate of DGI", low=0)
         super().check_parameters()
 
     def embed(self, trial: Trial) -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
@@ -252,13 +228,8 @@ class Embedding:
         check_scalings(self.feature_scaling, self.weight_scaling)
 
     @property
-    def n_features(self) -> int:
-        """Return the number of features of a graph that this is applied to."""
-        raise NotImplementedError
-
-    @property
-    def rank(self) -> int:
-        """Return the dimension of the embedding."""
+    def shape(self) -> tuple[int, int]:
+        """The number of features of a graph, and the dimension of the embedding."""
         raise NotImplementedError
 
     def apply(self, graph: Graph) -> NDArray[np.floating]:
@@ -273,12 +244,7 @@ class Embedding:
 
 @dataclass(frozen=True, eq=False)
 class PropagatedFeatures(Embedding):
-    """Features that are weighted by TF-IDF (``rarity``), reduced in rank, and propagated along edges.
-
-    ``directions`` of features are kept, ``[n_features, rank]``; ``None`` keeps all. ``restart`` and
-    ``n_steps`` are those of :class:`SGC`. Rows get a ``length`` such that their mean squared distance from
-    their mean is one in the graph that this was fitted to.
-    """
+    """Features that are weighted by TF-IDF (``rarity``), reduced in rank, and propagated along edges."""
 
     rarity: NDArray[np.float64]
     directions: NDArray[np.float64] | None
@@ -297,10 +263,7 @@ class PropagatedFeatures(Embedding):
 
     @classmethod
     def fit(cls, graph: Graph, settings: SGC) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
-        """Return what is fitted to a graph, and its propagated features.
-
-        They are computed once for graphs that differ in labels only.
-        """
+        """Return what is fitted to a graph, and its propagated features."""
         check_features(graph)
         # Word counts are not scaled as for networks, which may be trained beside it.
         is_counts = not explain_no_counts(as_matrix(graph.features, "features"), graph.feature_encoder)
@@ -338,12 +301,9 @@ class PropagatedFeatures(Embedding):
         return propagated
 
     @property
-    def n_features(self) -> int:
-        return len(self.rarity)
-
-    @property
-    def rank(self) -> int:
-        return len(self.rarity) if self.directions is None else int(self.directions.shape[1])
+    def shape(self) -> tuple[int, int]:
+        n_features = len(self.rarity)
+        return n_features, n_features if self.directions is None else self.directions.shape[1]
 
 
 _RECENT_FEATURES = GraphCache[tuple[PropagatedFeatures, NDArray[np.float64]]]()
@@ -366,10 +326,7 @@ class InfomaxEmbedding(Embedding):
 
     @classmethod
     def fit(cls, trial: Trial, settings: DGI) -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
-        """Return what is trained on a graph, and the embeddings of its nodes.
-
-        With a fixed seed, it is trained once for graphs that differ in labels only.
-        """
+        """Return what is trained on a graph, and the embeddings of its nodes."""
         graph, device, seed = trial.graph, check_device(settings.device), settings.seed
         check_features(graph)
         scaling = FeatureScaling.fit(graph.features, settings.features, encoder=graph.feature_encoder)
@@ -396,12 +353,8 @@ class InfomaxEmbedding(Embedding):
         return np.asarray(unit_rows(np.where(outputs > 0, outputs, self.slope * outputs)))
 
     @property
-    def n_features(self) -> int:
-        return len(self.weights)
-
-    @property
-    def rank(self) -> int:
-        return len(self.bias)
+    def shape(self) -> tuple[int, int]:
+        return len(self.weights), len(self.bias)
 
 
 _RECENT_EMBEDDINGS = GraphCache[tuple[InfomaxEmbedding, NDArray[np.float32]]]()
@@ -419,7 +372,7 @@ class EmbeddingRegression:
         if not isinstance(self.embedding, Embedding):
             raise InputError("embedding of the regression", f"must embed; got {type_name(self.embedding)}.")
         check_floats(self.intercepts, "intercepts", (None,))
-        check_floats(self.coefficients, "coefficients", (self.embedding.rank, self.n_classes))
+        check_floats(self.coefficients, "coefficients", (self.embedding.shape[1], self.n_classes))
 
     @property
     def n_classes(self) -> int:
@@ -428,7 +381,7 @@ class EmbeddingRegression:
 
     def predict(self, graph: Graph, device: str) -> Averages:
         """Return the prediction on a graph; it is computed on the CPU, whatever the device."""
-        check_features(graph, self.embedding.n_features)
+        check_features(graph, self.embedding.shape[0])
         return self.classify(self.embedding.apply(graph))
 
     def classify(self, rows: NDArray[np.floating]) -> Averages:
@@ -465,10 +418,7 @@ def softmax_regressions(
 
 
 class _Loss:
-    """The loss of coefficients, the last row of which are the intercepts, and its gradient.
-
-    It is computed by torch, whose number of threads can be set.
-    """
+    """The loss of coefficients, the last row of which are the intercepts, and its gradient."""
 
     def __init__(
         self, rows: NDArray[np.float64], weighted_targets: NDArray[np.floating], device: torch.device
@@ -576,12 +526,7 @@ def train_infomax(
     rng: Generator,
     device: torch.device,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], int]:
-    """Return the layer of the epoch with the lowest loss, and the number of epochs that were trained.
-
-    The layer is its weights, its bias and the slope of its PReLU.
-
-    ``matrix`` is the propagation matrix. Training stops after ``patience`` epochs without a lower loss.
-    """
+    """Return the layer of the epoch with the lowest loss, and the number of epochs that were trained."""
     with choose_threads(features.shape[0] * n_hidden, device):
         model = Infomax(features, matrix, n_hidden, rng, device)
         optimiser = torch.optim.Adam(model.parameters, lr=learning_rate)

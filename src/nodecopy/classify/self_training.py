@@ -22,10 +22,10 @@ from nodecopy._core.checks import (
     check_integer,
     check_numbers,
     check_real,
+    check_settings,
     check_type,
     check_vector,
     show,
-    type_name,
 )
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions
 from nodecopy._core.parallel import track
@@ -51,25 +51,13 @@ from nodecopy.graph import Graph
 from nodecopy.nn.modules import Factory
 from nodecopy.nn.training import check_device
 
-NETWORKS = ("auto", "appnp", "gcn")
-VOTERS = ("networks", "sgc", "dgi")
-"""Classifiers whose probabilities the default base averages."""
-N_GRAPHS = 5
-"""Sampled graphs in every round."""
-N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
-"""Nearest nodes that a donor is drawn from, and the largest graph in which they are sought: the search takes
-time in the square of the size of a class."""
-PSEUDO_DEGREE, N_FEW_LABELS = 4.0, 5
-"""Pseudo-degree of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per
-class above which it falls faster: with many, copying adds nothing and can cost accuracy."""
-BASE_WEIGHT = 0.5
-"""Weight of the default base where there are many labels and no validation nodes: pseudo-labels, too, can
-cost accuracy then."""
-MAX_NODES_FOR_INFOMAX = 50_000
-"""The largest graph in which DGI takes part: it takes as long as all other voters together, and on a CPU
-hours in graphs of a million nodes."""
-TINY = np.finfo(np.float64).tiny
-"""Divisor in place of a sum that is zero."""
+VOTERS = ("networks", "sgc", "dgi")  # classifiers whose probabilities the default base averages
+N_GRAPHS = 5  # sampled graphs in every round
+N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000  # the search takes time in the square of the size of a class
+# With many labels per class, copying and pseudo-labels gain nothing and can cost accuracy.
+PSEUDO_DEGREE, N_FEW_LABELS, BASE_WEIGHT = 4.0, 5, 0.5
+MAX_NODES_FOR_INFOMAX = 50_000  # DGI takes as long as all other voters together
+TINY = np.finfo(np.float64).tiny  # divisor in place of a sum that is zero
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     f"SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), {N_GRAPHS}, base=build))."
@@ -198,17 +186,17 @@ class SelfTraining(Classifier):
                 labelled = [self._add_pseudo_labels(*pair, number) for pair in pairs]
             with mute_decisions() if number else nullcontext():  # they are those of the first round
                 predictions = base.fit_trials(labelled, keep_networks=keep_networks)
-            rounds.append(
-                [_count_pseudo_labels(*of) for of in zip(trials, labelled, predictions, strict=True)]
-            )
+            rounds.append([])
+            for trial, changed, prediction in zip(trials, labelled, predictions, strict=True):
+                pseudo = changed.codes[changed.train[len(trial.train) :]]
+                counts = np.bincount(pseudo, minlength=trial.n_classes).tolist()
+                details = {**prediction.details, "pseudo_labels": counts}
+                rounds[-1].append(replace(prediction, details=details))
         by_trial = zip(trials, *rounds, strict=True)
         return [self._average_with_base(trial, of_trial) for trial, *of_trial in by_trial]
 
     def _average_with_base(self, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-        """Return the mean of the base and the chosen round, weighted by ``base_weight``.
-
-        The round is that of the highest validation accuracy, ties going to the latest, or the last one.
-        """
+        """Return the mean of the base and the chosen round, weighted by ``base_weight``."""
         best, details, settings = len(rounds) - 1, dict[str, Any](), self._settings(trial)
         if trial.has_validation:
             scores = trial.validation_accuracy(rounds)
@@ -224,9 +212,8 @@ class SelfTraining(Classifier):
     def _check_parameters(self) -> Classifier | None:
         """Check everything before anything is trained; return the base that was given, if any."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
-        check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
-        check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
-        check_choice(self.network, "network of SelfTraining", NETWORKS)
+        check_settings(self, pseudo_labels=["hard", "soft"], network=["auto", "appnp", "gcn"])
+        check_settings(self, loss_weights=["balanced", "equal", "confidence"])
         limits = {"share": 1.0, "balance": 1.0, "base_weight": 1.0, "pseudo_degree": math.inf}
         for name, high in limits.items():
             if getattr(self, name) is not None:
@@ -235,7 +222,12 @@ class SelfTraining(Classifier):
         if self.share == 0:
             raise InputError("share of SelfTraining", "must be above 0; got 0. n_rounds=0 is the base alone.")
         if self.voters is not None:
-            check_voters(self.voters)
+            name, is_list = "voters of SelfTraining", isinstance(self.voters, (list, tuple))
+            for voter in self.voters if is_list else ():
+                check_choice(voter, name, VOTERS)
+            if not is_list or not 0 < len(set(self.voters)) == len(self.voters):
+                allowed = f"a list of at least one of {VOTERS}, each once"
+                raise InputError(name, f"must be {allowed}; got {show(self.voters)}.")
             if "networks" not in self.voters:
                 own = ("network", "pseudo_degree", "n_graphs")
                 self._refuse(own, "unless networks vote", "Add 'networks' to the voters.")
@@ -243,10 +235,8 @@ class SelfTraining(Classifier):
             return None
         base = wrap_factory(self.base, self.device, "SelfTraining")
         if not isinstance(base, Classifier):
-            raise InputError(
-                "base of SelfTraining",
-                f"must be a classifier, or a function that builds a network; got {base!r}.",
-            )
+            allowed = "a classifier, or a function that builds a network"
+            raise InputError("base of SelfTraining", f"must be {allowed}; got {base!r}.")
         way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
         names = ("network", "pseudo_degree", "voters", "n_graphs", "features", "weights")
         self._refuse(names, "if a base is given", way_out)
@@ -257,14 +247,13 @@ class SelfTraining(Classifier):
         for name in names:
             value = getattr(self, name)
             if value is not None and (name, value) != ("network", "auto"):
-                raise InputError(
-                    f"{name} of SelfTraining",
-                    f"must be left out {condition}; got {show(value)}. {way_out}",
-                )
+                message = f"must be left out {condition}; got {show(value)}. {way_out}"
+                raise InputError(f"{name} of SelfTraining", message)
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
         """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
-        free = _unlabelled_nodes(trial)
+        used = trial.train if trial.validation is None else np.append(trial.train, trial.validation)
+        free = np.setdiff1d(np.arange(trial.graph.n_nodes), used)
         probabilities = self._balance_classes(trial, prediction.probabilities, free)
         nodes = self._choose_nodes(trial, probabilities, free)
         n_labels, n_pseudo = len(trial.train), len(nodes)
@@ -350,15 +339,6 @@ class SelfTraining(Classifier):
         log_decision(f"self-training: the prediction is {message}.", parameter)
 
 
-def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:
-    """Return the nodes that are neither labelled nor held out for validation."""
-    is_free = np.ones(trial.graph.n_nodes, bool)
-    is_free[trial.train] = False
-    if trial.validation is not None:
-        is_free[trial.validation] = False
-    return np.flatnonzero(is_free)
-
-
 def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows, each scaled to the sum one."""
     normalised: NDArray[np.float64] = rows / np.maximum(rows.sum(axis=1, keepdims=True), TINY)
@@ -370,19 +350,16 @@ def _scarcity(trial: Trial) -> float:
     return float((trial.n_classes / len(trial.train)) ** 0.5)  # at most 1: each class has a label
 
 
-def _count_pseudo_labels(trial: Trial, labelled: Trial, prediction: Prediction) -> Prediction:
-    """Return the prediction with the number of pseudo-labels of each class among its details."""
-    pseudo = labelled.train[len(trial.train) :]
-    counts = np.bincount(labelled.codes[pseudo], minlength=trial.n_classes).tolist()
-    return replace(prediction, details={**prediction.details, "pseudo_labels": counts})
-
-
 def build_default_base(trial: Trial, settings: SelfTraining) -> Classifier:
     """Return the base for a classification problem: one voter, or several with equal weights."""
     scalings = {"features": settings.features, "weights": settings.weights}
     given: dict[str, Any] = {name: value for name, value in scalings.items() if value is not None}
     base: list[Classifier] = []
-    for voter in _choose_voters(trial.graph) if settings.voters is None else settings.voters:
+    voters: Sequence[str] = VOTERS if settings.voters is None else settings.voters
+    if settings.voters is None and trial.graph.n_nodes > MAX_NODES_FOR_INFOMAX:
+        voters, size = VOTERS[:2], f"more than {MAX_NODES_FOR_INFOMAX:,} nodes"
+        log_decision(f"voters: networks and SGC, without DGI, which takes long with {size}.", "voters")
+    for voter in voters:
         if voter == "networks":
             base.append(_build_networks(trial, settings, device=settings.device, **given))
         elif voter == "sgc":
@@ -393,32 +370,6 @@ def build_default_base(trial: Trial, settings: SelfTraining) -> Classifier:
     return base[0] if len(base) == 1 else SoftVoting(base)
 
 
-def check_voters(voters: Any) -> None:
-    """Raise an error unless these are some of the voters, each once."""
-    name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
-    if not isinstance(voters, (list, tuple)):
-        raise InputError(name, f"must be {allowed}; got {type_name(voters)}.")
-    given = list(voters)
-    if not given:
-        raise InputError(name, f"must be {allowed}; got none.")
-    for voter in given:
-        check_choice(voter, name, VOTERS)
-    if len(set(given)) < len(given):
-        raise InputError(name, f"must be unique; got {show(voters)}. Name each once.")
-
-
-def _choose_voters(graph: Graph) -> Sequence[str]:
-    """Return all voters, without DGI in large graphs."""
-    if graph.n_nodes <= MAX_NODES_FOR_INFOMAX:
-        return VOTERS
-    log_decision(
-        f"voters: networks and SGC, without DGI, which takes long with more than {MAX_NODES_FOR_INFOMAX:,} "
-        "nodes.",
-        "voters",
-    )
-    return VOTERS[:2]
-
-
 def _build_networks(trial: Trial, settings: SelfTraining, **options: Any) -> BayesianGCN:
     """Return networks on copied graphs; the more labels there are, the less is copied."""
     network = _choose_network(trial.graph) if settings.network == "auto" else settings.network
@@ -427,7 +378,10 @@ def _build_networks(trial: Trial, settings: SelfTraining, **options: Any) -> Bay
     scarcity, degree = _scarcity(trial), settings.pseudo_degree
     if degree is None:
         degree = PSEUDO_DEGREE * scarcity * min(1.0, N_FEW_LABELS * scarcity**2)
-    model = NodeCopying[Any](KeepByDegree(_choose_donors(trial.graph, network), degree))
+    donors: DonorRule = SameLabel()
+    if network != "gcn" and trial.graph.n_nodes <= MAX_NODES_FOR_NEAREST:  # predictions of a GCN are smooth
+        donors = NearestNeighbours(N_DONORS, embeddings="neighbourhoods", groups="labels")
+    model = NodeCopying[Any](KeepByDegree(donors, degree))
     if not degree:
         model = NodeCopying(SameLabel(), keep=1.0)
     return BayesianGCN(model, N_GRAPHS if settings.n_graphs is None else settings.n_graphs, base=base)
@@ -447,16 +401,6 @@ def _choose_network(graph: Graph) -> str:
     name = {"appnp": "APPNP", "gcn": "GCN"}[network]
     log_decision(f"networks: {name}, since {reason}.", "network")
     return network
-
-
-def _choose_donors(graph: Graph, network: str) -> DonorRule:
-    """Return the donors of nodes that do not keep their neighbours: nearest ones of the same predicted class.
-
-    Any of that class are as good for a GCN, whose predictions are smooth already, and quicker to find.
-    """
-    if network == "gcn" or graph.n_nodes > MAX_NODES_FOR_NEAREST:
-        return SameLabel()
-    return NearestNeighbours(N_DONORS, embeddings="neighbourhoods", groups="labels")
 
 
 @dataclass(eq=False, repr=False)
@@ -499,11 +443,8 @@ class SoftVoting(Classifier):
         is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
         given: list[Classifier] = list(self.classifiers) if is_list else []
         if not given or not all(isinstance(classifier, Classifier) for classifier in given):
-            raise InputError(
-                "classifiers of SoftVoting",
-                "must be a list of at least one classifier, such as [GCN(), SGC()]; got "
-                f"{show(self.classifiers)}.",
-            )
+            allowed = "a list of at least one classifier, such as [GCN(), SGC()]"
+            raise InputError("classifiers of SoftVoting", f"must be {allowed}; got {show(self.classifiers)}.")
         if self.weights is None:
             return given, np.full(len(given), 1 / len(given))
         name = "weights of SoftVoting"
@@ -518,11 +459,8 @@ class SoftVoting(Classifier):
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         if self.check_fitted().networks is None:
             names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
-            raise InputError(
-                "graph",
-                "must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
-                f"of its classifiers do; got {names}.",
-            )
+            reason = f"not all classifiers of the SoftVoting predict on other graphs; got {names}"
+            raise InputError("graph", f"must be left out: {reason}.")
         return super().predict_graph(graph)
 
     def network_device(self) -> str:

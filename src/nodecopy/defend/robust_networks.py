@@ -30,7 +30,7 @@ from nodecopy.classify import Classifier, CustomNetwork, Trial
 from nodecopy.defend.base import Defence
 from nodecopy.graph import Graph
 from nodecopy.nn.modules import ModuleEnsemble, ModuleNetwork
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import check_device, choose_threads
 
 MIN_SIMILARITY = 0.1  # GNNGuard removes edges between less similar nodes
@@ -435,7 +435,7 @@ class AdaptiveNetworkAttack(TargetedAttack):
         (prediction,) = defence.train_classifiers([trial])
         ensemble = prediction.networks
         assert isinstance(ensemble, ModuleEnsemble)
-        network = ensemble.build_modules(check_device(defence.device))[0].network
+        network = ensemble.build_modules(check_device(defence.device))[0][0]
         network.module.eval()
         x = network.dense_tensor(ensemble.feature_scaling.apply(graph.features))
         return lambda: NetworkEdits(graph, trial.codes, network, x)

@@ -32,8 +32,14 @@ from nodecopy.generators.edges import (
 from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
-from nodecopy.nn.networks import Networks, TrainingConfig, add_identity_features, draw_glorot
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import (
+    Networks,
+    SparseStack,
+    TrainingConfig,
+    add_identity_features,
+    draw_glorot,
+    normalise_adjacency,
+)
 from nodecopy.nn.training import AdamStepper, check_device
 
 Loss: TypeAlias = Callable[[Tensor], Tensor]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nodecopy._core.random import child
 from nodecopy.generators.edges import LOGITS_AT_ONCE, BlockwiseLoss, EdgeScoreModel, split_rows
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import AdamStepper
 
 MAX_POWER_ITERATIONS = 1000

@@ -22,8 +22,7 @@ from nodecopy._core.checks import check_integer, show
 from nodecopy.errors import InputError
 from nodecopy.generators.autoencoders import Decoder, GraphAutoencoder, Loss, PresenceLoss, draw_normal
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, TrainingConfig, draw_glorot
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, SparseStack, TrainingConfig, draw_glorot
 
 TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5  # temperatures of the relaxed memberships and of their prior
 UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, so that their logits are moderate

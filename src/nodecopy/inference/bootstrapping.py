@@ -26,10 +26,8 @@ QUESTIONS = {
     "edges": "How much would the statistic vary if the edges were resampled for the same nodes?",
     "nodes": "How much would the statistic vary if the nodes were resampled from their population?",
 }
-MIN_DEFINED = 20
-"""Samples in which a value of a node or edge must be defined to have an interval."""
-VALUES_AT_ONCE = 2**21
-"""Values of an array that are copied at once, to save memory."""
+MIN_DEFINED = 20  # samples in which a value of a node or edge must be defined to have an interval
+VALUES_AT_ONCE = 2**21  # values of an array that are copied at once, to save memory
 
 
 def bootstrap(
@@ -61,22 +59,19 @@ def bootstrap(
         A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
         number, one number per node, or a mapping from nodes or edges to numbers; only a number with
         ``resample="nodes"``. An edge needs at least 20 samples that contain it to have an interval.
-        Modularity uses the labels; without labels it uses communities that :func:`.spectral_communities`
-        estimates from each graph, as many as in the observed graph.
+        Modularity uses the labels or, without labels, the :func:`.spectral_communities` of each graph.
     model
         The model of the samples. For ``resample="edges"``: a graph model or a donor rule, by default node
         copying with :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). Block models
         use the labels as blocks or, without labels, the communities of :func:`.spectral_communities`. For
         ``resample="nodes"``: :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or
         :class:`.LatentPositionBootstrap`.
-    n
-        Number of samples, 500 by default.
-    confidence
-        Confidence of the intervals, 0.95 by default.
+    n, confidence
+        Number of samples, and confidence of the intervals.
     method
-        ``"basic"`` (default): the basic bootstrap, quantiles of the centred samples, reflected about the
-        observed value. ``"normal"``: the observed value plus and minus 1.96 standard errors, for a confidence
-        of 0.95. ``"percentile"``: quantiles of the samples, which inherit the bias of the samples.
+        ``"basic"`` (default): quantiles of the centred samples, reflected about the observed value.
+        ``"normal"``: the observed value plus and minus 1.96 standard errors, for a confidence of 0.95.
+        ``"percentile"``: quantiles of the samples, which inherit the bias of the samples.
     resample
         ``"edges"`` (default): the nodes are fixed and edges are resampled. ``"nodes"``: nodes are resampled
         from their population, and the edges with them. The second variance includes the first.
@@ -87,11 +82,9 @@ def bootstrap(
     library
         The library whose graphs functions receive: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default
         the one of ``graph``.
-    workers
-        Number of threads, 1 by default.
-    processes
-        Whether workers are processes, which is faster for functions in pure Python, such as those of
-        NetworkX. Processes are forked: they are not available on Windows or for functions that use torch.
+    workers, processes
+        Number of threads, and whether they are forked processes, which are faster for functions in pure
+        Python, but not available on Windows or for functions that use torch.
     rng
         Seed or generator.
 
@@ -123,11 +116,8 @@ def bootstrap(
     observed_values = measure(observed)
     for name, value in observed_values.items():
         if resample == "nodes" and (name in measure.keys or np.shape(value) == (observed.n_nodes,)):
-            raise InputError(
-                "statistic",
-                f"must be a number if nodes are resampled; {name} has a value per node or edge, and samples "
-                "have other nodes. Resample edges, or choose a number such as the largest value.",
-            )
+            got = f"{name} has a value per node or edge. Resample edges, or choose the largest value"
+            raise InputError("statistic", f"must be a number if nodes are resampled; {got}.")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
     sampler, samples = start_sampling(
         observed, measure, model, call="bootstrap", resample=resample, **settings
@@ -407,11 +397,7 @@ def estimate_interval(
     factor: float = 1.0,
     simultaneous: bool = False,
 ) -> Estimate:
-    """Return the estimate of a statistic, given its values in the samples.
-
-    Deviations are taken from the mean of the samples and multiplied by ``factor``. Arrays are processed in
-    blocks of columns. Other parameters are as in :func:`.bootstrap`.
-    """
+    """Return the estimate of a statistic, given its values in the samples."""
     settings: dict[str, Any] = {"confidence": confidence, "method": method, "factor": factor}
     if not np.ndim(observed):
         return Estimate(name, observed, *map(float, _estimate(observed, values, None, **settings)))

@@ -15,8 +15,7 @@ from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 
 MAX_COMMUNITIES = 30
-MAX_DENSE_NODES = 600
-"""Nodes up to which all eigenvalues are computed; larger graphs use subspace iteration."""
+MAX_DENSE_NODES = 600  # nodes up to which all eigenvalues are computed; larger graphs use subspace iteration
 N_EXTRA_VECTORS, N_ITERATIONS = 10, 20
 N_STARTS, MAX_KMEANS_STEPS = 5, 100
 
@@ -114,10 +113,7 @@ def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
 
 
 def _count_negative_eigenvalues(adjacency: sparse.csr_array) -> int:
-    """Return the number of negative eigenvalues of both Bethe-Hessian matrices, at least 1 for the first.
-
-    In a large graph they are computed in the span of the leading eigenvectors of the normalised adjacency.
-    """
+    """Return the number of negative eigenvalues of both Bethe-Hessian matrices, at least 1 for the first."""
     degrees = adjacency.sum(axis=0)
     total, n_nodes = degrees.sum(), len(degrees)
     r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
@@ -145,11 +141,7 @@ def _leading_eigenvectors(matrix: sparse.csr_array, k: int) -> NDArray[np.float6
 
 
 def _span(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
-    """Return an orthonormal basis that nearly contains the ``k`` leading eigenvectors, by subspace iteration.
-
-    A Lanczos method converges too slowly where the following eigenvalues, whose vectors do not matter, lie
-    close together.
-    """
+    """Return an orthonormal basis nearly containing the ``k`` leading eigenvectors, by subspace iteration."""
     size = min(k + N_EXTRA_VECTORS, matrix.shape[0])
     basis = np.random.default_rng(0).normal(size=(matrix.shape[0], size))  # fixed, to be reproducible
     for _ in range(N_ITERATIONS):

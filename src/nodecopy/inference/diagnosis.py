@@ -17,27 +17,17 @@ from nodecopy.inference.resampling import NodeBootstrap, Sampler, Samples
 if TYPE_CHECKING:
     from nodecopy.inference.bootstrapping import Estimate
 
-ROUNDING = 1e-12
-"""Largest relative difference that counts as rounding."""
-MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
-"""Fewer donors are few; the share of edge ends at nodes with few donors above which a warning is given."""
-MIN_DONOR_RATIO, MAX_DONOR_RATIO = 0.6, 1.6
-"""Limits of the variance due to donors over that due to coins, which are equal under a block model."""
-MAX_PRODUCTS = 10**8
-"""Products of donors and edges up to which that ratio is computed."""
-MAX_SHIFT = 3.0
-"""Standard errors by which the mean of the samples may differ from the observed value."""
-EXTREMES = ("max_degree", "n_components", "largest_component")
-"""Statistics of few nodes, for which a bootstrap is known to be unreliable."""
-OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3
-"""Statistics that hubs dominate, and the largest share of cubed degrees at nodes with few donors."""
+ROUNDING = 1e-12  # largest relative difference that counts as rounding
+MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2  # and the largest share of edge ends at nodes with fewer donors
+MIN_DONOR_RATIO, MAX_DONOR_RATIO = 0.6, 1.6  # variance of donors over that of coins; 1 under a block model
+MAX_PRODUCTS = 10**8  # products of donors and edges up to which that ratio is computed
+MAX_SHIFT = 3.0  # standard errors by which the mean of the samples may differ from the observed value
+EXTREMES = ("max_degree", "n_components", "largest_component")  # a bootstrap is unreliable for few nodes
+OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3  # of cubed degrees
+# Triangles per edge below which standard errors were 1.11 to 1.23 times too large in the experiment coverage.
 OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8
-"""Triangle statistics, and the mean number of triangles of an edge below which their standard errors were too
-large in the experiment ``coverage``, by a factor of 1.11 to 1.23; the same cells chose the limit."""
-MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25
-"""Factors by which standard errors of the variance of degrees, and with resampled nodes, may be too large."""
-MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0
-"""Largest skewness over samples, and how many of its standard errors for normal values it may reach."""
+MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
+MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 COVERS_LESS = "its interval may cover less often than stated."
 ESTIMATED_COMMUNITIES = (
     "modularity uses communities that are estimated from each sample, so that its standard error may be too "
@@ -211,10 +201,7 @@ def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
 
 
 def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
-    """Return the largest bias that is a known property of one-endpoint copying.
-
-    Variances of degrees within blocks grow by a quarter of the variance of a degree, at most the mean degree.
-    """
+    """Return the largest bias that is a known property of one-endpoint copying."""
     is_known = name == "degree_variance" and copying and copying.symmetrise == "one-endpoint"
     return float(copying.graph_.rows.degrees.mean()) / 4 if is_known and copying else 0.0
 

@@ -126,13 +126,6 @@ class DirectedCopying(GraphModel[Graph]):
     communities, tolerance
         As in :class:`.DegreeClasses`.
 
-    Attributes
-    ----------
-    graph_
-        The observed graph.
-    model_
-        Node copying of the bipartite graph.
-
     Examples
     --------
     >>> from nodecopy import Graph

@@ -14,11 +14,9 @@ from nodecopy._core.arrays import IntArray
 from nodecopy._core.kernels import njit
 
 compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-in_order = njit(cache=True, nogil=True)
-"""For sums over neighbours, which take a sixth longer if the compiler may reorder them."""
+in_order = njit(cache=True, nogil=True)  # sums over neighbours take a sixth longer if reordered
 MAX_BISECTIONS = 80
-SINGLE_PRECISION_RANGE = 1e-6
-"""Factor by which residuals fall before they are recomputed in double precision."""
+SINGLE_PRECISION_RANGE = 1e-6  # factor by which residuals fall before they are recomputed in double precision
 
 
 @in_order
@@ -32,10 +30,7 @@ def _sum_neighbours(indptr: IntArray, indices: IntArray, vector: Any, image: Any
 
 @compiled
 def largest_eigenvalue(indptr: IntArray, indices: IntArray, tolerance: float, max_steps: int) -> Any:
-    """Return the largest eigenvalue by Lanczos steps that start from the degrees.
-
-    Vectors are not reorthogonalised, which may repeat eigenvalues but does not change the largest one.
-    """
+    """Return the largest eigenvalue by Lanczos steps that start from the degrees."""
     n = len(indptr) - 1
     vector, previous, image = np.empty(n), np.zeros(n), np.empty(n)
     for u in range(n):

@@ -32,8 +32,7 @@ NULL_MODELS: dict[str, Callable[[], Any]] = {
     "erdos-renyi": lambda: ErdosRenyi(fixed_edges=True),
     "node-copying": lambda: None,  # the default model of bootstrap
 }
-ROUNDING = 1e-12
-"""Largest relative difference that counts as rounding."""
+ROUNDING = 1e-12  # largest relative difference that counts as rounding
 
 
 def null_test(
@@ -100,11 +99,10 @@ def null_test(
     observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
     values = measure(observed)
     check_scalars(values, "tested")
-    if undefined := [name for name, value in values.items() if not np.isfinite(value)]:
-        name = undefined[0]
-        raise InputError(
-            "statistic", f"must be finite to be tested; {name} of the graph is {values[name]!r}. Test others."
-        )
+    for name, value in values.items():
+        if not np.isfinite(value):
+            got = f"{name} of the graph is {value!r}. Test others."
+            raise InputError("statistic", f"must be finite to be tested; {got}")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
     sampler, samples = start_sampling(observed, measure, null, call="null_test", **settings)
     if isinstance(sampler, (NodeCopying, DirectedCopying)):

@@ -40,22 +40,16 @@ from nodecopy.models import GraphModel
 
 Samples: TypeAlias = dict[str, NDArray[np.float64]]
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
-MAX_BYTES = 2**33
-"""Largest memory of the values of all samples."""
-FIT_SEED, SAMPLES_SEED, GRAPHS_SEED, HUB_SEED = 0, 1, 3, 4
-"""Children of the seed of a call."""
+MAX_BYTES = 2**33  # largest memory of the values of all samples
+FIT_SEED, SAMPLES_SEED, GRAPHS_SEED, HUB_SEED = 0, 1, 3, 4  # children of the seed of a call
 
 
 @dataclass(eq=False)
 class NodeResampler(Configurable, ABC):
     """The base class of methods that resample nodes and edges among them; a subclass writes ``_resample``.
 
-    Attributes
-    ----------
-    graph_
-        The observed graph.
-    deviation_factor
-        Factor that turns the standard deviation of a statistic over samples into a standard error.
+    ``graph_`` is the observed graph, and ``deviation_factor`` times the standard deviation of a statistic
+    over samples is its standard error.
 
     Examples
     --------
@@ -259,11 +253,8 @@ def _label_blocks(graph: Graph) -> Graph:
 def collect_values(samples: Iterator[Values], observed: Values, n: int) -> Samples:
     """Return the values of each statistic as an array, one row per sample."""
     if (n_bytes := 8 * n * sum(np.size(value) for value in observed.values())) > MAX_BYTES:
-        raise InputError(
-            "n",
-            f"must not be so large that the values of all samples need more than {MAX_BYTES >> 30} GiB; "
-            f"{n} samples need {n_bytes / 2**30:.0f} GiB. Draw fewer, or compute fewer statistics of nodes.",
-        )
+        need = f"{n_bytes / 2**30:.0f} GiB. Draw fewer, or compute fewer statistics of nodes."
+        raise InputError("n", f"must need at most {MAX_BYTES >> 30} GiB for all values; {n} need {need}")
     values = {name: np.empty((n, *np.shape(value))) for name, value in observed.items()}
     for number, sample in enumerate(samples):
         for name, rows in values.items():
@@ -271,8 +262,7 @@ def collect_values(samples: Iterator[Values], observed: Values, n: int) -> Sampl
                 raise InputError(
                     "statistic",
                     f"must return as many numbers for every sample; {name} did not. Statistics of nodes need "
-                    "resample='edges' and a model whose samples have the observed nodes; statistics of edges "
-                    "need a mapping from pairs of nodes to values.",
+                    "samples with the observed nodes; those of edges return a mapping from pairs of nodes.",
                 )
             rows[number] = sample[name]
     return values

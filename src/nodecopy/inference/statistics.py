@@ -30,7 +30,6 @@ CONVERT: dict[str, Callable[[Graph], Any]] = {
     "networkx": to_networkx,
     "igraph": to_igraph,
 }
-"""How a graph is passed to a function, by library."""
 
 
 def statistic_names() -> list[str]:
@@ -53,11 +52,7 @@ def prepare_measure(
     fixed_nodes: bool = True,
     fixed_number: bool = True,
 ) -> tuple[Graph, GraphMeasure]:
-    """Return the converted graph, and a function from graphs to the values of the statistics by name.
-
-    ``fixed_nodes`` tells whether samples have the nodes of the graph, ``fixed_number`` whether they have as
-    many communities, where modularity has to estimate them. Other parameters are as in :func:`.bootstrap`.
-    """
+    """Return the converted graph, and a function from graphs to the values of the statistics by name."""
     own = convert_graph(graph, "graph")
     if not own.n_nodes:
         raise InputError("graph", "must have nodes; got none.")
@@ -118,11 +113,7 @@ class GraphMeasure:
 
 
 class KeyedFunction:
-    """A function whose values are in the order of its first result, where it returns a mapping.
-
-    NetworkX returns centralities by node and by edge. A key that is missing in a sample, such as an edge, has
-    the value ``nan``; an edge of an undirected graph may be named from either end.
-    """
+    """A function whose values are in the order of its first result, where it returns a mapping."""
 
     def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
         self.name, self.function = name, function
@@ -169,11 +160,8 @@ def check_scalars(values: Values, purpose: str, where: str = "") -> None:
     """Raise an error unless every statistic is a number."""
     for name, value in values.items():
         if np.ndim(value):
-            raise InputError(
-                "statistic",
-                f"must be a number to be {purpose}; {name} has {np.size(value)} values{where}. Give a "
-                "function that returns one of them, such as their maximum.",
-            )
+            got = f"{name} has {np.size(value)} values{where}. Give a function that returns their maximum"
+            raise InputError("statistic", f"must be a number to be {purpose}; {got}, or another number.")
 
 
 def find_library(graph: GraphLike) -> str:
@@ -251,20 +239,13 @@ EXTRA: dict[str, Callable[[Graph], float | Floats]] = {
     "degrees": degrees,
     "pagerank": pagerank,
 }
-"""Statistics in addition to :func:`nodecopy.statistics` and ``modularity``."""
 SPECTRAL, NODE_STATISTICS = ("largest_eigenvalue", "pagerank"), ("degrees", "pagerank")
-"""Statistics that are computed together, and statistics with one value per node."""
 DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS, MAX_POWER_STEPS = 0.85, 1e-10, 200, 300
-EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8
-"""Relative change of the eigenvalue, and relative residual of PageRank, at which compiled code stops."""
+EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8  # relative, at which compiled code stops
 
 
 def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
-    """Return ``largest_eigenvalue``, ``pagerank`` or both; compiled code sorts the nodes once for both.
-
-    >>> spectral_statistics(Graph([[0, 1], [1, 0]]), ["largest_eigenvalue"])
-    {'largest_eigenvalue': 1.0}
-    """
+    """Return ``largest_eigenvalue``, ``pagerank`` or both; compiled code sorts the nodes once for both."""
     if graph.directed or graph.rows.n_entries < MIN_COMPILED_ENTRIES:
         functions: dict[str, Any] = {"largest_eigenvalue": _largest_eigenvalue, "pagerank": _pagerank}
         return {name: functions[name](graph) for name in names}

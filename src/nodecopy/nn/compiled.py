@@ -14,21 +14,16 @@ from torch import Tensor
 from nodecopy._core.arrays import IntArray
 from nodecopy.nn import kernels
 from nodecopy.nn.kernels import LANES
-from nodecopy.nn.networks import NEGATIVE_SLOPE, Networks, TrainingConfig
-from nodecopy.nn.stack import HIDDEN, INPUT
+from nodecopy.nn.networks import HIDDEN, INPUT, NEGATIVE_SLOPE, Networks, TrainingConfig
 
 FloatArray = NDArray[np.float32]
-SLOPES = {"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}
-"""Slopes of activations below zero."""
+SLOPES = {"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}  # slopes of activations below zero
 
 
 def compile_networks(
     networks: Networks, graphs: Sequence[Any], chosen: Iterable[IntArray] | None = None
 ) -> list[CompiledNetwork]:
-    """Return networks in compiled code; they share their weights with the given ones.
-
-    ``chosen`` are the nodes of each network whose logits are computed, all by default.
-    """
+    """Return networks in compiled code; they share their weights with the given ones."""
     config, keys = networks.config, networks.masks.keys.tolist()
     nodes = [None] * len(keys) if chosen is None else chosen
     return [
@@ -65,10 +60,7 @@ class FourArrayCSR(NamedTuple):
 
 
 class PageRank:
-    """Steps of personalised PageRank over a graph.
-
-    A step is one product: the graph beside an identity, times the values beside those at the start.
-    """
+    """Steps of personalised PageRank over a graph."""
 
     def __init__(self, graph: sparse.csr_array, n_steps: int, teleport: float) -> None:
         self.n_steps, self.n_nodes = n_steps, graph.shape[0]
@@ -161,10 +153,7 @@ class CompiledNetwork:
         return PageRank(matrix, self.config.n_steps, self.config.teleport)
 
     def pool(self, step: int | None) -> FloatArray:
-        """Return the means of hidden units over neighbours; the second layer turns them into logits.
-
-        ``step`` numbers the masks; ``None`` switches them off. The array is overwritten by the next call.
-        """
+        """Return the means of hidden units over neighbours; the second layer turns them into logits."""
         masked = self.features
         if step is not None and self.threshold and self.config.drop_input:
             numbers = self._draw_bytes(len(self._masked), step, INPUT)
@@ -233,7 +222,13 @@ class CompiledTrainer:
         kernels.multiply(*self._pooled, self._padded, self._local)
         if network.pagerank is not None:
             kernels.multiply(*self._chosen, network.pagerank.propagate(self._local), self._logits)
-        by_bias = self._differentiate()
+        logits = self._logits
+        if network.biases:
+            logits[:, :n_classes] += network.biases[1]
+        kernels.shift_logits(logits, n_classes)
+        np.exp(logits, out=logits)
+        kernels.differentiate(logits, self.targets, self.weights)
+        by_bias = logits[:, :n_classes].sum(axis=0)
         if network.pagerank is not None:
             kernels.multiply_transpose(*self._chosen, self._logits, self._local)
             self._reverse.propagate(self._local)
@@ -254,17 +249,6 @@ class CompiledTrainer:
             flat = weight.reshape(-1), gradient.reshape(-1)
             kernels.step_adam(*flat, *moments, rate, np.float32(decay), epoch + 1)
             decay = config.weight_decay if config.decay_all else 0.0
-
-    def _differentiate(self) -> FloatArray:
-        """Replace logits without bias by the gradient of the loss; return that of the bias."""
-        logits, n_classes = self._logits, self.network.n_classes
-        if self.network.biases:
-            logits[:, :n_classes] += self.network.biases[1]
-        kernels.shift_logits(logits, n_classes)
-        np.exp(logits, out=logits)
-        kernels.differentiate(logits, self.targets, self.weights)
-        by_bias: FloatArray = logits[:, :n_classes].sum(axis=0)
-        return by_bias
 
 
 def pad_columns(matrix: FloatArray) -> FloatArray:

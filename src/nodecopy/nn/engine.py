@@ -27,8 +27,15 @@ from nodecopy._core.checks import as_array, check_integer, check_type
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import Matrix, Networks, TrainingConfig, check_features, propagation_matrix
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.networks import (
+    Matrix,
+    Networks,
+    SparseStack,
+    TrainingConfig,
+    check_features,
+    normalise_adjacency,
+    propagation_matrix,
+)
 from nodecopy.nn.training import (
     EarlyStopping,
     LabelledNodes,
@@ -42,27 +49,16 @@ from nodecopy.nn.training import (
     train,
 )
 
+# Activations of a layer, or edges, of networks that are computed together; above 16 MiB, a CPU is slower.
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
-"""The largest number of activations in a layer, and of edges, of the networks that are computed together.
-
-On a CPU they take 16 MiB: the allocator returns larger arrays to the system after every operation, and
-touching fresh memory takes longer than computing with it.
-"""
-MAX_PART = 0.98
-"""A larger part of the nodes is not cut out: networks then share the features of the whole graph."""
-MAX_STEPS = 1_000_000
-"""The largest number of dropout samples and of propagation steps that a file may ask for."""
-Averages: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]
-"""Mean class probabilities of all nodes of a graph, and the mean entropy of the samples behind them."""
+MAX_PART = 0.98  # a larger part of the nodes is not cut out: networks then share the features of the graph
+MAX_STEPS = 1_000_000  # dropout samples, or propagation steps, that a file may ask for
+Averages: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]  # class probabilities, mean entropies
 Scalings: TypeAlias = tuple[FeatureScaling, WeightScaling]
 
 
 class Engine:
-    """Networks of one configuration on graphs that share their (scaled) features.
-
-    ``observed`` are the adjacencies of the graphs on which networks predict. Several may be one object, whose
-    propagation matrix is then computed once.
-    """
+    """Networks of one configuration on graphs that share their (scaled) features."""
 
     def __init__(
         self,
@@ -87,14 +83,7 @@ class Engine:
         callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
-        """Return networks trained on graphs, ``len(adjacencies) / len(observed)`` for each observed graph.
-
-        Each network has a graph, training nodes, a seed and, in a configuration with patience, validation
-        nodes: training stops by their loss on the observed graph. ``callback`` is called before and after
-        each epoch, and ``build_objective`` returns what networks minimise instead of the loss on training
-        nodes. Large networks are trained a few at a time, and on a CPU parts of the stack on threads of their
-        own.
-        """
+        """Return networks trained on graphs, ``len(adjacencies) / len(observed)`` for each observed graph."""
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
         is_plain = callback is None and build_objective is None
 
@@ -143,11 +132,7 @@ class Engine:
     def _cut_out(
         self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[IntArray], targets: Targets
     ) -> tuple[list[Matrix], list[sparse.csr_array]]:
-        """Return graphs and features of the nodes within two hops of the training nodes, if they are a part.
-
-        The gradient is exactly that of the whole graph: no other node has a part in the loss. The rows of
-        the targets become positions among these nodes.
-        """
+        """Return graphs and features of the nodes within two hops of the training nodes, if they are few."""
         pairs = list(zip(adjacencies, nodes, strict=True))
         if self.device.type == "cpu":  # networks are on threads of their own already
             parts = [cut_out_two_hops(*pair) for pair in pairs]
@@ -163,10 +148,7 @@ class Engine:
         return graphs, features
 
     def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Averages]:
-        """Return the mean over the networks of each observed graph, and over their dropout samples.
-
-        0 samples switch dropout off.
-        """
+        """Return the mean over the networks of each observed graph, and over their dropout samples."""
         return average_predictions(networks, self.features, self.matrices, n_weight_samples)
 
     def keep(self, networks: Networks, models: slice, n_weight_samples: int, scalings: Scalings) -> Ensemble:
@@ -179,11 +161,7 @@ class Engine:
 def cut_out_two_hops(
     adjacency: sparse.csr_array, nodes: IntArray
 ) -> tuple[sparse.csr_array, NDArray[np.int64] | None]:
-    """Return the normalised graph of the nodes within two hops of some nodes, and which these are.
-
-    Rows of nodes farther than one hop are not used, and empty. If most nodes are within two hops, returns the
-    whole graph and None.
-    """
+    """Return the normalised graph of the nodes within two hops of some nodes, and which these are."""
     reached = np.zeros(adjacency.shape[0], bool)
     reached[nodes] = reached[adjacency[nodes].indices] = True
     inner = np.flatnonzero(reached)
@@ -212,10 +190,7 @@ def max_networks(
 def average_predictions(
     networks: Networks, features: sparse.csr_array, matrices: Sequence[Matrix], n_weight_samples: int
 ) -> list[Averages]:
-    """Return the mean prediction of each graph over its networks and their weight samples.
-
-    ``matrices`` are the propagation matrices of the graphs; the networks of a graph follow each other.
-    """
+    """Return the mean prediction of each graph over its networks and their weight samples."""
     n_models, config, device = len(networks.weights[0]), networks.config, networks.features.device
     per_graph, at_once = n_models // len(matrices), max_networks(features, config, device, matrices)
     # The masks continue where those of training ended.
@@ -258,11 +233,7 @@ def row_entropy(probabilities: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trained networks that predict on graphs.
-
-    ``weights`` are arrays, networks first, in the order of :attr:`Networks.weights`, ``keys`` those of the
-    dropout masks of each network. Without weight samples, dropout is switched off.
-    """
+    """Trained networks that predict on graphs."""
 
     config: TrainingConfig
     weights: tuple[NDArray[np.float32], ...]

@@ -19,8 +19,7 @@ from torch.nn.functional import elu
 
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import MAX_DROPOUT, Networks, Stack, TrainingConfig
-from nodecopy.nn.stack import SparseStack, build_csr_tensor
+from nodecopy.nn.networks import MAX_DROPOUT, Networks, SparseStack, Stack, TrainingConfig, build_csr_tensor
 
 
 def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None) -> Tensor:
@@ -77,23 +76,15 @@ def _sums(values: Tensor, index: tuple[Tensor, Tensor], n: int) -> Tensor:
     return (build_csr_tensor(index, values, (n, n)) @ values.new_ones(n, 1))[:, 0]
 
 
-FREQUENCIES = np.linspace(0.0, 2.0, 200)
-"""Where the filter is fitted: the normalised Laplacian has its eigenvalues between 0 and 2."""
-CUTOFF = 0.5
-"""The target response is 1 from this frequency on, 0 below."""
-MAX_ORDER = 10
-"""Powers above this are too similar on the frequencies for a fit in double precision."""
-VARIANCE_EPSILON = 1e-3
-"""Added to variances, as in Keras."""
+FREQUENCIES = np.linspace(0.0, 2.0, 200)  # of the normalised Laplacian, where the filter is fitted
+CUTOFF = 0.5  # the target response is 1 from this frequency on, 0 below
+MAX_ORDER = 10  # powers above this are too similar on the frequencies for a fit in double precision
+VARIANCE_EPSILON = 1e-3  # added to variances, as in Keras
 
 
 @dataclass(frozen=True)
 class FilterConfig(TrainingConfig):
-    """How networks of filters are built and trained; see ``DFNet``.
-
-    Biases, hidden units and activations of :class:`TrainingConfig` do not apply. A penalty of c times the
-    squares of kernels, as Keras has it, is a weight decay of 2 c.
-    """
+    """How networks of filters are built and trained; see ``DFNet``."""
 
     PROPAGATIONS: ClassVar[list[str]] = ["filter"]
 
@@ -255,10 +246,7 @@ class FilterNetworks(Networks):
         return from_hidden + self.features @ kernel[:, :n_features].contiguous() + bias
 
     def _multiply_features(self) -> list[tuple[Tensor, Tensor]]:
-        """Return, for each layer, normalised features times one kernel and features times the other.
-
-        One product serves all layers, since a normalisation scales rows of a kernel and adds a constant.
-        """
+        """Return, for each layer, normalised features times one kernel and features times the other."""
         n_features, parts, constants = self.features.shape[2], [], []
         mean, variance = self.features.column_moments
         for own, signal, _, scale, shift, *_ in self.layers:

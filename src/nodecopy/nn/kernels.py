@@ -1,8 +1,8 @@
 """Compiled parts of an epoch on a CPU: dropout masks, sparse products, activations, losses and Adam.
 
-The masks are those of :class:`~nodecopy.nn.stack.Masks`, bit for bit; everything else is what torch computes,
-up to rounding. The kernels are small and called from Python, because a kernel that contains all others takes
-20 s to compile.
+The masks are those of :class:`~nodecopy.nn.networks.Masks`, bit for bit; everything else is what torch
+computes, up to rounding. The kernels are small and called from Python, because a kernel that contains all
+others takes 20 s to compile.
 """
 
 from __future__ import annotations
@@ -18,21 +18,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from nodecopy._core.kernels import njit
-from nodecopy.nn.stack import GOLDEN, MIX_1, MIX_2
+from nodecopy.nn.networks import GOLDEN, MIX_1, MIX_2
 
-LANES = 16
-"""Numbers that are added together."""
+LANES = 16  # numbers that are added together
 VECTOR, INDEX = ir.VectorType(ir.FloatType(), LANES), ir.IntType(64)
-ALIGNMENT = 4
-"""Bytes; rows of a matrix begin anywhere."""
+ALIGNMENT = 4  # bytes; rows of a matrix begin anywhere
 
 
 @intrinsic
 def gather_rows(typing_context, out, row, column, indices, values, start, stop, dense):
-    """Write the sum of ``values[e] * dense[indices[e]]`` over all e from start to stop to a row of ``out``.
-
-    All matrices have single precision; of their rows only the :data:`LANES` entries from a column on count.
-    """
+    """Write the sum of ``values[e] * dense[indices[e]]`` over e from start to stop to a row of ``out``."""
 
     def codegen(context, builder, signature, args):
         rows = _Rows(context, builder, signature, args)
@@ -49,10 +44,7 @@ def gather_rows(typing_context, out, row, column, indices, values, start, stop, 
 
 @intrinsic
 def scatter_row(typing_context, out, indices, values, start, stop, dense, row, column):
-    """Add ``values[e] * dense[row]`` to ``out[indices[e]]`` for all e from start to stop.
-
-    All matrices have single precision; of their rows only the :data:`LANES` entries from a column on count.
-    """
+    """Add ``values[e] * dense[row]`` to ``out[indices[e]]`` for all e from start to stop."""
 
     def codegen(context, builder, signature, args):
         rows = _Rows(context, builder, signature, args)
@@ -102,17 +94,13 @@ def _add_product(builder: Any, total: Any, value: Any, row: Any) -> Any:
 
 
 compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
-"""Of Adam, as torch has them."""
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam, as torch has them
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
 @compiled
 def multiply(starts, stops, columns, values, dense, out):
-    """Write the product of a sparse and a dense matrix.
-
-    Row i of the sparse matrix holds ``columns`` and ``values`` from ``starts[i]`` up to ``stops[i]``.
-    """
+    """Write the product of a sparse and a dense matrix."""
     width = dense.shape[1]
     for i in range(len(starts)):
         start, stop = starts[i], stops[i]
@@ -167,11 +155,7 @@ def mask_values(values, numbers, threshold, out):
 
 @compiled
 def activate(hidden, nodes, numbers, threshold, slope, bias, gates):
-    """Turn sums over neighbours into hidden units after dropout.
-
-    ``slope`` is that of the activation below zero. The random bytes of a unit are those of its node. Writes
-    the derivatives of the units, for the backward pass.
-    """
+    """Turn sums over neighbours into hidden units after dropout."""
     n_rows, width = hidden.shape
     scale, threshold = np.float32(256) / np.float32(256 - threshold), uint8(threshold)
     for row in range(n_rows):

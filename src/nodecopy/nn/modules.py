@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -35,33 +35,19 @@ from nodecopy.nn.engine import MAX_STEPS, Averages, Scalings, check_scalings, ro
 from nodecopy.nn.networks import TrainingConfig, check_features
 from nodecopy.nn.training import AdamStepper, LabelledNodes, Targets, check_device, choose_threads
 
-SUM_TOLERANCE = 1e-4
-"""How far the sum of a row may be from 1 for outputs that are taken for probabilities."""
-MAX_NOISE = 1e-3
-"""How much probabilities may differ between two evaluations, by rounding on a GPU."""
-EPOCHS_BETWEEN_CHECKS = 10
-"""Reading the loss waits for the device, so it is read every tenth epoch only."""
+SUM_TOLERANCE = 1e-4  # how far the sum of a row may be from 1 for outputs that are taken for probabilities
+MAX_NOISE = 1e-3  # how much probabilities may differ between two evaluations, by rounding on a GPU
+EPOCHS_BETWEEN_CHECKS = 10  # reading the loss waits for the device, so it is read every tenth epoch only
 FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
-OWNER = "factory of CustomNetwork"
-"""What is named in errors, unless another parameter took the factory."""
-Edges: TypeAlias = tuple[Tensor, Tensor | None]
-"""Edges ``[2, n_edges]`` and, if there are any, their weights."""
-Factory: TypeAlias = Callable[[int, int], torch.nn.Module]
-"""A function of the numbers of features and classes that returns a new module."""
-_generators = RLock()
-"""Held while the global generators are seeded, so that threads do not draw each other's numbers."""
-_built: WeakSet[torch.nn.Module] = WeakSet()
-"""The modules that factories have returned, as long as somebody keeps them."""
+OWNER = "factory of CustomNetwork"  # what is named in errors, unless another parameter took the factory
+Edges: TypeAlias = tuple[Tensor, Tensor | None]  # edges ``[2, n_edges]`` and, if there are any, their weights
+Factory: TypeAlias = Callable[[int, int], torch.nn.Module]  # of the numbers of features and classes
+_generators = RLock()  # held while the global generators are seeded, so that threads do not share draws
+_built: WeakSet[torch.nn.Module] = WeakSet()  # modules that factories have returned
 
 
 class ModuleNetwork:
-    """A module that predicts the classes of nodes, as a function of graphs.
-
-    Its ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` returns one row per node and one
-    column per class: logits, log-probabilities or probabilities. ``x`` is dense and has the data type of the
-    module's parameters, and every edge of an undirected graph is in ``edge_index`` twice, as
-    :func:`nodecopy.to_pyg` returns them. ``owner`` is the parameter that took the module, for errors.
-    """
+    """A module that predicts the classes of nodes, as a function of graphs."""
 
     def __init__(self, module: Any, owner: str) -> None:
         if not isinstance(module, torch.nn.Module):
@@ -107,10 +93,7 @@ class ModuleNetwork:
             warn_about_data(f"the weights of the graph are not used: {self.name} takes no edge_weight.")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
-        """Return the unchecked output of the module in the mode that it is in.
-
-        Edges without weights have the weight 1 in a module whose ``edge_weight`` has no default.
-        """
+        """Return the unchecked output of the module in the mode that it is in."""
         if edge_weight is None and self.needs_weights:
             edge_weight = x.new_ones(edge_index.shape[1])
         weights = {} if edge_weight is None else {"edge_weight": edge_weight}
@@ -129,10 +112,7 @@ class ModuleNetwork:
             return self.check_output(self.forward(x, edge_index, edge_weight), len(x))
 
     def sample_probabilities(self, x: Tensor, edges: Edges, n_samples: int) -> list[Tensor]:
-        """Return class probabilities with ``n_samples`` dropout masks, or one without dropout for 0.
-
-        A module whose first two samples are equal has no dropout, and one sample is returned.
-        """
+        """Return class probabilities with ``n_samples`` dropout masks, or one without dropout for 0."""
         if not n_samples:
             return [self.log_probabilities(x, *edges).exp()]
         samples: list[Tensor] = []
@@ -148,8 +128,7 @@ class ModuleNetwork:
         self.warn_of_weights(graph.rows)
         with torch.no_grad():
             result = self.log_probabilities(self.features(graph), *self.edges(graph.rows)).exp()
-        probabilities: NDArray[np.float32] = result.cpu().numpy().astype(np.float32)
-        return probabilities
+        return np.asarray(result.cpu().numpy(), np.float32)
 
     def predict_first(self, graph: Graph) -> NDArray[np.float32]:
         """Return the class probabilities on the first graph; warn if a second evaluation gives others."""
@@ -166,11 +145,8 @@ class ModuleNetwork:
         is_tensor = isinstance(output, Tensor)
         if not is_tensor or output.ndim != 2 or len(output) != n_nodes or output.shape[1] < 2:
             got = f"shape {list(output.shape)}" if is_tensor else f"a {type(output).__name__}"
-            raise InputError(
-                self.name,
-                f"must return one tensor with {n_nodes} rows, one per node, and at least two columns, one "
-                f"per class; got {got}. Wrap it in a module that returns the logits.",
-            )
+            allowed = f"one tensor with {n_nodes} rows, one per node, and at least two columns, for classes"
+            raise InputError(self.name, f"must return {allowed}; got {got}. Wrap it to return the logits.")
         # The loss of a confident prediction is zero in single precision, and so is its gradient.
         output = output.float() if output.device.type == "mps" else output.double()
         if holds_probabilities(output):
@@ -225,11 +201,8 @@ def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any
     if len(classes) != n_columns:
         n_named = n_columns if graph.label_names is None else len(graph.label_names)
         if classes.max(initial=-1) >= n_columns or n_named < n_columns:
-            raise InputError(
-                owner,
-                f"must have one output column per class: the graph has labels of {len(classes)} "
-                f"classes; got {n_columns} columns. Number the labels as the module was trained on them.",
-            )
+            classes_of = f"one output column per class, of which the graph has {len(classes)}"
+            raise InputError(owner, f"must have {classes_of}; got {n_columns} columns. Renumber the labels.")
         classes, codes = np.arange(n_columns), graph.labels
     names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
     return names, codes
@@ -237,10 +210,7 @@ def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any
 
 @contextmanager
 def seed_global_generators(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed the global generators of torch, NumPy and Python inside the block, and restore them at its end.
-
-    Modules draw their weights and dropout masks from these. Other threads wait at the beginning of the block.
-    """
+    """Seed the global generators of torch, NumPy and Python inside the block, and restore them at its end."""
     devices = []
     if device.type == "cuda":
         devices = [torch.cuda.current_device() if device.index is None else device.index]
@@ -265,9 +235,8 @@ def build_network(
     try:
         module: Any = factory(n_features, n_classes)
     except Exception as error:
-        reason = f"called with {n_features} and {n_classes}, it raised {type(error).__name__}: {error}"
-        required = "must build a network from the numbers of features and classes"
-        raise InputError(owner, f"{required}; {reason}") from error
+        got = f"called with {n_features} and {n_classes}, it raised {type(error).__name__}: {error}"
+        raise InputError(owner, f"must build a network from these numbers; {got}") from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(owner, f"must return a torch.nn.Module with {FORWARD}; got {show(module)}.")
     if module in _built:
@@ -297,10 +266,8 @@ def train_module(
         output = network.forward(x, *edges)
         width = network.check_output(output, len(x)).shape[1]
     if width != n_classes:
-        way_out = "Use the second argument of the factory."
-        raise InputError(
-            network.name, f"must return {n_classes} columns, one per class; got {width}. {way_out}"
-        )
+        allowed = f"{n_classes} columns, the second argument of the factory"
+        raise InputError(network.name, f"must return {allowed}; got {width}.")
     weights = [weight for weight in module.parameters() if weight.requires_grad]
     if not weights:
         raise InputError(network.name, "must have parameters to train; got none.")
@@ -312,10 +279,8 @@ def train_module(
         if not isinstance(output, Tensor):  # only evaluation mode has been checked
             network.check_output(output, len(x))
         if not output.requires_grad:
-            raise InputError(
-                f"the output of {network.name} must depend on its parameters; got one without gradient. "
-                "Is it detached, or computed under torch.no_grad()?"
-            )
+            got = "one without gradient. Is it detached, or computed under torch.no_grad()?"
+            raise InputError(f"the output of {network.name} must depend on its parameters; got {got}")
         logits = output[rows].float()
         if is_probability:
             logits = logits.clamp_min(torch.finfo(logits.dtype).tiny).log()
@@ -332,10 +297,8 @@ def train_module(
             stepper.step(loss)
             is_checked = epoch % EPOCHS_BETWEEN_CHECKS == EPOCHS_BETWEEN_CHECKS - 1
             if (is_checked or epoch == config.n_epochs - 1) and not bool(last.isfinite()):
-                raise InputError(
-                    f"the training loss of {network.name} must stay finite; got {float(last)} by epoch "
-                    f"{epoch + 1}. Lower learning_rate ({config.learning_rate:g}), or scale the features."
-                )
+                got = f"{float(last)} by epoch {epoch + 1}. Lower learning_rate, or scale the features."
+                raise InputError(f"the training loss of {network.name} must stay finite; got {got}")
             if validation is None:
                 continue
             value = _validation_loss(network, x, *validation)
@@ -357,11 +320,7 @@ def _validation_loss(network: ModuleNetwork, x: Tensor, edges: Edges, targets: T
     return float(targets.losses(logarithms[None])[0])
 
 
-class TrainedModule(NamedTuple):
-    """A trained module, and the seed of its dropout masks in predictions."""
-
-    network: ModuleNetwork
-    seed: int
+TrainedModule: TypeAlias = tuple[ModuleNetwork, int]  # a module, and the seed of its dropout masks
 
 
 class ModuleEngine:
@@ -379,7 +338,6 @@ class ModuleEngine:
     ) -> None:
         self.factory, self.owner, self.config, self.features = factory, owner, config, features
         self.n_classes, self.observed, self.device = n_classes, observed, device
-        self._rows = {id(part): Rows.from_matrix(part, "adjacency") for part in observed}
         self._inputs: dict[torch.dtype, Tensor] = {}
         self._is_warned = False
 
@@ -400,7 +358,7 @@ class ModuleEngine:
             with seed_global_generators(first, self.device), threads:
                 network = build_network(self.factory, *sizes, self.device, self.owner)
                 if not self._is_warned:
-                    network.warn_of_weights(*self._rows.values())
+                    network.warn_of_weights(*(Rows.from_matrix(a, "adjacency") for a in self.observed))
                     self._is_warned = True
                 x, edges = self._input(network), self._edges(network, adjacencies[number])
                 labelled, watched = Targets([targets[number]], self.device), None
@@ -408,7 +366,7 @@ class ModuleEngine:
                     observed = self._edges(network, self.observed[number // per_graph])
                     watched = observed, Targets([validation[number]], self.device)
                 train_module(network, x, edges, labelled, self.config, self.n_classes, watched)
-            trained.append(TrainedModule(network, second))
+            trained.append((network, second))
         return trained
 
     def predict(self, networks: Sequence[TrainedModule], n_weight_samples: int = 0) -> list[Averages]:
@@ -416,18 +374,23 @@ class ModuleEngine:
         per_graph, results = len(networks) // len(self.observed), []
         for number, adjacency in enumerate(self.observed):
             part = networks[number * per_graph : (number + 1) * per_graph]
-            edges = self._edges(part[0].network, adjacency)
-            results.append(average_modules(part, self._input(part[0].network), edges, n_weight_samples))
+            x, edges = self._input(part[0][0]), self._edges(part[0][0], adjacency)
+            results.append(average_modules(part, x, edges, n_weight_samples))
         return results
 
     def keep(
         self, networks: Sequence[TrainedModule], models: slice, n_weight_samples: int, scalings: Scalings
     ) -> ModuleEnsemble:
         """Return a copy of some modules that predicts on other graphs."""
-        sizes, part = (self.features.shape[1], self.n_classes), networks[models]
-        states = tuple(_copy_state(network) for network, _ in part)
+        sizes, part, states = (self.features.shape[1], self.n_classes), networks[models], []
+        for network, _ in part:
+            state = network.module.state_dict()  # in a type that NumPy has
+            for name, value in state.items():
+                is_half = value.dtype in (torch.float16, torch.bfloat16)
+                state[name] = (value.float() if is_half else value).cpu().numpy().copy()
+            states.append(dict(state))
         seeds = np.array([seed for _, seed in part])
-        return ModuleEnsemble(self.factory, sizes, states, seeds, n_weight_samples, *scalings)
+        return ModuleEnsemble(self.factory, sizes, tuple(states), seeds, n_weight_samples, *scalings)
 
     def _input(self, network: ModuleNetwork) -> Tensor:
         """Return the scaled features, which modules of one data type share."""
@@ -436,17 +399,12 @@ class ModuleEngine:
         return self._inputs[network.dtype]
 
     def _edges(self, network: ModuleNetwork, adjacency: sparse.csr_array) -> Edges:
-        rows = self._rows.get(id(adjacency))
-        return network.edges(Rows.from_matrix(adjacency, "adjacency") if rows is None else rows)
+        return network.edges(Rows.from_matrix(adjacency, "adjacency"))
 
 
 @dataclass(frozen=True, eq=False)
 class ModuleEnsemble:
-    """Trained modules that predict on graphs; the counterpart of :class:`~nodecopy.nn.engine.Ensemble`.
-
-    ``factory`` builds the modules from ``sizes``, the numbers of features and classes. ``weights`` hold the
-    parameters and buffers of each module by name, and ``seeds`` are those of its dropout masks.
-    """
+    """Trained modules that predict on graphs; the counterpart of :class:`~nodecopy.nn.engine.Ensemble`."""
 
     factory: Factory
     sizes: tuple[int, int]
@@ -467,9 +425,7 @@ class ModuleEnsemble:
             check_integer(size, "sizes", low=0, high=largest)
         arrays = [check_numbers(part, name) for state in self.weights for name, part in state.items()]
         if seeds.dtype.kind not in "iu" or not all(array.dtype.isnative for array in arrays):
-            raise InputError(
-                "networks", "must have integers as seeds and numbers of this machine as weights."
-            )
+            raise InputError("networks", "must have integers as seeds and native numbers as weights.")
 
     @property
     def n_classes(self) -> int:
@@ -480,7 +436,7 @@ class ModuleEnsemble:
         """Return the mean prediction on a graph, with the modules' own dropout masks."""
         check_features(graph, self.sizes[0])
         networks = self.build_modules(check_device(device))
-        network = networks[0].network
+        network = networks[0][0]
         x = network.dense_tensor(self.feature_scaling.apply(graph.features))
         rows = Rows.from_matrix(self.weight_scaling.apply(graph.adjacency), "adjacency")
         return average_modules(networks, x, network.edges(rows), self.n_weight_samples)
@@ -496,7 +452,7 @@ class ModuleEnsemble:
             except RuntimeError as error:
                 first = " ".join(str(error).split("\n\t")[:2])  # one difference is enough
                 raise InputError(OWNER, f"must build the networks that were trained. {first}") from error
-            modules.append(TrainedModule(network, seed))
+            modules.append((network, seed))
         return modules
 
 
@@ -513,12 +469,3 @@ def average_modules(
         entropies.append(row_entropy(samples).mean(dim=0))
     mean, mean_entropy = torch.stack(means).mean(dim=0), torch.stack(entropies).mean(dim=0)
     return mean.float().cpu().numpy(), mean_entropy.float().cpu().numpy()
-
-
-def _copy_state(network: ModuleNetwork) -> dict[str, NDArray[Any]]:
-    """Return parameters and buffers as arrays; NumPy has no type for those in half precision."""
-    is_half = {torch.float16, torch.bfloat16}
-    return {
-        name: (value.float() if value.dtype in is_half else value).cpu().numpy().copy()
-        for name, value in network.module.state_dict().items()
-    }

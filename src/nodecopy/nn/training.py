@@ -20,23 +20,16 @@ from torch.nn import functional
 from nodecopy._core.arrays import IntArray
 from nodecopy.errors import InputError
 from nodecopy.nn.compiled import CompiledTrainer, compile_networks
-from nodecopy.nn.networks import Matrix, Networks, Stack
-from nodecopy.nn.stack import LowRankStack, SparseStack
+from nodecopy.nn.networks import LowRankStack, Matrix, Networks, SparseStack, Stack
 
-LANES = 16
-"""Entries that Adam updates together on a CPU; those beyond the last multiple are rounded differently."""
-LARGE = 2**20
-"""Entries of a layer from which all threads share an operation, if there is one network only."""
+LANES = 16  # entries that Adam updates together on a CPU; a remainder is rounded differently
+LARGE = 2**20  # entries of a layer from which all threads share an operation, if there is one network only
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
 class LabelledNodes(NamedTuple):
-    """The labelled nodes of one network.
-
-    ``labels`` are classes or class probabilities. ``weights`` in the loss are scaled to a sum of one, and
-    equal by default.
-    """
+    """The labelled nodes of one network."""
 
     nodes: IntArray
     labels: NDArray[Any]
@@ -44,10 +37,7 @@ class LabelledNodes(NamedTuple):
 
 
 class Targets:
-    """Labelled nodes of B models: rows of the logits, their classes, and their weights in the loss.
-
-    Models may have different numbers of labelled nodes; short lists are padded with weight zero.
-    """
+    """Labelled nodes of B models: rows of the logits, their classes, and their weights in the loss."""
 
     def __init__(self, models: Sequence[LabelledNodes], device: torch.device) -> None:
         longest, labels = max(len(model.nodes) for model in models), models[0].labels
@@ -99,11 +89,7 @@ def train(
     objective: Objective | None = None,
     stop: Event | None = None,
 ) -> None:
-    """Train B networks in place by Adam on their own labelled nodes, or on another objective.
-
-    With early stopping, each model takes back the weights of its lowest validation loss; the loop ends when
-    all models have stopped, or before its next epoch once ``stop`` is set.
-    """
+    """Train B networks in place by Adam on their own labelled nodes, or on another objective."""
     steps: TorchSteps | CompiledSteps
     if objective is None and networks.config.is_compiled(networks.features.device):
         steps = CompiledSteps(networks, matrices, targets)
@@ -127,10 +113,7 @@ def train(
 
 
 class EarlyStopping:
-    """The weights of each model with the lowest loss on validation nodes, possibly of other graphs.
-
-    A model stops after ``patience`` epochs of its configuration without a lower loss.
-    """
+    """The weights of each model with the lowest loss on validation nodes, possibly of other graphs."""
 
     def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
         self.networks, self.patience = networks, networks.config.patience
@@ -161,10 +144,7 @@ class EarlyStopping:
 
 
 class CrossEntropy:
-    """The default objective: the cross-entropy of labelled nodes.
-
-    The last product is computed for the labelled nodes alone if that gives the same result.
-    """
+    """The default objective: the cross-entropy of labelled nodes."""
 
     parameter_groups: Sequence[dict[str, Any]] = ()
 
@@ -261,12 +241,10 @@ class CompiledSteps:
 
 
 class AdamStepper:
-    """Weights that are changed by steps of Adam.
+    """Weights that are changed by steps of Adam, given as ``torch.optim`` takes them.
 
-    ``weights`` are tensors, or groups of them with settings of their own, as ``torch.optim`` takes them. With
-    ``models_first`` the first axis of every weight numbers independent models. On a CPU, the steps of a model
-    then have the same bits alone and beside others: entries of a model are padded to a multiple of
-    :data:`LANES`.
+    With ``models_first`` the first axis of every weight numbers independent models. On a CPU these are padded
+    to a multiple of :data:`LANES`, so that the steps of a model have the same bits alone and beside others.
     """
 
     def __init__(
@@ -289,10 +267,11 @@ class AdamStepper:
             weight.grad = None
         loss().backward(inputs=self._weights)  # type: ignore[no-untyped-call]
         for weight, padded in self._padded:
-            _fill(padded, weight)
+            size = weight[0].numel()
+            padded[:, :size] = weight.detach().flatten(1)
             if weight.grad is not None:
                 padded.grad = torch.zeros_like(padded)
-                _fill(padded.grad, weight.grad)
+                padded.grad[:, :size] = weight.grad.flatten(1)
         self._optimiser.step()
         for weight, padded in self._padded:
             weight.data.copy_(padded[:, : weight[0].numel()].view_as(weight))
@@ -307,14 +286,7 @@ class AdamStepper:
         return padded
 
 
-@torch.no_grad()
-def _fill(padded: Tensor, values: Tensor) -> None:
-    """Write the entries of every model to the beginning of its padded row."""
-    padded[:, : values[0].numel()] = values.flatten(1)
-
-
-_nesting = SimpleNamespace(lock=Lock(), depth=0, n_threads=1)
-"""How many blocks of all threads are open, and how many threads torch had before the first of them."""
+_nesting = SimpleNamespace(lock=Lock(), depth=0, n_threads=1)  # open blocks, and threads before the first
 
 
 def _forget_threads() -> None:
@@ -328,11 +300,7 @@ os.register_at_fork(after_in_child=_forget_threads)
 
 @contextmanager
 def one_thread_per_operation() -> Iterator[int]:
-    """Let torch compute every operation on one thread inside the block; yields how many it had before.
-
-    Torch keeps a number for each thread and one for threads to come. The last block that is left, in whatever
-    thread, sets the latter back.
-    """
+    """Let torch compute every operation on one thread inside the block; yields how many it had before."""
     with _nesting.lock:
         n_threads = torch.get_num_threads()
         if not _nesting.depth:
@@ -362,11 +330,7 @@ def share_threads(networks: Networks) -> AbstractContextManager[object]:
 
 
 def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Part]) -> list[Result]:
-    """Return the results of a function for all parts, computed on as many threads as torch has.
-
-    The function gets the part and an event, which is set after an error or an interruption: it should then
-    return as soon as it can.
-    """
+    """Return the results of a function for all parts, computed on as many threads as torch has."""
     stop = Event()
     with (
         one_thread_per_operation() as n_threads,
@@ -391,13 +355,10 @@ def check_device(name: str) -> torch.device:
     if device is None or device.type not in ("cpu", "cuda"):
         raise InputError("device", f"must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.")
     if device.type == "cuda" and torch.cuda._is_in_bad_fork():
+        reason = "a process that was forked after CUDA was used. Start processes by 'spawn'"
+        raise InputError(f"device {name!r} cannot be used in {reason}.")
+    if device.type == "cuda" and (device.index or 0) >= (n := torch.cuda.device_count()):
         raise InputError(
-            f"device {name!r} cannot be used in a process that was forked after CUDA was used. Start "
-            "processes by multiprocessing.get_context('spawn')."
-        )
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(
-            f"device {name!r} is not available: this machine has {torch.cuda.device_count() or 'no'} CUDA "
-            "devices. Use 'cpu'."
+            f"device {name!r} is not available: this machine has {n or 'no'} CUDA devices. Use 'cpu'."
         )
     return device

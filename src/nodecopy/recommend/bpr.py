@@ -26,7 +26,7 @@ from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import AdamStepper, check_device
 from nodecopy.recommend.base import EmbeddingRecommender
 from nodecopy.recommend.baselines import above_threshold
