@@ -113,28 +113,6 @@ def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
     assert n_zeros[0] < n_zeros[1]
 
 
-@pytest.mark.parametrize(
-    ("validation", "message"),
-    [
-        (SPLIT.validation, "that of round 1 of 2, chosen by 15 validation nodes. Set n_rounds to"),
-        (None, "that of round 2 of 2, the last one, since there are no validation nodes. Set n_rounds to"),
-    ],
-)
-def test_fit_says_which_round_was_chosen_and_why(
-    validation: NDArray[np.int64] | None, message: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert GRAPH.labels is not None
-    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
-    base = Scripted([np.roll(right, 1, axis=1), right, np.roll(right, 1, axis=1)])
-    with caplog.at_level("INFO", "nodecopy"):
-        fitted = SelfTraining(base, 2, balance=0).fit(GRAPH, SPLIT.train, validation=validation, rng=0)
-    assert [message in record.getMessage() for record in caplog.records] == [True]
-    details = fitted.prediction_.details
-    chosen = base.trials[details["pseudo_label_rounds"]]
-    assert sum(details["pseudo_labels"]) == len(chosen.train) - len(SPLIT.train) > 0
-    assert details.get("round_accuracy") == (None if validation is None else [0.0, 1.0, 0.0])
-
-
 def test_the_base_alone_has_its_weight_in_the_prediction(caplog: pytest.LogCaptureFixture) -> None:
     assert GRAPH.labels is not None
     right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
@@ -277,11 +255,6 @@ def test_other_features_get_a_gcn_and_donors_of_the_same_class(features: Any) ->
     base = build(RING if features is None else RING.replace(features=features))
     assert isinstance(base.base, GCN)
     assert isinstance(base.graph_model.donors.donors, SameLabel)
-
-
-def test_a_named_network_overrules_the_choice() -> None:
-    assert isinstance(build(RING, network="appnp").base, APPNP)
-    assert isinstance(build(RING.replace(features=words(0.95)), network="gcn").base, GCN)
 
 
 def test_large_graphs_draw_donors_from_the_whole_class(monkeypatch: pytest.MonkeyPatch) -> None:

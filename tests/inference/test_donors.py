@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Graph, GraphModel, Interactions, NodeCopying, SameLabel, Weighted, datasets
+from nodecopy import Graph, GraphModel, NodeCopying, SameLabel, Weighted, datasets
 from nodecopy.copying import DonorRule
 from nodecopy.errors import InputError
 from nodecopy.inference import DegreeClasses, DirectedCopying, edge_count_variance
@@ -89,11 +89,6 @@ def test_donors_of_equal_degree_understate_it() -> None:
 def test_wrong_settings(model: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         model.fit(Graph([[0, 1], [1, 0]]))
-
-
-def test_interactions_are_an_error() -> None:
-    with pytest.raises(InputError, match="graph of DegreeClasses must be a graph"):
-        NodeCopying(DegreeClasses()).fit(Interactions([[1, 0], [0, 1]]))
 
 
 # Directed copying.

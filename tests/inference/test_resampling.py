@@ -14,26 +14,17 @@ from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, BlockConfigurationModel, DegreeCorrectedSBM
 from nodecopy.inference import (
-    DegreeClasses,
     LatentPositionBootstrap,
     NodeBootstrap,
     NodeResampler,
     NodeSubsampling,
     spectral_communities,
 )
-from nodecopy.inference.resampling import SAMPLES_SEED, choose_sampler, collect_values, start_sampling
+from nodecopy.inference.resampling import SAMPLES_SEED, collect_values, start_sampling
 from nodecopy.inference.statistics import prepare_measure
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
-
-
-def test_default_samplers() -> None:
-    assert isinstance(choose_sampler(None, "nodes"), NodeBootstrap)
-    model = choose_sampler(None, "edges")
-    assert isinstance(model, NodeCopying)
-    assert isinstance(model.donors, DegreeClasses)
-    assert model.symmetrise == "one-endpoint"
 
 
 def test_values_are_those_of_sample_many() -> None:

@@ -175,14 +175,6 @@ def test_nothing_but_what_the_labelled_nodes_depend_on_is_computed() -> None:
     assert len(perceptron.features.starts) == 1
 
 
-@pytest.mark.parametrize(
-    "changes", [{"propagation": "pagerank", "drop_edges": 0.1}, {"rank": 3}], ids=["edges", "rank"]
-)
-def test_torch_computes_what_changes_edges(changes: dict[str, Any]) -> None:
-    assert not replace(KIPF, **changes).is_compiled(CPU)
-    assert not KIPF.is_compiled(torch.device("cuda"))
-
-
 @pytest.mark.parametrize("width", [1, 5, 16, 23, 48])
 def test_products_are_those_of_scipy(width: int) -> None:
     matrix = sparse.csr_array(rng.normal(size=(7, 9)) * (rng.random((7, 9)) < 0.4)).astype(np.float32)

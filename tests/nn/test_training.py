@@ -283,15 +283,6 @@ def test_wrong_devices(monkeypatch: pytest.MonkeyPatch, name: Any, count: int, m
         check_device(name)
 
 
-def test_available_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert check_device("cpu") == CPU
-    assert check_device("cuda:1") == torch.device("cuda", 1)
-    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
-    with pytest.raises(InputError, match="device 'cuda' cannot be used in a process that was forked"):
-        check_device("cuda")
-
-
 FORK = """
 import os, signal, warnings
 import numpy as np

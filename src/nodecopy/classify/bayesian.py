@@ -56,10 +56,8 @@ class BayesianGCN(BatchClassifier):
         paper. ``"validation"`` compares up to three rounds, and none, by the accuracy on validation nodes.
         Always 1 in the online schedule.
     base
-        The networks: ``GCN()`` by default, ``APPNP()``, ``SBMGCN()``, or :class:`CustomNetwork`, with their
-        parameters. The edges that ``SBMGCN()`` explains are those of the sampled graph. A function of the
-        numbers of features and classes that returns a ``torch.nn.Module`` stands for a ``CustomNetwork`` with
-        its defaults.
+        The networks: ``GCN()`` by default, ``APPNP()``, ``SBMGCN()``, :class:`CustomNetwork` or its factory.
+        The edges that ``SBMGCN()`` explains are those of the sampled graph.
     device
         ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
@@ -165,12 +163,8 @@ class BayesianGCN(BatchClassifier):
     def _fit_online(self, batch: TrainingBatch) -> list[Prediction]:
         """Train on the observed graph, then on a new sample in every epoch; average the last predictions."""
         n_observed = batch.engine.config.n_epochs
-        n_epochs = check_integer(
-            n_observed + self.n_graphs,
-            "n_epochs of the base plus n_graphs of an online BayesianGCN",
-            low=1,
-            high=MAX_ROUNDS - 1,
-        )
+        name = "n_epochs of the base plus n_graphs of an online BayesianGCN"
+        n_epochs = check_integer(n_observed + self.n_graphs, name, low=1, high=MAX_ROUNDS - 1)
         batch.engine.config = replace(batch.engine.config, n_epochs=n_epochs, patience=0)
         online = _OnlineSchedule(self, batch, n_observed)
         batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), callback=online)

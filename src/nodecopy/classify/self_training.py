@@ -75,9 +75,7 @@ class SelfTraining(Classifier):
     Parameters
     ----------
     base
-        Any classifier, or a function of the numbers of features and classes that returns a
-        ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default the vote that the
-        notes describe.
+        Any classifier, or the factory of a :class:`CustomNetwork`; by default the vote described below.
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
     share
@@ -88,20 +86,16 @@ class SelfTraining(Classifier):
         How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
         of nodes that are predicted to be of it and m the mean over classes. Probabilities are scaled by
         class to these sizes before pseudo-labels are chosen, so that no class dies out over the rounds.
-        0 trusts the predictions, 1 makes all classes equal. By default 1 / r, with the r of ``share``, since
-        predictions from few labels favour some classes too much.
+        0 trusts the predictions, 1 makes all classes equal. By default 1 / r, with the r of ``share``.
     base_weight
         Weight of the base, without pseudo-labels, in its mean with the chosen round. By default 0.5 for the
         default base (with any ``voters``) if there are more than five labels per class on average and no
-        validation nodes, and 0 otherwise. Use 0 if pseudo-labels are known to help, and 0.5 with fewer labels
-        if classes are easy to predict without them.
+        validation nodes, and 0 otherwise.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
         Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels, and
-        none more than a label;
-        ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
-        probability times a label.
+        none more than a label; ``"equal"``: as much as a label; ``"confidence"``: its largest probability.
     network
         Networks of the default base: ``"appnp"``, ``"gcn"``, or ``"auto"`` (default), which is ``"appnp"``
         for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
@@ -129,10 +123,8 @@ class SelfTraining(Classifier):
     50,000 nodes.
 
     The chosen round is that with the highest validation accuracy, ties going to the latest; without
-    validation nodes it is the last, and ``fit`` logs which. The more labels there are, the less pseudo-labels
-    gain, and in some graphs they cost accuracy, which cannot be measured without validation nodes; so the
-    default base is averaged with the last round then (``base_weight``). Validation nodes get no
-    pseudo-labels.
+    validation nodes it is the last, and ``fit`` logs which. With many labels, pseudo-labels can cost
+    accuracy; without validation nodes, the default base is then averaged with the last round.
 
     ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its pseudo-labels of each
     class (``pseudo_labels``), the validation accuracy of every round, if there is one (``round_accuracy``),
