@@ -133,5 +133,5 @@ for axes, title, pairs in zip(panels, (name, "Cora"), (np.column_stack([before, 
 # In datasets and loaders
 # -----------------------
 # ``NodeCopy`` is a transform: ``Compose([..., NodeCopy(donors)])`` and ``transform=NodeCopy(donors)`` draw
-# a new sample whenever a graph is loaded, also in the workers of a ``DataLoader``. An edge has the attributes of
-# the observed edge that it was copied from.
+# a new sample whenever a graph is loaded, also in the workers of a ``DataLoader``. An edge has the attributes
+# of the observed edge that it was copied from.

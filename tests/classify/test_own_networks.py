@@ -1,4 +1,4 @@
-"""Networks of the user: built by a factory, alone and inside BayesianGCN and SelfTraining, or trained elsewhere."""
+"""Networks of the user, built by a factory or trained elsewhere, alone and inside BayesianGCN and SelfTraining."""
 
 from __future__ import annotations
 

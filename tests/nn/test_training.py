@@ -1,4 +1,4 @@
-"""The engine against plain torch (one network, dense matrices, the same masks and weights); threads; devices."""
+"""The engine against plain torch (one network, dense matrices, the same masks and weights)."""
 
 from __future__ import annotations
 
