@@ -120,7 +120,7 @@ def test_predict_graph_may_return_an_array() -> None:
 
     fitted = Uniform().fit(GRAPH, [0, 1, 2])
     np.testing.assert_allclose(fitted.predict_proba(GRAPH.subgraph(range(5))), np.full((5, 3), 1 / 3))
-    with pytest.raises(InputError, match=r"unless the class defines predict_graph\(graph\)"):
+    with pytest.raises(InputError, match=r"unless it defines predict_graph\(graph\)"):
         LabelPropagation().fit(GRAPH, [0, 1, 2]).predict(GRAPH)
 
 

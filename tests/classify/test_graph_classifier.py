@@ -154,7 +154,7 @@ def test_a_graph_of_the_rows() -> None:
         assert model.graph_.n_edges == adjacency.sum()
     with pytest.raises(InputError, match="graph must have 80 nodes, one per row of X; got 79"):
         GraphClassifier().fit(noise, few, graph=adjacency[1:, 1:])
-    with pytest.raises(InputError, match=r"in the order of the rows; got dict. Use as_graph"):
+    with pytest.raises(InputError, match=r"adjacency matrix of the rows; got dict. Use as_graph"):
         GraphClassifier().fit(noise, few, graph={0: [1]})
 
 

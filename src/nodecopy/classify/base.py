@@ -579,6 +579,12 @@ class Classifier(Saveable):
         if graph is None:
             return observed
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        self._check_encoding(graph)
+        name = f"predict_graph of {type(self).__name__}"
+        return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
+
+    def _check_encoding(self, graph: Graph) -> None:
+        """Raise an error if the features of a graph come from a table with other columns than in ``fit``."""
         fitted, given = self.feature_encoder_, graph.feature_encoder
         if fitted is not None and given is not None and not fitted.has_same_columns(given):
             names, got = (", ".join(encoder.feature_names_) for encoder in (fitted, given))
@@ -586,8 +592,6 @@ class Classifier(Saveable):
                 f"features of the graph must have the columns {names}, as in fit; got {got}. Read them by "
                 "read_graph(..., encoder=feature_encoder_)."
             )
-        name = f"predict_graph of {type(self).__name__}"
-        return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
 
     def network_device(self) -> str:
         """Return the device on which trained networks predict."""

@@ -137,7 +137,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        codes = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class (columns: ``classes_``) for each row."""
@@ -177,8 +178,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         if self.classifier is None:
             return APPNP(n_epochs=100, features=self.scaling_.kind)
         if not isinstance(self.classifier, Classifier):
-            got = show(self.classifier)
-            raise InputError("classifier of GraphClassifier", f"must be one such as GCN(); got {got}.")
+            raise InputError(
+                "classifier of GraphClassifier", f"must be one such as GCN(); got {show(self.classifier)}."
+            )
         copied: Classifier = base.clone(self.classifier)
         return copied
 
