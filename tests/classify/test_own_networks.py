@@ -1,4 +1,4 @@
-"""Networks of the user, built by a factory or trained elsewhere, alone and inside BayesianGCN and SelfTraining."""
+"""Networks of the user, alone and inside BayesianGCN and SelfTraining."""
 
 from __future__ import annotations
 
