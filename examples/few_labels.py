@@ -27,7 +27,7 @@ print(digits)
 # ----------------------
 # All methods train the same networks, which are GCNs on these features. ``n_rounds=0`` is
 # :class:`.SelfTraining` without pseudo-labels, an ensemble of five networks. ``pseudo_degree=0`` is the
-# method without copying, on the observed graph; otherwise nodes with few neighbours copy more often than others.
+# method without copying, on the observed graph; otherwise nodes with few neighbours copy more often.
 
 classifiers = {
     "GCN": GCN(),

@@ -290,7 +290,11 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
         values = {name: arguments.pop(f"{name}_field") for name in parts}
         for name, group in groups.items():
             arguments[name] = group(**{part.name: values[part.name] for part in fields(group) if part.init})
-        options = [name for parameter in context.command.params for name in parameter.opts]
+        options = [
+            name
+            for parameter in context.command.params
+            for name in (*parameter.opts, *parameter.secondary_opts)
+        ]
         with show_notices(options, quiet=quiet):
             command(**arguments)
 

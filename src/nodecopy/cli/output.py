@@ -85,8 +85,8 @@ class _NoticeHandler(logging.Handler):
 
 def name_option(parameter: str, options: Collection[str]) -> str | None:
     """Return the option that sets a parameter; ``None`` if the command has none."""
-    name = "--" + OPTIONS.get(parameter, parameter).replace("_", "-")
-    return name if name in options else None
+    name = OPTIONS.get(parameter, parameter).replace("_", "-")
+    return " or ".join(option for option in (f"--{name}", f"--no-{name}") if option in options) or None
 
 
 def describe_notice(message: str, parameters: Iterable[Any], options: Collection[str]) -> str:
