@@ -319,9 +319,7 @@ def test_json_has_null_in_place_of_undefined_numbers(capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": [{"c": None}]}
 
 
-def test_decisions_and_warnings_are_printed_once_and_kept(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_decisions_and_warnings_are_printed_once_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
     with show_notices():
         log_decision("read the first row as a header")
         log_decision("read the first row as a header")

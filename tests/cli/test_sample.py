@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy import (
-    Graph,
-    NodeCopying,
-    SameLabel,
-    datasets,
-    read_graph,
-    write_graph,
-)
+from nodecopy import Graph, NodeCopying, SameLabel, datasets, read_graph, write_graph
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 

@@ -16,7 +16,7 @@ from typer.main import get_command
 from nodecopy._core.imports import check_name
 from nodecopy.errors import InputError, MissingExtraError
 
-COMMANDS = {
+COMMANDS = {  # command ``x`` is the function, or the Typer app, ``nodecopy.cli.x.x``
     "sample": "Sample graphs or interactions by node copying.",
     "stats": "Compute structural statistics of a graph, or compare it with samples.",
     "infer": "Bootstrap confidence intervals and p-values for network statistics.",
@@ -31,8 +31,6 @@ COMMANDS = {
     "demo": "Run node copying on the datasets that ship with the package.",
     "doctor": "Check the installation: versions, extras, data, processor, GPU and a short self-test.",
 }
-"""Each command and the first line of its help. Command ``x`` is the function, or the Typer app, called ``x``
-in the module ``nodecopy.cli.x``."""
 UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Click and exports only this error
 
 

@@ -157,9 +157,7 @@ def _parse_budget(budget: str | None) -> int | float | str | None:
     try:
         return int(budget) if budget.isdecimal() else check_real(float(budget), "--budget", low=0, high=1)
     except ValueError as error:
-        raise InputError(
-            f"--budget must be a whole number, 'degree' or a share between 0.0 and 1.0; got {budget!r}."
-        ) from error
+        raise InputError(f"--budget must be a whole number, 'degree' or a share; got {budget!r}.") from error
 
 
 def _choose_targets(
@@ -246,7 +244,4 @@ def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[dict[s
     print_table(heads, rows)
     if outcomes:
         n_misled = sum(outcome["misled"] for outcome in outcomes)
-        print_note(
-            f"{n_misled} of {len(outcomes)} targets misled: a GCN trained on the clean graph predicts their "
-            "label, one trained on the attacked graph another class"
-        )
+        print_note(f"{n_misled} of {len(outcomes)} targets misled: a GCN predicts their label only before")

@@ -36,14 +36,12 @@ Method: TypeAlias = Literal[
     "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi", "sgc"
 ]
 RECOMMENDED: Method = "self-training"
-LABEL_PROPAGATION: Method = "label-propagation"
-"""The method that needs no features, and that predicts on no other graph than that of training."""
-METHODS_OF: dict[str, tuple[Method, ...]] = {
+LABEL_PROPAGATION: Method = "label-propagation"  # needs no features, and predicts on no other graph
+METHODS_OF: dict[str, tuple[Method, ...]] = {  # of settings that are not of self-training alone
     "n_rounds": ("self-training", "bgcn-copy"),
     "n_graphs": ("self-training", "bgcn-copy"),
     "n_weight_samples": ("bgcn-copy",),
 }
-"""Settings of more methods than self-training alone."""
 N_SHOWN = 5  # nodes in the table of the most uncertain predictions
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 

@@ -189,9 +189,7 @@ def _find_attacked(
         if nodes is None and not detects:
             attacked = perturbation.targets
             if not len(attacked):
-                raise InputError(
-                    f"{flips} must name the attacked nodes in a column target. Add it, or give --nodes."
-                )
+                raise InputError(f"{flips} must name the attacked nodes in a column target.")
     return graph, attacked
 
 
@@ -209,8 +207,8 @@ def _check_without_features(
     for name, is_given in needs_features.items():
         if is_given:
             raise InputError(
-                f"{name} needs features; the graph has none. Give --features FILE, or the attacked nodes by "
-                "--nodes with --method copying --donors neighbourhoods, vgae or gae without --trust-edges."
+                f"{name} needs features; the graph has none. Give --features FILE, or --nodes with "
+                "--method copying --donors vgae."
             )
 
 

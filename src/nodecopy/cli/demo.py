@@ -225,10 +225,8 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     ]
     print_table(["stage", "predicted", "probability", "of the true class"], rows)
     neighbours = {stage.name: stage.neighbours for stage in attacked.stages}
-    _save_figure(
-        out / "attack.png",
-        lambda: draw_attacked_node(node, neighbours, probabilities, labels, names, images=images),
-    )
+    of_node = node, neighbours, probabilities, labels, names
+    _save_figure(out / "attack.png", lambda: draw_attacked_node(*of_node, images=images))
     return section
 
 

@@ -23,7 +23,6 @@ from nodecopy.datasets import fetching
 from nodecopy.errors import InputError, MissingExtraError
 
 CPU_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-"""Instructions that compiled code uses where they exist."""
 GROUPS = ("all", "dev", "docs")  # extras that only add up others, or are for development
 EXPECTED_EDGES = 54  # edges of the sample of the karate club with seed 0, by the default settings
 

@@ -58,9 +58,7 @@ def evaluate(
         "How the source is split. (default: published, otherwise random)\n\nAs published (datasets that have "
         "such a split), at random, by time, into the last item of each user and the others, or by user."
     ),
-    test_share: Share | None = opt.more(
-        "Share of the interactions or users in the test part. (default: 0.2)"
-    ),
+    test_share: Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
     model: list[str] | None = opt.common(
         f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
@@ -155,9 +153,7 @@ def _make_recommenders(
         name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device) for name in names
     }
     if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
-        raise InputError(
-            f"--split user needs models that score users outside training; got {networks[0]}. Leave it out."
-        )
+        raise InputError(f"--split user needs models that score users outside training; got {networks[0]}.")
     if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
         raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
     return recommenders
@@ -167,9 +163,7 @@ def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -
     """Return the names of the metrics; with ``per_user`` one of them must be defined for a user."""
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
-        log_decision(
-            f"metrics: at {k}, a quarter of the {n_items} items, as longer lists hold most.", "metric"
-        )
+        log_decision(f"metrics: at {k}, a quarter of the {n_items} items.", "metric")
     names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
     parsed = parse_metrics(names, n_items)
     if per_user and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
@@ -216,9 +210,7 @@ def _split(
         return Parts("published", parts.train, parts.test, parts.validation)
     interactions = select_positive(files.load_interactions(source, log), min_rating)
     if split in ("time", "last-item") and interactions.times is None:
-        raise InputError(
-            f"--split {split} needs the time of each interaction; {source} has none. Name it by --time."
-        )
+        raise InputError(f"--split {split} needs the time of each interaction; {source} has none.")
     share = 0.2 if test_share is None else test_share
     if share in (0, 1):
         raise InputError(f"--test-share must be above 0 and below 1; got {share:g}.")
@@ -243,9 +235,7 @@ def _without_unknown(parts: Parts, unknown: str) -> Parts:
     is_known = has_users[rows.indices] & (known_by.rows.degrees[rows.row_numbers] > 0)
     n_unknown = int((~is_known).sum())
     if unknown == "error" and n_unknown:
-        raise InputError(
-            f"the test part must hold users and items of the training part; got {n_unknown:,} interactions "
-            "of others. --unknown ignore leaves them out."
-        )
+        got = f"{n_unknown:,} interactions of others. --unknown ignore leaves them out"
+        raise InputError(f"the test part must hold users and items of the training part; got {got}.")
     print_note(f"{n_unknown:,} test interactions are of unknown users or items and left out")
     return replace(parts, test=parts.test.select(is_known))

@@ -113,9 +113,7 @@ def load_interactions(source: str, options: InteractionOptions) -> Interactions:
         with show_status(f"reading {Path(source).name}"):
             interactions = read_interactions(source, **options.parameters())
         if not interactions.n_interactions:
-            raise InputError(
-                f"{source} must hold at least one interaction; it holds none (a rating of zero is none)."
-            )
+            raise InputError(f"{source} must hold at least one interaction; it holds none.")
         return interactions
     check_applicable("files", f"the dataset {source!r}", **options.given(*options.reader_parameters))
     with show_status(f"loading {source}"):
@@ -189,10 +187,8 @@ def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tupl
         return N_VALIDATION, N_TEST
     sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
     if labels_per_class >= sizes.min():
-        raise InputError(
-            f"--labels-per-class must be below {sizes.min()}, the labelled nodes of the smallest class of "
-            f"{dataset}; got {labels_per_class}."
-        )
+        low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
+        raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
     n_rest = int(sizes.sum()) - labels_per_class * len(sizes)
     n_validation = min(N_VALIDATION, n_rest // 3)
     n_test = min(N_TEST, n_rest - n_validation)
@@ -207,9 +203,7 @@ def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tupl
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
     """Return the training nodes and the nodes that may be attacked or defended (``test``)."""
     if graph.labels is None:
-        raise InputError(
-            "the graph must have labels for this command; got none. Give --labels FILE or --label COLUMN."
-        )
+        raise InputError("the graph must have labels for this command; got none. Give --labels FILE.")
     labelled = np.flatnonzero(graph.labels != UNLABELLED)
     n_needed = LABELS_PER_CLASS * len(np.unique(graph.labels[labelled])) + N_VALIDATION + N_TEST
     if is_dataset(source) and len(labelled) >= n_needed:
@@ -220,22 +214,15 @@ def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
 def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> NodeSplit:
     """Split labelled nodes into training and validation nodes; unlabelled nodes are the test nodes."""
     if graph.labels is None:
-        raise InputError(
-            "the graph must have labels to learn from; got none. Give --labels FILE or --label COLUMN."
-        )
+        raise InputError("the graph must have labels to learn from; got none. Give --labels FILE.")
     unlabelled = np.flatnonzero(graph.labels == UNLABELLED)
     if not len(unlabelled):
-        raise InputError(
-            "some nodes must have no label, to be predicted; every node has one. Leave some out of --labels."
-        )
+        raise InputError("some nodes must have no label, to be predicted; every node has one.")
     validation = _hold_out(graph.labels, validation_share, generator(seed))
     labelled = np.flatnonzero(graph.labels != UNLABELLED)
     if validation_share and not len(validation):
-        most = np.unique(graph.labels[labelled], return_counts=True)[1].max()
-        raise InputError(
-            f"--validation must give validation nodes; {validation_share:g} of at most {most} labels of a "
-            "class gives none. Leave it out."
-        )
+        got = f"{validation_share:g} of the labels of a class gives none"
+        raise InputError(f"--validation must give validation nodes; {got}. Leave it out.")
     return Split(np.setdiff1d(labelled, validation), validation, unlabelled)
 
 

@@ -39,7 +39,6 @@ MODELS: dict[str, dict[str, Callable[[], Any]]] = {
     "edges": dict(zip(get_args(Model)[:4], EDGE_MODELS, strict=True)),
     "nodes": dict(zip(get_args(Model)[4:], NODE_MODELS, strict=True)),
 }
-"""The models that resample edges or nodes; the first is the default."""
 TEST_HEADS = ["p-value", "Monte Carlo error", "z"]
 PICTURES = (".png", ".svg", ".pdf")
 MAX_NODES = 10  # nodes that the table shows, those with the largest values
@@ -83,18 +82,15 @@ def infer(
     check_outputs([source, tables.labels], picture=(picture, PICTURES))
     create = next(iter(MODELS[resample].values())) if model is None else MODELS[resample].get(model)
     if create is None:
-        raise InputError(
-            f"--model must be one of {', '.join(MODELS[resample])} for --resample {resample}; got {model}."
-        )
+        allowed = f"{', '.join(MODELS[resample])} for --resample {resample}"
+        raise InputError(f"--model must be one of {allowed}; got {model}.")
     if null is None:
         check_applicable("--null", "none", alternative=alternative)
     if not set(statistic) & set(NODE_STATISTICS):
         of_nodes = f"--statistic {' and '.join(NODE_STATISTICS)}"
         check_applicable(of_nodes, ", ".join(statistic), simultaneous=simultaneous)
     if resample == "nodes" and (has_nodes := set(statistic) & set(NODE_STATISTICS)):
-        raise InputError(
-            f"--statistic {min(has_nodes)} needs --resample edges: every sample of nodes has other nodes."
-        )
+        raise InputError(f"--statistic {min(has_nodes)} needs --resample edges; got nodes.")
     if null is not None and set(statistic) <= set(NODE_STATISTICS):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = files.load_graph(source, tables)

@@ -39,8 +39,7 @@ from nodecopy.errors import InputError
 INPUT, OUTPUT = "Input", "Output"
 MORE, ENGINE, TABLES_IN_FILES = "More options", "Engine", "Tables in files"
 RARE_PANELS = (MORE, ENGINE, TABLES_IN_FILES)  # panels whose options the short help only names
-OPTION_NAMES = {"user": "user_column", "ignore_columns": "ignore_column"}
-"""Options that are not named as the parameter."""
+OPTION_NAMES = {"user": "user_column", "ignore_columns": "ignore_column"}  # not named as the parameter
 N_NEIGHBOURS = 10  # neighbours of each node of a graph that is built from features
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE", bool: ""}
@@ -76,7 +75,6 @@ def at_least(low: int) -> Callback:
 Count: TypeAlias = Annotated[int, at_least(1)]
 Natural: TypeAlias = Annotated[int, at_least(0)]
 Share: TypeAlias = Annotated[float, between(0, 1)]
-"""Types of parameters whose values are checked when options are read."""
 
 
 def _option(help: str, panel: str | None = INPUT, *names: str, metavar: str | None = None) -> Any:
@@ -246,8 +244,7 @@ def _explain_all(ctx: typer.Context, is_requested: bool) -> None:
 
 
 HelpAll: TypeAlias = Annotated[
-    bool,
-    typer.Option(..., "--help-all", is_eager=True, callback=_explain_all, help="Explain all options."),
+    bool, typer.Option(..., "--help-all", is_eager=True, callback=_explain_all, help="Explain all options.")
 ]
 
 
@@ -357,7 +354,6 @@ def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterab
         if target_format(path, formats) == ".parquet":
             import_optional("pyarrow", "writing Parquet")
         if resolve(path) in used:
-            raise InputError(
-                f"--{option} must be a file that is neither an input nor another output; got {path}."
-            )
+            allowed = "a file that is neither an input nor another output"
+            raise InputError(f"--{option} must be {allowed}; got {path}.")
         used.add(resolve(path))

@@ -20,7 +20,7 @@ from nodecopy._core.messages import LOGGER, escape_controls, list_alternatives
 from nodecopy._core.parallel import report_progress
 from nodecopy.errors import DataWarning, InputError
 
-OPTIONS = {
+OPTIONS = {  # of parameters of the package with another name
     "user": "user-column",
     "ignore_columns": "ignore-column",
     "read_interactions": "interactions",
@@ -29,7 +29,6 @@ OPTIONS = {
     "datasets": "dataset",
     "metrics": "metric",
 }
-"""Options that are not named as the parameter of the package that they set."""
 LONG = 20.0  # an estimate is printed if a run takes more seconds
 
 console = Console(highlight=False)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 VALIDATION_SHARE = 0.1  # share of the interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
 Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
-"""The recommenders."""
 
 
 def make_recommender(model: Model, device: str) -> Any:
@@ -149,17 +148,11 @@ def recommend(
     users: str | None = opt.more("Ids of users, separated by commas, or a file with one id per line."),
     all_users: bool = opt.reads("Recommend to all users of the file.", False),
     k: Count = opt.common("Number of items for each user.", 10),
-    items: str | None = opt.more(
-        "Ids of the items that may be recommended, given as for --users. (default: all)"
-    ),
+    items: str | None = opt.more("Ids of items that may be recommended, as for --users. (default: all)"),
     exclude: str | None = opt.more("Ids of items that are not recommended, given as for --users."),
-    unknown: Literal["error", "ignore"] = opt.more(
-        "Whether unknown ids in --users, --items and --exclude are an error or left out.", "error"
-    ),
+    unknown: Literal["error", "ignore"] = opt.more("Whether unknown ids are an error or left out.", "error"),
     include_seen: bool = opt.more("Also recommend items that the user has interacted with.", False),
-    explain: Natural = opt.common(
-        "Name this many items of the history, and donors, with each recommendation (not all models).", 0
-    ),
+    explain: Natural = opt.common("Items of the history and donors to name with each recommendation.", 0),
     model: Model | None = opt.common("The recommender. (default: copy-ease)"),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction and fitted."),
     tune: bool = opt.more("First tune EASE or CopyEASE on held-out interactions.", False),

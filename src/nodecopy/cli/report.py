@@ -52,10 +52,8 @@ if TYPE_CHECKING:
 N_FOLDS = 5
 N_PLOTTED, N_GRAPHS = 3, 5  # samples that are plotted, and sampled graphs of the classifier
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
-N_SAMPLES = 40, 20
-"""Samples behind the statistics, of small graphs and of large ones. From 39 on a p-value may be 0.05."""
-N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
-"""Samples behind intervals of statistics, and edges up to which they take a few seconds."""
+N_SAMPLES = 40, 20  # samples behind the statistics of small and large graphs; 39 allow a p-value of 0.05
+N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000  # which take a few seconds
 MAX_USERS = 100  # users with recommendations on the page
 GRAPH = "The graph"
 
@@ -79,9 +77,7 @@ def report(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
-    without: list[Part] | None = opt.common(
-        "Leave out classification or attack, which train networks. May be repeated."
-    ),
+    without: list[Part] | None = opt.common("Leave out classification or attack. May be repeated."),
     seed: opt.Seed = 0,
     out: Path = opt.writes("File for the page: .html.", Path("report.html")),
     json_: opt.AsJson = False,
@@ -244,10 +240,8 @@ def classify_for_report(
     if len(split.test) < MIN_CURVE_NODES:
         tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
         train = np.flatnonzero(codes != UNLABELLED)
-        log_decision(
-            f"cross-validation with {len(tests)} folds, since only {len(split.test)} of {len(train)} labels "
-            "would be held out."
-        )
+        reason = f"only {len(split.test)} of {len(train)} labels would be held out"
+        log_decision(f"cross-validation with {len(tests)} folds, since {reason}.")
     main = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=n_graphs)
     main.fit(graph, train, validation=split.validation, rng=rng)
     gcn = create_classifier("gcn", *scalings, "cpu")

@@ -93,9 +93,8 @@ def reproduce(
         _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)
     results = summarise(chosen, trials_store, seed=seed)
     if stored and not any(cell.n for cell in results.cells.values()):
-        raise InputError(
-            f"--store must hold finished trials of {chosen.name} with --stored; {store} holds none."
-        )
+        allowed = f"hold finished trials of {chosen.name} with --stored"
+        raise InputError(f"--store must {allowed}; {store} holds none.")
     written = [*_write(results, out_folder, spreadsheet), *_draw(results, out_folder)] if out_folder else []
     if json_:
         print_json(results.to_dict())

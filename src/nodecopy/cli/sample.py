@@ -34,8 +34,7 @@ from nodecopy.io.columns import INTERACTION_COLUMNS, match_kind, match_names
 from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
 
-ORIGIN = "samples.json"
-"""Records how the samples of a folder were drawn, and lists them. No other folder is overwritten."""
+ORIGIN = "samples.json"  # records how the samples of a folder were drawn; no other folder is overwritten
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 RULES: dict[RuleName, type] = {
     "same-label": SameLabel,
@@ -44,10 +43,8 @@ RULES: dict[RuleName, type] = {
     "weighted": Weighted,
 }
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
-"""How the density of undirected samples depends on symmetrisation."""
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
 TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weighted": "similarity"}
-"""The donor rules that read a table with an engine, and the option of the table."""
 
 
 def sample(
@@ -64,16 +61,12 @@ def sample(
     ),
     n_neighbours: Count | None = opt.more("nearest-neighbours: donors of each node. (default: 10)"),
     exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
-    max_donors: Count | None = opt.more(
-        "jaccard: number of the most similar nodes that are donors. (default: all)"
-    ),
+    max_donors: Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
     similarity: Path | None = opt.more(
         "weighted: a square .npz matrix with the array ids (or without ids, of nodes 0 to n-1); with an "
         "engine, a Parquet file of node, donor and weight."
     ),
-    neighbours: Path | None = opt.engine(
-        "nearest-neighbours with an engine: a Parquet file of node and donor."
-    ),
+    neighbours: Path | None = opt.engine("nearest-neighbours with an engine: Parquet of node and donor."),
     max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
     keep: Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] = opt.common(
@@ -91,7 +84,7 @@ def sample(
     format: Format | None = opt.more("Format of the samples. (default: that of the input, else csv)"),
     overwrite: bool = opt.more("Replace a folder of earlier samples.", False),
     engine: Literal["memory", "duckdb", "spark"] = opt.engine(
-        "Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"
+        "Draw in memory, or from large Parquet files.", "memory"
     ),
     memory: str | None = opt.engine("duckdb: the memory that it may use, such as 1GB."),
     master: str = opt.engine("spark: the master URL, such as spark://host:7077.", "local[*]"),
@@ -191,10 +184,8 @@ def _is_interaction_table(source: str) -> bool:
     if match_kind(names) != "interactions":
         return False
     columns = match_names(names, {role: INTERACTION_COLUMNS[role] for role in ("user", "item")})
-    log_decision(
-        f"{source} is read as interactions, since its columns are "
-        f"{' and '.join(names[number] for number in columns.values())}. Read it as a graph with --graph."
-    )
+    listing = " and ".join(names[number] for number in columns.values())
+    log_decision(f"{source} is read as interactions, since its columns are {listing}. --graph reads a graph.")
     return True
 
 
@@ -302,9 +293,7 @@ def _create_table_rule(
     check_applicable("--donors jaccard", f"--donors {donors}", **limits)
     name = TABLE_RULES[donors]
     if tables[name] is None:
-        raise InputError(
-            f"--donors {donors} with an engine needs a Parquet file; got none. Give --{name} FILE."
-        )
+        raise InputError(f"--donors {donors} with an engine needs a table; give --{name} FILE.")
     kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")  # type: ignore[index]
     return kind(tables[name]), {"donors": donors}
 
@@ -326,8 +315,7 @@ def _sample_tables(
     source = inputs[0]
     if not Path(source).exists() and source in datasets.names():
         raise InputError(
-            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}. "
-            "Leave --engine out."
+            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}."
         )
     model, n, summaries = EdgeTableCopying(donors, origin["keep"], origin["symmetrise"]), origin["n"], []
     folder = _create_folder(out, origin, "parquet", overwrite=overwrite, inputs=inputs)
