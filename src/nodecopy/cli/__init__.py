@@ -100,7 +100,7 @@ def main() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP, and nohup has it ignored
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _exit_on_signal)
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))  # as after Ctrl-C
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
@@ -110,7 +110,10 @@ def main() -> None:
     except (InputError, MissingExtraError) as error:
         _exit_with_error(str(error), code=2)
     except OSError as error:
-        _discard_output()
+        try:
+            sys.stdout.flush()
+        except OSError:  # drop the output, which would be an error again at the end of the process
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         is_closed = error.errno == errno.EBADF
         _exit_with_error("the standard output is closed." if is_closed else str(error), code=1)
     except RuntimeError as error:
@@ -123,11 +126,6 @@ def main() -> None:
         sys.exit(cause.code if isinstance(cause, SystemExit) else 128 + signal.SIGINT)
 
 
-def _exit_on_signal(number: int, frame: object) -> None:
-    """Exit as after Ctrl-C, so that temporary files are removed."""
-    sys.exit(128 + number)
-
-
 def _replace_closed_streams() -> None:
     """Open streams that the caller closed, so that no file gets their numbers; writing output then fails."""
     for number in range(3):
@@ -137,14 +135,6 @@ def _replace_closed_streams() -> None:
             os.open(os.devnull, os.O_RDONLY)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115, open until the end
-
-
-def _discard_output() -> None:
-    """Drop output that cannot be written, which would be an error again at the end of the process."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _describe_usage_error(error: Any) -> str:

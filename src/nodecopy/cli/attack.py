@@ -18,15 +18,7 @@ from nodecopy._core.random import child
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.options import Count, ScaleFeatures, UndirectedGraphOptions, check_applicable, check_outputs
-from nodecopy.cli.output import (
-    estimate_time,
-    print_json,
-    print_note,
-    print_table,
-    print_written,
-    show_progress,
-    show_status,
-)
+from nodecopy.cli.output import estimate_time, print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -102,7 +94,7 @@ def attack(
 
         def show_targets(targets: list[int]) -> Iterator[int]:
             end_status()
-            return show_progress(estimate_time(targets, len(targets), "targets"), len(targets), "attacking")
+            return estimate_time(targets, len(targets), "targets")
 
         perturbation = attacker.attack(
             add_identity_features(graph),

@@ -152,7 +152,14 @@ def classify(
         needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
         needs_validation |= {"--n-rounds validation": n_rounds == "validation", "--calibrate": calibrate}
         split, root = _split(graph, name, labels_per_class, validation, seed, needs_validation)
-        predictions = _train(classifier, graph, split, child(root, TrialSeeds.METHOD), calibrate=calibrate)
+        with show_training("training networks"):
+            method_seed = child(root, TrialSeeds.METHOD)
+            classifier.fit(graph, split.train, validation=split.validation, rng=method_seed)
+        if calibrate:
+            classifier.calibrate()
+        details = {"train": len(split.train), "validation": len(split.validation)}
+        details |= _describe_training(classifier)
+        predictions = _Predictions(classifier.table(), split.test, details)
         results = files.describe_run(name, method=chosen, seed=seed)
     else:
         predictions = _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
@@ -254,18 +261,6 @@ class _Predictions(NamedTuple):
         scored = self.nodes[graph.labels[self.nodes] != UNLABELLED]
         is_correct = (self.table["predicted"] == graph.named_labels())[scored]
         return {"accuracy": float(is_correct.mean())} if len(scored) else {}
-
-
-def _train(
-    classifier: Classifier, graph: Graph, split: NodeSplit, rng: SeedSequence, *, calibrate: bool
-) -> _Predictions:
-    """Return the predictions of the test nodes by a classifier that is trained here."""
-    with show_training("training networks"):
-        classifier.fit(graph, split.train, validation=split.validation, rng=rng)
-    if calibrate:
-        classifier.calibrate()
-    sizes = {"train": len(split.train), "validation": len(split.validation)}
-    return _Predictions(classifier.table(), split.test, sizes | _describe_training(classifier))
 
 
 def _describe_training(classifier: Classifier) -> dict[str, Any]:

@@ -106,8 +106,15 @@ def defend(
     graph, attacked = _find_attacked(graph, nodes, flips, detects)
     split, root = files.split_for_attack(graph, source, seed)
     if graph.features is None:
-        detection = ("detecting attacked nodes" if suspects is None else "--suspects") if detects else None
-        _check_without_features(method, donors, detection, trust_edges)
+        needs_features = {
+            "--method evidence": method == "evidence",
+            f"--donors {donors or 'expected'}": donors in (None, "expected", "features"),
+            "detecting attacked nodes" if suspects is None else "--suspects": detects,
+            "--trust-edges": trust_edges,
+        }
+        for name in (name for name, is_given in needs_features.items() if is_given):
+            way_out = "Give --features FILE, or --nodes with --method copying --donors vgae"
+            raise InputError(f"{name} needs features; the graph has none. {way_out}.")
     graph = add_identity_features(graph)
     n_donors = min(10, graph.n_nodes - 1) if n_donors is None else n_donors
     settings: Any = {"n_donors": n_donors, "device": device}
@@ -191,25 +198,6 @@ def _find_attacked(
             if not len(attacked):
                 raise InputError(f"{flips} must name the attacked nodes in a column target.")
     return graph, attacked
-
-
-def _check_without_features(
-    method: Method, donors: Donors | None, detection: str | None, trust_edges: bool
-) -> None:
-    """Reject options that compare features; without features, those are the identity matrix."""
-    donors = donors or "expected"
-    needs_features = {
-        "--method evidence": method == "evidence",
-        f"--donors {donors}": donors in ("expected", "features"),
-        str(detection): detection is not None,
-        "--trust-edges": trust_edges,
-    }
-    for name, is_given in needs_features.items():
-        if is_given:
-            raise InputError(
-                f"{name} needs features; the graph has none. Give --features FILE, or --nodes with "
-                "--method copying --donors vgae."
-            )
 
 
 def _correct(

@@ -174,9 +174,9 @@ def show_training(what: str) -> Iterator[None]:
 
 
 def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """Yield items; after the first, note how long the others will take if that is long."""
+    """Yield items under a progress bar; after the first, note how long the others take if that is long."""
     start, is_first = time.monotonic(), True
-    for item in items:
+    for item in show_progress(items, total, what):
         yield item
         seconds = (time.monotonic() - start) * (total - 1)
         if is_first and seconds >= LONG:

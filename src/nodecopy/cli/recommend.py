@@ -25,7 +25,6 @@ from nodecopy.cli.output import (
     print_table,
     print_written,
     show_progress,
-    show_status,
     show_training,
 )
 from nodecopy.errors import InputError
@@ -207,7 +206,7 @@ def recommend(
         if tune:
             with show_training(f"tuning {model or 'copy-ease'}"):
                 recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-        with show_status(f"fitting {model or 'copy-ease'}"):  # items that were rated low are excluded, too
+        with show_training(f"fitting {model or 'copy-ease'}"):  # items that were rated low are excluded, too
             others = None if positive is seen else seen
             recommender = fit_recommender(recommender, positive, seed, seen=others)
     seen = recommender.seen_
