@@ -194,3 +194,9 @@ def test_misled_targets_are_named(run: Run, files: Graph) -> None:
     assert (result["misled"], result["predictions"][0]["after"]) == (0, "cat")
     result = json.loads(run(*arguments, "--no-check", "--json").out)
     assert not {"misled", "predictions"} & result.keys()
+
+
+def test_classes_that_are_numbers_are_printed_as_json(run: Run) -> None:
+    pytest.importorskip("sklearn")
+    result = json.loads(run("attack", "digits", "--n-targets", "1", "--method", "dice", "--json").out)
+    assert isinstance(result["predictions"][0]["before"], int)

@@ -182,13 +182,14 @@ def _check_targets(
     targets = perturbation.targets.tolist()
     names, labels = cast(Any, (graph.named_labels(), graph.labels))
 
-    def predict(graph: Graph) -> NDArray[Any]:
-        return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
+    def predict(graph: Graph) -> list[Any]:
+        classes: list[Any] = GCN().fit(add_identity_features(graph), train, rng=rng).predict().tolist()
+        return classes
 
     with show_status("checking who is misled"), mute_decisions():
         before = predict(graph)
         if perturbation.together:
-            after = dict(zip(targets, predict(perturbation.apply(graph))[targets], strict=True))
+            after = dict(enumerate(predict(perturbation.apply(graph))))
         else:
             after = {node: predict(perturbation.apply(graph, target=node))[node] for node in targets}
     outcomes = []
