@@ -125,10 +125,7 @@ def draw_plate() -> Figure:
         axis.add_patch(
             FancyArrowPatch((x, y), (u, v), arrowstyle="-|>", mutation_scale=12, shrinkA=27, shrinkB=27)
         )
-    captions = {
-        "classes": "predicted\nclasses",
-        "prediction": "mean of all\npredictions",
-    }
+    captions = {"classes": "predicted\nclasses", "prediction": "mean of all\npredictions"}
     for name, text in captions.items():
         axis.text(
             nodes[name][0], nodes[name][1] - 0.55, text, ha="center", va="top", fontsize=8, color=OBSERVED

@@ -235,8 +235,7 @@ def test_numbers_that_no_double_holds_are_refused(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "lists",
-    [([0, 0], [0, 10**7, 0], []), ([0, 0], [0, 2], [0, 7]), ([0, 9], [0, 1], [0]), ([0, 0], [], [])],
+    "lists", [([0, 0], [0, 10**7, 0], []), ([0, 0], [0, 2], [0, 7]), ([0, 9], [0, 1], [0]), ([0, 0], [], [])]
 )
 def test_lists_of_donors_are_checked(lists: Any) -> None:
     with pytest.raises(InputError):

@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 
 import nodecopy
-from nodecopy._core.imports import (
-    EXTRA_OF,
-    check_name,
-    import_by_name,
-    import_optional,
-    lazy_exports,
-)
+from nodecopy._core.imports import EXTRA_OF, check_name, import_by_name, import_optional, lazy_exports
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.graph import Graph
 

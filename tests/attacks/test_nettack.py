@@ -208,8 +208,7 @@ def test_largest_ratio_is_the_quantile_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "attack",
-    [Nettack(degree_test=False), FGA(), FGA(loss="training-set"), AdaptiveCopyingAttack([[1, 2]])],
+    "attack", [Nettack(degree_test=False), FGA(), FGA(loss="training-set"), AdaptiveCopyingAttack([[1, 2]])]
 )
 def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
     graph = planted_graph()

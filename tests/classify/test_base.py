@@ -326,12 +326,7 @@ DAMAGES: dict[str, Callable[[NDArray[Any]], Any]] = {
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 @pytest.mark.parametrize(
     "classifier",
-    [
-        GCN(n_epochs=2, bias=True),
-        APPNP(n_epochs=2),
-        SGC(),
-        SoftVoting([SGC(), MLP(n_epochs=2)]),
-    ],
+    [GCN(n_epochs=2, bias=True), APPNP(n_epochs=2), SGC(), SoftVoting([SGC(), MLP(n_epochs=2)])],
     ids=repr,
 )
 def test_damaged_archives_of_classifiers_are_refused(classifier: Any, tmp_path: Path) -> None:

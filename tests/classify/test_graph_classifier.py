@@ -21,7 +21,7 @@ QUICK = GCN(n_epochs=30, learning_rate=0.05, features="standardise")
 RAW = GCN(n_epochs=30, learning_rate=0.05, features="none")
 EXPECTED_FAILURES = {
     "check_classifiers_classes": "it trains on the classes -1 and 1, and -1 means unlabelled, as in "
-    "sklearn.semi_supervised, whose estimators the check leaves out by name",
+    "sklearn.semi_supervised, whose estimators the check leaves out by name"
 }
 
 
@@ -96,10 +96,7 @@ def test_unlabelled_rows_in_every_type(relabel: Any) -> None:
     [
         (np.full(120, -1), "at least two classes; got 0 class"),
         (np.zeros(120), "at least two classes; got 1 class"),
-        (
-            np.array(["a", "b", "-1"] * 40),
-            "unlabelled rows by '' or None among strings; got '-1'",
-        ),
+        (np.array(["a", "b", "-1"] * 40), "unlabelled rows by '' or None among strings; got '-1'"),
         (np.array(["a", 1, None] * 40, dtype=object), "y must hold numbers or strings; got both"),
         (np.linspace(0, 1, 120), "Unknown label type"),
         (None, "requires y to be passed"),

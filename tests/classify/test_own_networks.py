@@ -204,10 +204,7 @@ class Exploding(Refusing):
             "must build a network from these numbers; called with 12 and 3, it raised TypeError",
         ),
         (lambda n, k: SHARED, "must return a new module in each call; got the same GraphSAGE again"),
-        (
-            lambda n, k: pyg.GraphSAGE(n, 8, 2),
-            "GraphSAGE must return 3 columns, the second argument.* got 8",
-        ),
+        (lambda n, k: pyg.GraphSAGE(n, 8, 2), "GraphSAGE must return 3 columns, the second argument.* got 8"),
         (lambda n, k: pyg.GraphSAGE(5, 8, 2, k), r"GraphSAGE must accept x \(torch.float32, \[60, 12\]\)"),
         (Refusing, "Refusing must accept .* TypeError: no such edges"),
         (

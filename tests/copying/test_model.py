@@ -137,8 +137,7 @@ LOG = Interactions([[1, 0, 1], [1, 0, 0], [1, 0, 1], [0, 0, 0]])
 @pytest.mark.parametrize("keep", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("data", [ARROWS, WEIGHTED_ARROWS, LOG, Graph(np.zeros((4, 4)), directed=True)])
 @pytest.mark.parametrize(
-    "donors",
-    [SameLabel([0, 0, 0, 1]), NearestNeighbours(2, np.arange(4.0)[:, None]), Jaccard(), Ring()],
+    "donors", [SameLabel([0, 0, 0, 1]), NearestNeighbours(2, np.arange(4.0)[:, None]), Jaccard(), Ring()]
 )
 def test_log_probability_by_enumeration(donors: Any, data: Any, keep: float) -> None:
     model = NodeCopying(donors, keep).fit(data)

@@ -18,14 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy.edge_tables import EdgeTableCopying, JaccardTable, SameLabelTable
-from nodecopy.edge_tables.engines import (
-    DuckDB,
-    Spark,
-    TableEngine,
-    check_ids,
-    check_weights,
-    select_columns,
-)
+from nodecopy.edge_tables.engines import DuckDB, Spark, TableEngine, check_ids, check_weights, select_columns
 from nodecopy.edge_tables.external_sort import HALF, PairSorter
 from nodecopy.errors import InputError
 from nodecopy.io.columns import EDGE_COLUMNS

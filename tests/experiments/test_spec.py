@@ -19,15 +19,7 @@ from nodecopy.experiments import tasks
 from nodecopy.experiments.data import digest_dataset, load_data
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import run
-from nodecopy.experiments.spec import (
-    Cell,
-    Column,
-    TrialSeeds,
-    dataset_seed,
-    key,
-    read_count,
-    trial_seed,
-)
+from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, key, read_count, trial_seed
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import Task

@@ -102,11 +102,7 @@ def test_workers_do_not_change_results(processes: bool) -> None:
             {"resample": "nodes"},
             "as many numbers for every sample",
         ),
-        (
-            "degrees",
-            {"n": 10**9},
-            "n must need at most",
-        ),
+        ("degrees", {"n": 10**9}, "n must need at most"),
     ],
 )
 def test_wrong_settings(statistic: Any, settings: dict[str, Any], message: str) -> None:

@@ -281,8 +281,7 @@ def test_blocks_have_half_of_the_variance_from_each_source(block_size: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("graph", "symmetrise"),
-    [(GRAPH, "maximum"), (GRAPH.replace(directed=True), "one-endpoint")],
+    ("graph", "symmetrise"), [(GRAPH, "maximum"), (GRAPH.replace(directed=True), "one-endpoint")]
 )
 def test_other_rules_are_an_error(graph: Graph, symmetrise: str) -> None:
     with pytest.raises(InputError, match="model of edge_count_variance must copy an undirected graph"):

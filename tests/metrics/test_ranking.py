@@ -16,12 +16,7 @@ from sklearn.metrics import ndcg_score
 from nodecopy import Interactions
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.metrics import ranking
-from nodecopy.metrics.ranking import (
-    MAX_SORTED_RATIO,
-    Evaluation,
-    evaluate,
-    top_items,
-)
+from nodecopy.metrics.ranking import MAX_SORTED_RATIO, Evaluation, evaluate, top_items
 
 
 @st.composite

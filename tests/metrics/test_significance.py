@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from nodecopy.errors import InputError
-from nodecopy.metrics.significance import (
-    MonteCarloTest,
-    TailCount,
-    is_significantly_better,
-    signed_rank_p,
-)
+from nodecopy.metrics.significance import MonteCarloTest, TailCount, is_significantly_better, signed_rank_p
 
 
 def enumerate_p(differences: list[float]) -> float:

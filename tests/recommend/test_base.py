@@ -271,10 +271,7 @@ def fit_few(**options: Any) -> Any:
         (lambda: history_rows([10, 20], IDS), "histories must hold one list .* 10 in place of a list"),
         (lambda: history_rows("10", IDS), "got '10' in place of a list"),
         (lambda: history_rows([[10, 99]], IDS), "got 99, .* unknown='ignore' leaves such ids out"),
-        (
-            lambda: align(Interactions.from_table(["ann"], ["tea"]), TRAIN, "test"),
-            "test: items must",
-        ),
+        (lambda: align(Interactions.from_table(["ann"], ["tea"]), TRAIN, "test"), "test: items must"),
         (lambda: align(Interactions.from_table(["cleo"], [1]), TRAIN, "test"), "'cleo'.* Leave such"),
         (lambda: fit_few(validation=Interactions.from_table(["ann"], ["ham"])), "1 of its 1 .*difference"),
         (lambda: FEW.recommend(["cleo"]), "got 'cleo', .* recommend_new takes users"),

@@ -15,16 +15,7 @@ from scipy import sparse
 
 from nodecopy import Interactions, Jaccard, load
 from nodecopy.errors import InputError
-from nodecopy.recommend import (
-    EASE,
-    IALS,
-    CopyEASE,
-    ItemKNN,
-    Recommender,
-    WeightedHybrid,
-    als,
-    baselines,
-)
+from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, Recommender, WeightedHybrid, als, baselines
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 

@@ -320,8 +320,7 @@ def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("model", "name"),
-    [(CopyEASE(), "item_bonus_"), (CopyEASE(), "user_share"), (ItemKNN(), "shrinkage")],
+    ("model", "name"), [(CopyEASE(), "item_bonus_"), (CopyEASE(), "user_share"), (ItemKNN(), "shrinkage")]
 )
 def test_numbers_of_saved_models_are_checked(model: Any, name: str, tmp_path: Path) -> None:
     setattr(model.fit(random_log()), name, "many")

@@ -16,13 +16,7 @@ from nodecopy.classify.base import Classifier, Prediction, Trial, entropy
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
 
-ALPHAS: tuple[float, ...] = (
-    0.5,
-    0.8,
-    0.9,
-    0.95,
-    0.99,
-)  # compared on validation nodes
+ALPHAS: tuple[float, ...] = (0.5, 0.8, 0.9, 0.95, 0.99)  # compared on validation nodes
 DEFAULT_ALPHA = 0.95  # the value without validation nodes
 
 

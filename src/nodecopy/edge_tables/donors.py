@@ -15,13 +15,7 @@ from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
 from nodecopy.copying.distributions import SIMILARITY_UNITS
 from nodecopy.copying.model import warn_of_few_labels
-from nodecopy.edge_tables.engines import (
-    TableEngine,
-    check_ids,
-    check_weights,
-    ibis,
-    select_columns,
-)
+from nodecopy.edge_tables.engines import TableEngine, check_ids, check_weights, ibis, select_columns
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.columns import EDGE_COLUMNS, NODE_COLUMNS
