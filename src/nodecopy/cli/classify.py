@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import typer
@@ -36,8 +36,8 @@ Method: TypeAlias = Literal[
     "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi", "sgc"
 ]
 RECOMMENDED: Method = "self-training"
-LABEL_PROPAGATION: Method = "label-propagation"  # needs no features, and predicts on no other graph
-METHODS_OF: dict[str, tuple[Method, ...]] = {  # of settings that are not of self-training alone
+LABEL_PROPAGATION: Method = "label-propagation"
+METHODS_OF: dict[str, tuple[Method, ...]] = {  # other settings are for self-training only
     "n_rounds": ("self-training", "bgcn-copy"),
     "n_graphs": ("self-training", "bgcn-copy"),
     "n_weight_samples": ("bgcn-copy",),
@@ -157,21 +157,24 @@ def classify(
             classifier.fit(graph, split.train, validation=split.validation, rng=method_seed)
         if calibrate:
             classifier.calibrate()
-        details = {"train": len(split.train), "validation": len(split.validation)}
-        details |= _describe_training(classifier)
-        predictions = _Predictions(classifier.table(), split.test, details)
+        table, nodes = classifier.table(), split.test
         results = files.describe_run(name, method=chosen, seed=seed)
+        results |= {"train": len(split.train), "validation": len(split.validation)}
+        results |= _describe_training(classifier)
     else:
-        predictions = _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
+        table, nodes = classifier.table(graph), np.arange(graph.n_nodes)
         if graph.labels is not None:
             log_decision("accuracy: on all labelled nodes, which may include training nodes.")
         results = files.describe_run(name, classifier=load.name)
-    results |= predictions.summarise(classifier)
-    if load is not None or files.is_dataset(name):
-        results |= predictions.score(graph)
+    table = {head: column[nodes] for head, column in table.items()}
+    results |= _summarise(table, classifier)
+    if graph.labels is not None and (load is not None or files.is_dataset(name)):
+        is_labelled = graph.labels[nodes] != UNLABELLED
+        if is_labelled.any():
+            is_correct = table["predicted"] == np.asarray(graph.named_labels())[nodes]
+            results["accuracy"] = float(is_correct[is_labelled].mean())
     if out is not None:
-        columns = {head: column[predictions.nodes] for head, column in predictions.table.items()}
-        write_table(out, columns, spreadsheet=spreadsheet)
+        write_table(out, table, spreadsheet=spreadsheet)
     if save is not None:
         classifier.save(save)
     if json_:
@@ -185,7 +188,7 @@ def classify(
 def create_classifier(
     method: Method, features: str, weights: str, device: str, **settings: Any
 ) -> Classifier:
-    """Return a classifier by its name, whose draws all come from the seed of ``fit``."""
+    """Return a classifier by its name."""
     from nodecopy import classify as classes
 
     given = {name: value for name, value in settings.items() if value is not None}
@@ -216,7 +219,6 @@ def create_classifier(
 
 
 def _parse_rounds(text: str, method: Method) -> int | str:
-    """Return a number of rounds; bgcn-copy also takes ``"validation"``."""
     if text.isascii() and text.isdigit():
         return int(text)
     is_bayesian = method == "bgcn-copy"
@@ -226,45 +228,29 @@ def _parse_rounds(text: str, method: Method) -> int | str:
     raise InputError(f"--n-rounds must be an integer of {allowed}; got {text!r}.")
 
 
-class _Predictions(NamedTuple):
-    """The table of all nodes, the nodes that are reported, and what is said about the training."""
-
-    table: dict[str, NDArray[Any]]
-    nodes: NDArray[np.int64]
-    details: dict[str, Any]
-
-    def summarise(self, classifier: Classifier) -> dict[str, Any]:
-        """Return how often each class is predicted, and the most uncertain predictions."""
-        predicted, total = self.table["predicted"], self.table["total_uncertainty"]
-        most_uncertain = self.nodes[np.argsort(-total[self.nodes], kind="stable")][:N_SHOWN]
-        counts = Counter(predicted[self.nodes].tolist())
-        temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}
-        return self.details | {
-            **temperature,
-            "predicted": len(self.nodes),
-            "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
-            "most_uncertain": [
-                {
-                    "id": self.table["id"][node].item(),
-                    "predicted": predicted[node].item(),
-                    "probability": float(self.table[f"p_{predicted[node]}"][node]),
-                    **{kind: float(self.table[f"{kind}_uncertainty"][node]) for kind in UNCERTAINTIES},
-                }
-                for node in most_uncertain
-            ],
-        }
-
-    def score(self, graph: Graph) -> dict[str, float]:
-        """Return the accuracy on nodes that have a label, if there are any."""
-        if graph.labels is None:
-            return {}
-        scored = self.nodes[graph.labels[self.nodes] != UNLABELLED]
-        is_correct = (self.table["predicted"] == graph.named_labels())[scored]
-        return {"accuracy": float(is_correct.mean())} if len(scored) else {}
+def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[str, Any]:
+    """Return how often each class is predicted, and the most uncertain predictions."""
+    predicted = table["predicted"]
+    counts = Counter(predicted.tolist())
+    temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}
+    return {
+        **temperature,
+        "predicted": len(predicted),
+        "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
+        "most_uncertain": [
+            {
+                "id": table["id"][row].item(),
+                "predicted": predicted[row].item(),
+                "probability": float(table[f"p_{predicted[row]}"][row]),
+                **{kind: float(table[f"{kind}_uncertainty"][row]) for kind in UNCERTAINTIES},
+            }
+            for row in np.argsort(-table["total_uncertainty"], kind="stable")[:N_SHOWN]
+        ],
+    }
 
 
 def _describe_training(classifier: Classifier) -> dict[str, Any]:
-    """Return what a classifier says about its training; of self-training, about its rounds."""
+    """Return details of the training; of self-training, about its rounds."""
     from nodecopy.classify import SelfTraining
 
     details = classifier.prediction_.details

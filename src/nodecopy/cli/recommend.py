@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,17 +16,10 @@ from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import files
+from nodecopy.cli import files, output
 from nodecopy.cli import options as opt
 from nodecopy.cli.options import Count, InteractionOptions, Natural, check_applicable, check_outputs
-from nodecopy.cli.output import (
-    print_json,
-    print_note,
-    print_table,
-    print_written,
-    show_progress,
-    show_training,
-)
+from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.interactions import Interactions
@@ -36,7 +29,7 @@ if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
 
-VALIDATION_SHARE = 0.1  # share of the interactions by which networks choose their number of epochs
+VALIDATION_SHARE = 0.1  # interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
 Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
 
@@ -82,7 +75,7 @@ def fit_recommender(
 
 
 def select_positive(seen: Interactions, min_rating: float | None) -> Interactions:
-    """Return the interactions with at least that rating, on all users and items; all without a rating."""
+    """Return the interactions with at least that rating, or all without one."""
     if min_rating is None:
         if seen.is_weighted:
             low, high = seen.matrix.data.min(), seen.matrix.data.max()
@@ -98,42 +91,8 @@ def select_positive(seen: Interactions, min_rating: float | None) -> Interaction
     return positive
 
 
-MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3  # of more users than the first number, the second number is printed
-USERS_PER_BLOCK = 1024  # users for whom items are chosen between two steps of the progress bar
-
-
-@dataclass(frozen=True)
-class Filters:
-    """The users and items that the options choose; texts are ids separated by commas, or files."""
-
-    user: list[str]
-    users: str | None
-    all_users: bool
-    items: str | None
-    exclude: str | None
-    unknown: str
-
-    def find_users(self, interactions: Interactions) -> NDArray[np.int64]:
-        """Return the positions of the users, each once."""
-        if self.all_users:
-            return np.arange(interactions.n_users)
-        positions = files.find_ids(self.user, interactions.user_ids, "--user")
-        if self.users is not None:
-            others = files.parse_ids(self.users, interactions.user_ids, "--users", self.unknown)
-            positions = np.concatenate([positions, others])
-        return np.array(list(dict.fromkeys(positions.tolist())), np.int64)
-
-    def find_items(self, interactions: Interactions) -> NDArray[Any] | None:
-        """Return the ids of the items that may be recommended, ``None`` for all."""
-        from nodecopy.recommend.base import select_candidates
-
-        ids, names = interactions.item_ids, ("--items", "--exclude")
-        items, exclude = (
-            None if text is None else files.parse_ids(text, ids, name, self.unknown)
-            for name, text in zip(names, (self.items, self.exclude), strict=True)
-        )
-        columns = select_candidates(items, exclude, len(ids), names)
-        return None if columns is None else np.asarray(ids[columns])
+MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3  # all users are printed up to 20, otherwise 3
+USERS_PER_BLOCK = 1024  # a step of the progress bar
 
 
 def recommend(
@@ -166,24 +125,41 @@ def recommend(
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
 
-    The last of repeated interactions of a user with an item counts. A rating of zero is no interaction, and
-    a rating that is not a number is an error that names its line. Users without positive interactions (cold
-    start) get the most popular items. A user who has interacted with nearly all items gets fewer than k.
-    Items rated below --min-rating are not recommended, also by a recommender that --save wrote.
+    The last of repeated interactions of a user with an item counts. A rating of zero is no interaction.
+    Users without positive interactions (cold start) get the most popular items. A user who has interacted
+    with nearly all items gets fewer than k. Items rated below --min-rating are not recommended, also by a
+    recommender that --save wrote.
 
     Examples:
         nodecopy recommend library --user "reader 001" --k 5 --explain 2
         nodecopy recommend ratings.csv --all-users --min-rating 4 --out recommendations.csv
     """
     from nodecopy.recommend import Recommender
-    from nodecopy.recommend.base import list_best
+    from nodecopy.recommend.base import list_best, select_candidates
 
     check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
     if not (user or users or all_users or save):
         raise InputError("the users must be given; got none. Give --user ID, --users FILE or --all-users.")
     if all_users:
         check_applicable("some users", "--all-users", user=user or None, users=users)
-    filters = Filters(user or [], users, all_users, items, exclude, unknown)
+
+    def find_users_and_items(log: Interactions) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+        """Return the positions of the users, each once, and the ids of the items, ``None`` for all."""
+        positions = np.arange(log.n_users)
+        if not all_users:
+            positions = files.find_ids(user or [], log.user_ids, "--user")
+            if users is not None:
+                others = files.parse_ids(users, log.user_ids, "--users", unknown)
+                positions = np.concatenate([positions, others])
+            positions = np.array(list(dict.fromkeys(positions.tolist())), np.int64)
+        ids, names = log.item_ids, ("--items", "--exclude")
+        included, excluded = (
+            None if text is None else files.parse_ids(text, ids, name, unknown)
+            for name, text in zip(names, (items, exclude), strict=True)
+        )
+        columns = select_candidates(included, excluded, len(ids), names)
+        return positions, None if columns is None else np.asarray(ids[columns])
+
     if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
         got = f"--model {model}" if model_file is None else "--model-file"
         check_applicable("--model ease or copy-ease", got, tune=True)
@@ -201,8 +177,7 @@ def recommend(
         recommender = make_recommender(model or "copy-ease", device)
         seen = files.load_interactions(source, log)
         positive = select_positive(seen, min_rating)
-        filters.find_users(seen)  # an unknown id is an error before the fit
-        filters.find_items(seen)
+        find_users_and_items(seen)  # an unknown id is an error before the fit
         if tune:
             with show_training(f"tuning {model or 'copy-ease'}"):
                 recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
@@ -210,9 +185,8 @@ def recommend(
             others = None if positive is seen else seen
             recommender = fit_recommender(recommender, positive, seed, seen=others)
     seen = recommender.seen_
-    positions = filters.find_users(seen)
+    positions, candidates = find_users_and_items(seen)
     user_ids = seen.user_ids[positions]
-    candidates = filters.find_items(seen)
     k = min(k, seen.n_items if candidates is None else len(candidates))
     blocks = np.split(user_ids, range(USERS_PER_BLOCK, len(user_ids), USERS_PER_BLOCK))
     parts = [
@@ -246,14 +220,14 @@ def recommend(
     _print_recommendations(rows[:n_printed])
     if n_printed < len(rows):
         print_note(f"and {len(rows) - n_printed:,} more users: give --out FILE for a table of all")
-    print_written(out, "table of recommendations")
-    print_written(save, "recommender")
+    output.print_written(out, "table of recommendations")
+    output.print_written(save, "recommender")
 
 
 def _describe_users(
     recommender: Recommender, positions: NDArray[np.int64], items: NDArray[Any], scores: NDArray[Any]
 ) -> list[dict[str, Any]]:
-    """Return one dictionary for each user, for JSON; seen items, which fill short rows, are left out."""
+    """Return a dictionary for each user, without seen items, which fill short rows."""
     train, model = recommender.interactions_, type(recommender).__name__
     columns = train.user_ids[positions], train.rows.degrees[positions], items, scores
     rows = []
@@ -266,7 +240,7 @@ def _describe_users(
 
 
 def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
-    """Add to each recommendation the items of the history and the donors that add most to its score."""
+    """Add the items of the history and the donors that add most to each score."""
     k = min(k, max(recommender.seen_.n_users, recommender.seen_.n_items))
     for row in show_progress(rows, len(rows), "explaining"):
         for entry in row["items"] if row["history"] else ():
@@ -276,14 +250,10 @@ def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> No
 
 
 def _print_recommendations(rows: list[dict[str, Any]]) -> None:
-    """Print a table for each user."""
     for row in rows:
-        size = row["history"]
-        note = (
-            f"{size:,} item{'s' * (size != 1)} in the history"
-            if size
-            else "no history: the most popular items"
-        )
+        size, note = row["history"], "no history: the most popular items"
+        if size:
+            note = f"{size:,} item{'s' * (size != 1)} in the history"
         end = "" if row["items"] else "; no unseen item is left"
         print_note(f"{escape_controls(str(row['user']))}, {note}{end}")
         user = [str(row["user"])] if len(rows) > 1 else []  # notes may be printed elsewhere
@@ -297,7 +267,7 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
 
 
 def _name_reasons(entry: dict[str, Any]) -> list[str]:
-    """Return the items and the donors that raise a score in a cell each, or no cells."""
+    """Return a cell each for the items and the donors that raise a score."""
     return [
         ", ".join(str(reason[name]) for reason in entry[key] if reason["contribution"] > 0)
         for key, name in (("because_of", "item"), ("donors", "user"))

@@ -34,7 +34,7 @@ from nodecopy.io.columns import INTERACTION_COLUMNS, match_kind, match_names
 from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
 
-ORIGIN = "samples.json"  # records how the samples of a folder were drawn; no other folder is overwritten
+ORIGIN = "samples.json"  # only folders with this file are overwritten
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 RULES: dict[RuleName, type] = {
     "same-label": SameLabel,
@@ -120,11 +120,19 @@ def sample(
         if out and suffix == "graphml" and isinstance(data, Interactions):
             raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
         inputs = [None if files.is_dataset(source) else source, graph.labels, graph.features, similarity]
-        write: Any = write_interactions if isinstance(data, Interactions) else write_graph
-        write = partial(write, spreadsheet=spreadsheet)
-        summaries = _sample_in_memory(model, origin, workers or 1, write, out, suffix, overwrite, inputs)
+        samples = show_progress(model.sample_many(n, rng=seed, workers=workers or 1), n, "sampling")
+        if out is None:
+            summaries = [_summarise(sample, data) for sample in samples]
+        else:
+            write: Any = write_interactions if isinstance(data, Interactions) else write_graph
+            summaries = []
+            with _create_folder(out, origin, suffix, overwrite, inputs) as sample_path:
+                for number, sample in enumerate(samples):
+                    write(sample, path := sample_path(number), spreadsheet=spreadsheet)
+                    summaries.append({"file": path.name} | _summarise(sample, data))
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
+        from nodecopy.edge_tables import EdgeTableCopying
         from nodecopy.edge_tables.engines import DuckDB, Spark
 
         of_memory: dict[str, Any] = {**graph.given(), **log.given(), "workers": workers}
@@ -138,15 +146,26 @@ def sample(
         table_rule, rule_settings = _create_table_rule(donors, tables, limits)
         origin = files.describe_run(source, engine=engine, **rule_settings, **settings)
         folder = scratch or resolve(out).parent
+        start: Callable[[], Any] = partial(DuckDB, memory, scratch=folder)
         if engine == "spark":
-            got = "--engine spark, whose memory its cluster sets"
-            check_applicable("--engine duckdb", got, memory=memory)
-        start = (
-            partial(Spark, master, folder) if engine == "spark" else partial(DuckDB, memory, scratch=folder)
-        )
+            check_applicable("--engine duckdb", "--engine spark, whose cluster sets it", memory=memory)
+            start = partial(Spark, master, folder)
+        if not Path(source).exists() and source in datasets.names():
+            raise InputError(f"--engine {engine} takes Parquet files, not names of datasets; got {source}.")
         kind = {"directed": graph.directed, "interactions": bool(interactions)}
-        paths = [source, *(path for path in tables.values() if path is not None)]
-        summaries = _sample_tables(table_rule, paths, start, origin, out, overwrite=overwrite, **kind)
+        table_model = EdgeTableCopying(table_rule, keep, symmetrise)
+        paths = _create_folder(out, origin, "parquet", overwrite, [source, *tables.values()])
+        summaries = []
+        with paths as sample_path, start() as database:
+            table_model.fit(source, engine=database, **kind)
+            if not table_model.n_nodes_:
+                raise InputError(f"{source} must hold at least one edge; it holds none.")
+            for number in show_progress(range(n), n, "sampling"):
+                path = sample_path(number)
+                table_model.write(path, rng=seed, sample=number)
+                edges = database.scan(path)
+                n_edges = database.row(edges.aggregate(n=edges.count()))["n"]
+                summaries.append({"file": path.name, "edges": n_edges})
         title, is_undirected = f"{source}, {engine}", not (graph.directed or interactions)
     if json_:
         print_json({**origin, "samples": summaries})
@@ -162,8 +181,7 @@ def sample(
 def _load(
     source: str, interactions: bool | None, graph: GraphOptions, log: InteractionOptions
 ) -> Graph | Interactions:
-    of_graph = {name: True for name in graph.given() if name != "header"}
-    of_log = {name: True for name in log.given() if name != "header"}
+    of_graph, of_log = ({name: True for name in group.given() if name != "header"} for group in (graph, log))
     if files.is_dataset(source):
         interactions = interactions or datasets.describe(source).kind == "interactions"
     elif interactions is None and not of_graph:
@@ -176,7 +194,6 @@ def _load(
 
 
 def _is_interaction_table(source: str) -> bool:
-    """Return whether a file is a table of interactions, and log what follows from it."""
     if not is_table(source):
         return False
     with reading_file(source) as path:
@@ -197,7 +214,7 @@ def name_rule(donors: DonorRule) -> RuleName:
 def _choose_donors(
     donors: RuleName, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return the donor rule, chosen by the data with auto, and its name and settings."""
+    """Return the donor rule, and its name and settings."""
     if donors == "auto":
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
@@ -218,7 +235,7 @@ def create_rule(
     max_donors: int | None = None,
     similarity: Path | None = None,
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return the donor rule of that name, and its settings; options of other donor rules are ignored."""
+    """Return a donor rule and its settings; options of other rules are ignored."""
     if (donors == "weighted") != (similarity is not None):
         raise InputError("--donors weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
@@ -235,28 +252,6 @@ def create_rule(
     return Jaccard(**settings), settings
 
 
-def _sample_in_memory(
-    model: NodeCopying[Any],
-    origin: dict[str, Any],
-    workers: int,
-    write: Callable[[Any, Path], None],
-    out: Path | None,
-    suffix: str,
-    overwrite: bool,
-    inputs: list[Any],
-) -> list[dict[str, Any]]:
-    """Draw samples, write them where there is a folder, and return a summary of each."""
-    n, summaries = origin["n"], []
-    samples = show_progress(model.sample_many(n, rng=origin["seed"], workers=workers), n, "sampling")
-    if out is None:
-        return [_summarise(sample, model.graph_) for sample in samples]
-    with _create_folder(out, origin, suffix, overwrite=overwrite, inputs=inputs) as sample_path:
-        for number, sample in enumerate(samples):
-            write(sample, path := sample_path(number))
-            summaries.append({"file": path.name} | _summarise(sample, model.graph_))
-    return summaries
-
-
 def _summarise(sample: Any, data: Any) -> dict[str, Any]:
     if isinstance(sample, Interactions):
         n_shared = sample.binary().matrix.multiply(data.binary().matrix).nnz
@@ -266,9 +261,9 @@ def _summarise(sample: Any, data: Any) -> dict[str, Any]:
 
 @contextmanager
 def _create_folder(
-    out: Path, origin: dict[str, Any], suffix: str, *, overwrite: bool, inputs: Iterable[Any]
+    out: Path, origin: dict[str, Any], suffix: str, overwrite: bool, inputs: Iterable[Any]
 ) -> Iterator[Callable[[int], Path]]:
-    """Write a folder completely or not at all; yields the function from a sample's number to its path."""
+    """Write a folder completely or not at all; yield a function from sample numbers to paths."""
     paths = [path for path in inputs if path is not None]
     with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=paths) as folder:
         width = len(str(origin["n"] - 1))
@@ -296,36 +291,3 @@ def _create_table_rule(
         raise InputError(f"--donors {donors} with an engine needs a table; give --{name} FILE.")
     kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")  # type: ignore[index]
     return kind(tables[name]), {"donors": donors}
-
-
-def _sample_tables(
-    donors: Any,
-    inputs: list[Any],
-    start_engine: Callable[[], Any],
-    origin: dict[str, Any],
-    out: Path,
-    *,
-    overwrite: bool,
-    directed: bool,
-    interactions: bool,
-) -> list[dict[str, Any]]:
-    """Write a folder of samples by an engine, completely or not at all, and return a summary of each file."""
-    from nodecopy.edge_tables import EdgeTableCopying
-
-    source = inputs[0]
-    if not Path(source).exists() and source in datasets.names():
-        raise InputError(
-            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}."
-        )
-    model, n, summaries = EdgeTableCopying(donors, origin["keep"], origin["symmetrise"]), origin["n"], []
-    folder = _create_folder(out, origin, "parquet", overwrite=overwrite, inputs=inputs)
-    with folder as sample_path, start_engine() as engine:
-        model.fit(source, engine=engine, directed=directed, interactions=interactions)
-        if not model.n_nodes_:
-            raise InputError(f"{source} must hold at least one edge; it holds none.")
-        for number in show_progress(range(n), n, "sampling"):
-            path = sample_path(number)
-            model.write(path, rng=origin["seed"], sample=number)
-            edges = engine.scan(path)
-            summaries.append({"file": path.name, "edges": engine.row(edges.aggregate(n=edges.count()))["n"]})
-    return summaries
