@@ -35,7 +35,7 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Cli
 
 
 class LazyCommands(TyperGroup):
-    """A group that imports a command when it is run; its help and completion use ``COMMANDS`` only."""
+    """A group that imports a command when it is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -93,9 +93,8 @@ def _declare_options(
 
 
 def main() -> None:
-    """Run the command line; usage errors and errors in the input are one line, with exit code 2."""
-    # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    """Run the command line; errors of the user are one line, with exit code 2."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch is much faster on a busy machine
     _replace_closed_streams()
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP, and nohup has it ignored
@@ -117,7 +116,7 @@ def main() -> None:
         is_closed = error.errno == errno.EBADF
         _exit_with_error("the standard output is closed." if is_closed else str(error), code=1)
     except RuntimeError as error:
-        # A signal that arrives while a thread waits for a lock makes the release of the lock fail.
+        # A signal while a thread waits for a lock makes the release of the lock fail.
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, (SystemExit, KeyboardInterrupt)):
             cause = cause.__context__
@@ -127,7 +126,7 @@ def main() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Open streams that the caller closed, so that no file gets their numbers; writing output then fails."""
+    """Open streams that the caller closed, so that no file gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -138,7 +137,7 @@ def _replace_closed_streams() -> None:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """Return the message of a usage error with the nearest options; empty where help was shown instead."""
+    """Return the message of a usage error with the nearest options; empty if help was shown."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return ""

@@ -67,10 +67,9 @@ def attack(
 
     For a dataset, the attacker knows the training labels of the first trial of the experiments, and random
     targets are test nodes. For a file, the attacker knows all labels but those of the targets, and random
-    targets are labelled nodes. Without features, the attacker uses the identity matrix. A budget that is
-    larger than the number of possible flips is spent as far as possible. An isolated target has degree 0
-    and so no budget by default. Classes before and after the attack are those predicted by a GCN that is
-    trained on the same labels in the clean and in the attacked graph.
+    targets are labelled nodes. Without features, the attacker uses the identity matrix. An isolated target
+    has degree 0 and so no budget by default. Classes before and after the attack are predicted by a GCN that
+    is trained on the same labels in the clean and in the attacked graph.
 
     Examples:
         nodecopy attack digits --n-targets 2 --flips flips.npz
@@ -124,7 +123,6 @@ def attack(
 
 
 def _create_attack(method: Method, together: bool, **settings: Any) -> Attack:
-    """Return an attack; a setting of another method is an error."""
     from nodecopy import attacks
 
     given = {name: value for name, value in settings.items() if value is not None}
@@ -138,12 +136,10 @@ def _create_attack(method: Method, together: bool, **settings: Any) -> Attack:
         given["scale"] = given.pop("scale_features")
     kinds = {"dice": "DICE", "nettack": "Nettack", "fga": "FGA", "random": "RandomFlips"}
     create: Any = getattr(attacks, kinds[method])
-    attack: Attack = create(together=together, **given)
-    return attack
+    return cast("Attack", create(together=together, **given))
 
 
 def _parse_budget(budget: str | None) -> int | float | str | None:
-    """Return the budget that an attack is called with."""
     if budget is None or budget == "degree":
         return budget
     try:
@@ -172,7 +168,7 @@ def _choose_targets(
 def _check_targets(
     graph: Graph, perturbation: Perturbation, train: NDArray[np.int64], rng: SeedSequence
 ) -> list[dict[str, Any]]:
-    """Return what a GCN predicts for each target, trained on the clean and on the attacked graph."""
+    """Return what GCNs trained on the clean and on the attacked graph predict for each target."""
     from nodecopy.classify import GCN
     from nodecopy.nn.networks import add_identity_features
 
@@ -220,7 +216,6 @@ def _describe(perturbation: Perturbation, outcomes: list[dict[str, Any]]) -> dic
 
 
 def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[dict[str, Any]]) -> None:
-    """Print one row for each target, and how many are misled."""
     print_note(f"{graph!r}, {perturbation.attack}")
     names, labels = cast(Any, (graph.named_labels(), graph.labels))
     rows = []

@@ -79,7 +79,6 @@ def verify_datasets(names: Names = None, json_: AsJson = False) -> None:
 
 
 def _print_verified(n_files: dict[str, int], *, as_json: bool) -> None:
-    """Print the number of verified files of each dataset."""
     if as_json:
         print_json({"verified": n_files})
         return

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from nodecopy.defend import NodeReport
 
 N_SHOWN = 10  # corrected nodes that are printed
-N_LISTED = 3  # distrusted edges that are printed for each node, and nodes that a note names
-
-
-EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")  # what --json shows of a node
-PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")  # parameters of defences that --json shows
+N_LISTED = 3  # distrusted edges of a node, and nodes of a note, that are printed
+EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")  # in the JSON of a node
+PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")  # of defences, in the JSON
 Method = Literal["evidence", "copying"]
 Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
 
@@ -38,8 +36,8 @@ def defend(
     source: opt.Source,
     nodes: str | None = opt.reads("Ids of attacked nodes, separated by commas, or a file with one per line."),
     flips: Path | None = opt.reads(
-        "Flips that nodecopy attack wrote.\n\nSOURCE is the graph before the attack. They are applied, and "
-        "their targets are corrected. A table of first,second[,change,target] is read, too."
+        "Flips that nodecopy attack wrote, or a table of first,second[,change,target].\n\nSOURCE is the "
+        "graph before the attack. They are applied, and their targets are corrected."
     ),
     suspects: Share | None = opt.reads(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout "
@@ -75,9 +73,9 @@ def defend(
     """Correct predictions at attacked nodes, and list the edges that are distrusted.
 
     A classifier is trained on the attacked graph, and the attacked nodes, given or detected, are corrected.
-    Nodes named by --nodes or --flips are not training nodes, even where they have labels. --json gives the
-    evidence for each corrected node, and why edges are distrusted. Without --nodes and --flips a share of the
-    nodes, the most suspicious ones, is corrected and listed even where no node was attacked.
+    Nodes named by --nodes or --flips are not training nodes, even if they have labels. --json gives the
+    evidence for each corrected node. Without --nodes and --flips, the most suspicious nodes are corrected and
+    listed even if no node was attacked.
 
     Examples:
         nodecopy defend digits --flips flips.npz --out corrected.csv
@@ -144,7 +142,7 @@ def defend(
         most = "most" if share is None else f"{100 * share:.3g} % most"
         log_decision(
             f"the {most} suspicious nodes, {len(corrected):,} of {graph.n_nodes:,}, are corrected and "
-            "listed, whether the graph was attacked or not: a listed node need not have been attacked.",
+            "listed; they need not have been attacked.",
             "suspects",
         )
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
@@ -182,7 +180,7 @@ def defend(
 def _find_attacked(
     graph: Graph, nodes: str | None, flips: Path | None, detects: bool
 ) -> tuple[Graph, NDArray[np.int64]]:
-    """Return the attacked graph and the nodes that are known to be attacked."""
+    """Return the attacked graph and the known attacked nodes."""
     attacked = np.zeros(0, np.int64) if nodes is None else files.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
@@ -203,7 +201,7 @@ def _find_attacked(
 def _correct(
     defence: Any, graph: Graph, nodes: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[Any]], list[NodeReport]]:
-    """Return the table of classes before and after the correction, and the evidence."""
+    """Return the table of corrections and the evidence."""
     classes, before = defence.classes_, defence.undefended_proba()[nodes]
     if hasattr(defence, "explain"):
         reports = defence.explain(nodes)
@@ -228,7 +226,6 @@ def _correct(
 def _describe_nodes(
     columns: dict[str, NDArray[Any]], classes: NDArray[Any], reports: list[NodeReport]
 ) -> list[dict[str, Any]]:
-    """Return one dictionary for each node, for JSON."""
     rows = {name: column.tolist() for name, column in columns.items()}
     nodes: list[dict[str, Any]] = []
     for number in range(len(rows["id"])):
@@ -244,7 +241,7 @@ def _describe_nodes(
 def _evaluate(
     columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], is_held_out: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Return how many predictions changed, and the accuracy on labelled nodes that are held out."""
+    """Return how many predictions changed, and the accuracy on held-out labels."""
     assert graph.labels is not None
     changes = {"corrected": len(nodes), "changed": int((columns["before"] != columns["after"]).sum())}
     is_test = is_held_out & (graph.labels[nodes] != UNLABELLED)
@@ -281,7 +278,7 @@ def _print_corrections(
 
 
 def _list_distrusted(report: NodeReport) -> str:
-    """Return the other ends of the distrusted edges of a node, the least credible first."""
+    """Return the other ends of the distrusted edges, the least credible first."""
     others = [str(edge.neighbour) for edge in report.distrusted]
     more = len(others) - N_LISTED
     return ", ".join(others[:N_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"

@@ -177,7 +177,6 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
 def _digits_sections(
     graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, HeldOutPredictions], seed: int
 ) -> list[Section]:
-    """Return the sections of the digits and of the predictions of self-training in one split."""
     labels: Any = graph.labels
     predicted = prediction.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
@@ -200,10 +199,9 @@ def _digits_sections(
             truth=labels,
             evaluations=evaluations,
             graph=DIGITS,
-            text="One label per class. The Bayesian GCN averages networks trained on "
-            f"{N_GRAPHS} sampled graphs. Self-training does so in {N_ROUNDS} further rounds, with confident "
-            f"predictions as labels. Curves and scores are over {N_SPLITS} splits; the table shows the "
-            "predictions of self-training in the first.",
+            text=f"One label per class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
+            f"graphs. Self-training does so in {N_ROUNDS} further rounds, with confident predictions as "
+            f"labels. Curves and scores are over {N_SPLITS} splits; the table shows the first.",
         ),
     ]
 
@@ -247,6 +245,5 @@ def _save_figure(path: Path, draw: Callable[[], Any]) -> None:
 
 
 def _format_means(results: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[str]:
-    """Format the mean and the standard deviation of some results."""
     values = [[result[key] for result in results] for key in keys]
     return [f"{np.mean(column):.3f} ± {np.std(column, ddof=1):.2g}" for column in values]

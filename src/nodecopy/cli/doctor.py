@@ -23,8 +23,8 @@ from nodecopy.datasets import fetching
 from nodecopy.errors import InputError, MissingExtraError
 
 CPU_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-GROUPS = ("all", "dev", "docs")  # extras that only add up others, or are for development
-EXPECTED_EDGES = 54  # edges of the sample of the karate club with seed 0, by the default settings
+GROUPS = ("all", "dev", "docs")  # extras that are not listed
+EXPECTED_EDGES = 54  # of a sample of the karate club with seed 0
 
 
 def doctor(json_: opt.AsJson = False) -> None:
@@ -49,7 +49,6 @@ def doctor(json_: opt.AsJson = False) -> None:
 
 
 def _describe_system() -> dict[str, str]:
-    """Return versions, the processor and the GPU."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
@@ -78,7 +77,6 @@ def _describe_gpu() -> str:
 
 
 def _describe_extras() -> dict[str, dict[str, Any]]:
-    """Return the versions of the packages of each extra, ``None`` for those that are missing."""
     extras: dict[str, dict[str, str | None]] = {}
     for line in requires("nodecopy") or ():
         match = re.fullmatch(r"([\w.-]+).*extra == [\"'](\w+)[\"']", line)
@@ -100,7 +98,6 @@ def _find_version(package: str) -> str | None:
 
 
 def _describe_data() -> dict[str, Any]:
-    """Return the folders of datasets, and which datasets are there."""
     try:
         folder = fetching.data_folder()
         descriptions = [datasets.describe(name) for name in datasets.names()]
@@ -115,7 +112,7 @@ def _describe_data() -> dict[str, Any]:
 
 
 def _run_checks() -> dict[str, dict[str, Any]]:
-    """Run the parts of the self-test; each returns what it computed, and errors are kept as text."""
+    """Run the parts of the self-test, and keep their results or errors as text."""
     checks = (_check_sampling, _check_recommendation, _check_classification)
     results: dict[str, dict[str, Any]] = {}
     for name, check in zip(("sample", "recommend", "classify"), checks, strict=True):

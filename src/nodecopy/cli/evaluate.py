@@ -32,7 +32,7 @@ MODELS: tuple[Model, ...] = get_args(Model)
 DEFAULT_MODELS = ("popularity", "copy-ease")
 DEFAULT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "coverage", "novelty")
 DEFAULT_K = 20
-MAX_RANDOM_RECALL = 0.5  # recall of a random order from which on the lists are called too long
+MAX_RANDOM_RECALL = 0.5  # lists are too long if a random order has this recall
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def evaluate(
 ) -> None:
     """Evaluate recommenders on held-out interactions.
 
-    All items are ranked, except those that a user has in the training part. Metrics are means over the users
-    with test items. Where there is no validation part, a tenth of the training part stands for it; only
-    --tune and networks use it. Finally every recommender is fitted to the whole training part.
+    All items are ranked except those that a user has in the training part. Metrics are means over users with
+    test items. Without a validation part, --tune and networks hold out a tenth of the training part. In the
+    end every recommender is fitted to the whole training part.
 
     Examples:
         nodecopy evaluate library --model popularity --model copy-ease
@@ -148,7 +148,7 @@ def evaluate(
 def _make_recommenders(
     names: Iterable[str], split: SplitName | None, tune: bool, device: str
 ) -> dict[str, Any]:
-    """Return the recommenders by name, or raise an error if one does not fit the split or none --tune."""
+    """Return the recommenders by name; each must suit the split, and one of them ``--tune``."""
     recommenders = {
         name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device) for name in names
     }
@@ -160,7 +160,6 @@ def _make_recommenders(
 
 
 def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -> list[str]:
-    """Return the names of the metrics; with ``per_user`` one of them must be defined for a user."""
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
         log_decision(f"metrics: at {k}, a quarter of the {n_items} items.", "metric")
@@ -172,7 +171,7 @@ def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -
 
 
 def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
-    """Warn if lists hold most of the items that users do not have yet: a random order is then good, too."""
+    """Warn if lists hold most of the unseen items: a random order is then good, too."""
     seen = parts.train if parts.history is None else parts.history
     n_seen = seen.rows.degrees[parts.test.rows.degrees > 0]
     n_candidates = np.maximum(parts.train.n_items - n_seen, 1)
@@ -180,8 +179,8 @@ def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
     recall, median = float(np.minimum(k / n_candidates, 1).mean()), float(np.median(n_candidates))
     if recall >= MAX_RANDOM_RECALL:
         warn_about_data(
-            f"metrics: lists of {k} items are long where {median:g} can be recommended to the median user: "
-            f"items in a random order have a recall@{k} of {recall:.2f}, so that all models score high.",
+            f"metrics: lists of {k} items are long where {median:g} can be recommended to the median user. A "
+            f"random order has a recall@{k} of {recall:.2f}, so that all models score high.",
             "metric",
         )
 
@@ -194,7 +193,6 @@ def _split(
     seed: int,
     log: InteractionOptions,
 ) -> Parts:
-    """Split a source as the options say."""
     has_split = files.is_dataset(source) and datasets.describe(source).has_split
     if split is None:
         split = "published" if has_split and test_share is min_rating is None else "random"
@@ -228,7 +226,7 @@ def _split(
 
 
 def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    """Leave out test interactions of users without a history and of items without users in training."""
+    """Leave out test interactions of users and items that are not in training."""
     known_by = parts.train if parts.history is None else parts.history
     has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
     rows = parts.test.rows

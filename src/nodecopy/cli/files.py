@@ -1,4 +1,4 @@
-"""What a command reads: the graph or the interactions of a dataset or of files, ids, and splits of nodes."""
+"""Graphs and interactions of datasets or files, ids, and splits of nodes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from nodecopy.io.tables import read_names
 
 
 def is_dataset(source: str) -> bool:
-    """Return whether a source names a dataset; neither a name nor a file is an error with close names."""
+    """Return whether a source names a dataset, or raise an error if it is no file either."""
     if source in datasets.names():
         return True
     if not Path(source).exists() and not Path(source).suffix:
@@ -46,7 +46,7 @@ def is_dataset(source: str) -> bool:
 
 
 def load_graph(source: str, options: GraphOptions, encoder: FeatureEncoder | None = None) -> Graph:
-    """Load the graph of a dataset or of a file; features are encoded as the encoder was fitted, if given."""
+    """Load the graph of a dataset or of a file."""
     if is_dataset(source):
         names = ("labels", "features", "directed", "ignore_columns", *options.reader_parameters)
         check_applicable("files", f"the dataset {source!r}", **options.given(*names))
@@ -70,7 +70,7 @@ def load_graph(source: str, options: GraphOptions, encoder: FeatureEncoder | Non
 def load_training_graph(
     source: str | None, options: TrainingGraphOptions, encoder: FeatureEncoder | None = None
 ) -> Graph:
-    """Load the graph of a dataset or of a file of edges, or build one from features without edges."""
+    """Load a graph, or build one from features without edges."""
     features = options.features
     if features is None and source is not None and _holds_features(source, options):
         features, source = Path(source), None
@@ -97,7 +97,7 @@ def load_training_graph(
 
 
 def _holds_features(source: str, options: GraphOptions) -> bool:
-    """Return whether a file is a table about nodes, without edges."""
+    """Return whether a file is a table of nodes, without edges."""
     if is_dataset(source) or not Path(source).is_file() or not is_table(source):
         return False
     if options.source or options.target:
@@ -124,14 +124,14 @@ def load_interactions(source: str, options: InteractionOptions) -> Interactions:
 
 
 def parse_nodes(graph: Graph, nodes: str) -> NDArray[np.int64]:
-    """Return the positions of nodes given as ids separated by commas, or as a file with one id per line."""
+    """Return the positions of the nodes that ``--nodes`` gives."""
     positions = parse_ids(nodes, graph.node_ids, "--nodes")
     check_unique(graph.node_ids[positions], "--nodes")
     return positions
 
 
 def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error") -> NDArray[np.int64]:
-    """Return the positions of ids that are separated by commas, or in a file with one id per line."""
+    """Return the positions of ids separated by commas, or in a file with one per line."""
     words, names = text.split(","), set(map(str, ids.tolist()))
     if len(words) == 1 and text not in names and Path(text).is_file():
         with reading_file(text) as path:
@@ -149,7 +149,7 @@ def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error")
 
 
 def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np.int64]:
-    """Return the positions of ids that an option gives as text; an unknown id is an error with close ones."""
+    """Return the positions of ids, or raise an error that names ids close to an unknown one."""
     position = {str(name): number for number, name in enumerate(ids.tolist())}
     for word in words:
         if word not in position:
@@ -161,12 +161,12 @@ def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np
 
 
 def describe_run(source: str | Path, **settings: Any) -> dict[str, Any]:
-    """Return what a command writes about itself: the version, the source and the settings."""
+    """Return the version, the source and the settings, for JSON."""
     return {"nodecopy": nodecopy.__version__, "source": Path(source).name, **settings}
 
 
 LABELS_PER_CLASS, N_VALIDATION, N_TEST = 20, 500, 1000  # nodes of a trial of the experiments
-TEST_SHARE = 0.2  # share of a file's labelled nodes that are the test nodes of a report
+TEST_SHARE = 0.2  # of a file's labelled nodes, in a report
 
 NodeSplit = Split[NDArray[np.int64]]
 
@@ -182,7 +182,7 @@ def split_as_in_experiments(
 
 
 def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tuple[int, int]:
-    """Return the numbers of validation and test nodes: those of the experiments, or fewer, one to two."""
+    """Return the numbers of validation and test nodes, fewer than in the experiments if necessary."""
     if graph.labels is None:
         return N_VALIDATION, N_TEST
     sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]

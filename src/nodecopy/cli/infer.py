@@ -73,7 +73,6 @@ def infer(
     """Bootstrap confidence intervals and p-values for network statistics.
 
     An interval is for the expected value of the statistic under the distribution that generated the network.
-    With --null, statistics are also tested against a null model.
 
     Examples:
         nodecopy infer karate --statistic transitivity --null configuration
@@ -124,7 +123,7 @@ def infer(
 
 
 def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[list[Any]]:
-    """Yield the rows of the table; of a statistic of nodes, those with the largest values."""
+    """Yield the rows of the table; for nodes, the largest values."""
     of_null = {} if tests is None else {row.name: row for row in tests}
     for row in result:
         numbers = [np.atleast_1d(part) for part in row[1:]]

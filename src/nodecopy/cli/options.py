@@ -1,4 +1,4 @@
-"""Options that several commands share, their panels in the help, and checks whose messages name the option.
+"""Options that several commands share, their panels in the help, and checks.
 
 The help of a command shows the first paragraph of its text and of the texts of the most used options, and
 names the other options. ``--help-all`` shows everything.
@@ -15,18 +15,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from pathlib import Path
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    TypeAlias,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -38,7 +27,7 @@ from nodecopy.errors import InputError
 
 INPUT, OUTPUT = "Input", "Output"
 MORE, ENGINE, TABLES_IN_FILES = "More options", "Engine", "Tables in files"
-RARE_PANELS = (MORE, ENGINE, TABLES_IN_FILES)  # panels whose options the short help only names
+RARE_PANELS = (MORE, ENGINE, TABLES_IN_FILES)  # the short help only names their options
 OPTION_NAMES = {"user": "user_column", "ignore_columns": "ignore_column"}  # not named as the parameter
 N_NEIGHBOURS = 10  # neighbours of each node of a graph that is built from features
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -59,7 +48,7 @@ more, engine = partial(common, panel=MORE), partial(common, panel=ENGINE)
 
 
 def between(low: float, high: float, check: Callable[..., Any] = check_real) -> Callback:
-    """Return a callback that accepts numbers between ``low`` and ``high``, and nothing given."""
+    """Return a callback that accepts numbers between ``low`` and ``high``, and ``None``."""
 
     def check_option(param: typer.CallbackParam, value: Any) -> Any:
         return None if value is None else check(value, max(param.opts, key=len), low=low, high=high)
@@ -68,7 +57,7 @@ def between(low: float, high: float, check: Callable[..., Any] = check_real) -> 
 
 
 def at_least(low: int) -> Callback:
-    """Return a callback that accepts integers of at least ``low``, and nothing given."""
+    """Return a callback that accepts integers of at least ``low``, and ``None``."""
     return between(low, math.inf, check_integer)
 
 
@@ -78,7 +67,7 @@ Share: TypeAlias = Annotated[float, between(0, 1)]
 
 
 def _option(help: str, panel: str | None = INPUT, *names: str, metavar: str | None = None) -> Any:
-    """Return an option for an annotation; its default is that of the parameter."""
+    """Return an option for an annotation."""
     return typer.Option(..., *names, help=help, rich_help_panel=panel, metavar=metavar)
 
 
@@ -109,7 +98,7 @@ ScaleFeatures: TypeAlias = Literal["auto", "unit", "rows", "standardise", "none"
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How the tables of a command are read. A command has an option for each field."""
+    """How tables are read; each field is an option."""
 
     header: Annotated[
         bool | None,
@@ -211,13 +200,14 @@ class InteractionOptions(FileOptions):
 
 
 class HelpCommand(TyperCommand):
-    """A command whose help is short, the first paragraph of every text, and complete with --help-all."""
+    """A command with a short help, and a complete one with ``--help-all``."""
 
     explains_all = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         rare: list[str] = []
-        for parameter in cast(list[Any], self.get_params(ctx)):
+        parameters: Any = self.get_params(ctx)
+        for parameter in parameters:
             parameter.metavar = parameter.metavar or ""  # no "<bool>"
             if parameter.param_type_name == "argument":  # neither "<str>" nor "{SOURCE}" and "[required]"
                 usage = parameter.metavar if parameter.required else f"[{parameter.metavar}]"
@@ -238,7 +228,8 @@ class HelpCommand(TyperCommand):
 
 def _explain_all(ctx: typer.Context, is_requested: bool) -> None:
     if is_requested:
-        cast(Any, ctx.command).explains_all = True
+        command: Any = ctx.command
+        command.explains_all = True
         typer.echo(ctx.get_help())
         raise typer.Exit
 
@@ -301,7 +292,7 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
-    """Return a parameter for Typer, with its check, and with choices and the default in its help."""
+    """Return a parameter for Typer, with its check and its help."""
     kind, info = parameter.annotation, parameter.default
     metadata: tuple[Any, ...] = ()
     if get_origin(kind) is Annotated:
@@ -337,7 +328,7 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
 
 
 def check_applicable(applies_to: str, got: str, **options: object) -> None:
-    """Raise an error that names the options that were given although they apply elsewhere."""
+    """Raise an error if options were given that apply elsewhere."""
     names = [name for name, value in options.items() if value is not None and value is not False]
     if names:
         listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
@@ -346,7 +337,7 @@ def check_applicable(applies_to: str, got: str, **options: object) -> None:
 
 
 def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:
-    """Check before any computation that outputs can be written and replace no input and no other output."""
+    """Check that outputs can be written and replace no input and no other output."""
     used = {resolve(path) for path in inputs if isinstance(path, (str, os.PathLike))}
     for option, (path, formats) in outputs.items():
         if path is None:

@@ -83,19 +83,19 @@ class _NoticeHandler(logging.Handler):
 
 
 def name_option(parameter: str, options: Collection[str]) -> str | None:
-    """Return the option that sets a parameter; ``None`` if the command has none."""
+    """Return the option that sets a parameter, if the command has one."""
     name = OPTIONS.get(parameter, parameter).replace("_", "-")
     return " or ".join(option for option in (f"--{name}", f"--no-{name}") if option in options) or None
 
 
 def describe_notice(message: str, parameters: Iterable[Any], options: Collection[str]) -> str:
-    """Return a message with a sentence about those parameters that the command has options for."""
+    """Return a message with a sentence about the options of its parameters."""
     names = [name for parameter in parameters if (name := name_option(str(parameter), options))]
     return f"{message} Use {list_alternatives(names)} to change this." if names else message
 
 
 def describe_error(error: InputError, options: Collection[str]) -> str:
-    """Return the message of an error about a parameter with the option that sets it, if there is one."""
+    """Return the message of an error with the option in place of the parameter."""
     if error.parameter is None:
         return str(error)
     option = name_option(error.parameter.partition(" of ")[0], options)
@@ -108,7 +108,7 @@ def print_error(message: str) -> None:
 
 
 def print_note(message: str) -> None:
-    """Print a line on the standard error, apart from the results."""
+    """Print a line on the standard error, unless the run is quiet."""
     if not _is_quiet:
         _print_line("", message, "dim")
 
@@ -119,13 +119,12 @@ def print_warning(message: str) -> None:
 
 
 def _print_line(start: str | tuple[str, str], message: str, style: str = "") -> None:
-    """Print a message as it is: control characters are escaped, except the ends of lines."""
     text = escape_controls(message, keep="\n")
     error_console.print(Text.assemble(start, (text, style)), soft_wrap=True)
 
 
 def print_written(path: Path | None, what: str, *, option: str = "") -> None:
-    """Note the file or folder that was written, or how ``option`` would have written one."""
+    """Note what was written, or that ``option`` would write it."""
     if path is not None:
         print_note(f"{what} written to {path}")
     elif option:
@@ -138,21 +137,21 @@ def shows_progress() -> bool:
 
 
 def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """Yield items under a progress bar that disappears at the end; without a terminal there is no bar."""
+    """Yield items under a progress bar, which only a terminal shows."""
     if not shows_progress():
         return iter(items)
     return iter(track(items, description=what, total=total, console=error_console, transient=True))
 
 
 def create_bar(*columns: ProgressColumn) -> Progress:
-    """Return a progress bar with a description and the time; only a terminal shows it."""
+    """Return a progress bar with a description and the time."""
     columns = (TextColumn("{task.description}"), BarColumn(), *columns, TimeElapsedColumn())
     return Progress(*columns, console=error_console, transient=True, disable=not shows_progress())
 
 
 @contextmanager
 def show_status(what: str) -> Iterator[Callable[[], None]]:
-    """Show what is being done while it lasts; only on a terminal. The value is a function that ends it."""
+    """Show on a terminal what is being done; yield a function that ends it."""
     if not shows_progress():
         yield lambda: None
         return
@@ -162,7 +161,7 @@ def show_status(what: str) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def show_training(what: str) -> Iterator[None]:
-    """Show a bar that moves with the progress that the package reports, if it does; only on a terminal."""
+    """Show a bar that moves with the progress that the package reports."""
     with create_bar() as bar:
         task = bar.add_task(what, total=None)
 
@@ -174,7 +173,7 @@ def show_training(what: str) -> Iterator[None]:
 
 
 def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """Yield items under a progress bar; after the first, note how long the others take if that is long."""
+    """Yield items under a progress bar; after the first, note if the others take long."""
     start, is_first = time.monotonic(), True
     for item in show_progress(items, total, what):
         yield item
@@ -185,7 +184,7 @@ def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in its largest unit: seconds, minutes or hours."""
+    """Format a duration in seconds, minutes or hours."""
     for unit, length in (("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -193,7 +192,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_value(value: str | float) -> str:
-    """Format integers with commas, other numbers with four digits and undefined ones as a dash."""
+    """Format integers with commas, other numbers with four digits and NaN as a dash."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) >= 1000):
@@ -202,12 +201,12 @@ def format_value(value: str | float) -> str:
 
 
 def print_title(title: str) -> None:
-    """Print the title of the next table with it on the standard output, below a blank line."""
+    """Print the title of the next table below a blank line."""
     console.print(Text(f"\n{title}", "dim"), soft_wrap=True)
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Print aligned columns of formatted values, numbers to the right, never cut to the terminal's width."""
+    """Print aligned columns, numbers to the right, not cut to the width of the terminal."""
     columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
     for number, line in enumerate(zip(*columns, strict=True)):
         console.print(Text("  ".join(line).rstrip(), "" if number else "bold"), soft_wrap=True)
@@ -221,7 +220,7 @@ def _align(cells: list[str]) -> list[str]:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON with null in place of undefined numbers, as JSON has no NaN."""
+    """Print JSON with null in place of undefined numbers."""
     if notices and isinstance(value, dict):
         value = {**value, "notices": notices}
     print(json.dumps(_replace_nan(value), indent=2))

@@ -52,12 +52,10 @@ if TYPE_CHECKING:
 N_FOLDS = 5
 N_PLOTTED, N_GRAPHS = 3, 5  # samples that are plotted, and sampled graphs of the classifier
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
-N_SAMPLES = 40, 20  # samples behind the statistics of small and large graphs; 39 allow a p-value of 0.05
-N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000  # which take a few seconds
+N_SAMPLES = 40, 20  # for the statistics of small and large graphs; 39 allow a p-value of 0.05
+N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
 MAX_USERS = 100  # users with recommendations on the page
 GRAPH = "The graph"
-
-
 USERS_SEED, SPLIT_SEED = 2, 3  # children of the seed sequence of a report
 Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that train networks
 
@@ -86,10 +84,9 @@ def report(
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
-    With labels and features, the page has predictions with their uncertainty and, where the graph is
-    undirected and unweighted, one attacked node and its correction. One label in five is held out to
-    evaluate the predictions; few labels are cross-validated. The headline of each section is printed. The
-    page is one file that loads nothing from the network.
+    With labels and features, the page has predictions with their uncertainty and, if the graph is undirected
+    and unweighted, one attacked node and its correction. One label in five is held out to evaluate the
+    predictions; few labels are cross-validated. The page is one file that loads nothing from the network.
 
     Examples:
         nodecopy report karate --out karate.html
@@ -135,7 +132,6 @@ def report(
 def _graph_sections(
     graph: Graph, source: str, n_samples: int | None, seed: int, without: set[Part], scalings: tuple[str, str]
 ) -> list[Section]:
-    """Return the sections of the graph, of its statistics and of what networks learn from it."""
     trained: list[Section] = []
     result = None
     if (reason := _reason_against_training(graph)) is not None:
@@ -156,7 +152,6 @@ def _graph_sections(
 def _sample_sections(
     graph: Graph, result: Classification | None, n_samples: int | None, seed: int
 ) -> list[Section]:
-    """Return the sections of the graph beside its samples and of their statistics."""
     model, reason = _fit_model(graph, result)
     n_samples = n_samples or N_SAMPLES[graph.n_edges > MAX_BOOTSTRAP_EDGES]
     samples = copied_samples(model, min(N_PLOTTED, n_samples), seed)
@@ -184,7 +179,7 @@ def _sample_sections(
 
 
 def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying[Graph], str]:
-    """Return node copying by a donor rule that suits the labels, predicted ones included, and the reason."""
+    """Return node copying by a donor rule that suits the labels, and the reason."""
     if result is not None:
         codes = result.prediction.probabilities.argmax(axis=1)
         codes[result.train] = result.codes[result.train]
@@ -201,7 +196,7 @@ def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
-    """Return intervals of the statistics of a graph; nothing for large graphs, or if it has too few edges."""
+    """Return intervals of the statistics of a graph, ``None`` if it has too many or too few edges."""
     from nodecopy.inference import bootstrap, statistic_names
 
     if graph.n_edges > MAX_BOOTSTRAP_EDGES:
@@ -269,7 +264,6 @@ def classify_for_report(
 
 
 def _reason_against_training(graph: Graph) -> str | None:
-    """Return why networks cannot be trained on a graph, or ``None`` if they can."""
     if graph.labels is None or graph.features is None:
         return "it needs labels and features; give --labels FILE and --features FILE."
     if len(np.unique(graph.labels[graph.labels != UNLABELLED])) < 2:
@@ -306,14 +300,15 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
 
     candidates = split.test if len(split.test) else split.train
     try:
-        return [attack_section(attack_and_correct(graph, split.train, candidates, rng=seed), graph.node_ids)]
+        attacked = attack_and_correct(graph, split.train, candidates, rng=seed)
+        return [attack_section(attacked, graph.node_ids)]
     except InputError as error:
         print_note(f"no attack: {error}")
         return []
 
 
 def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListEvaluation]]:
-    """Return recall and NDCG on one interaction in five, held out; nothing for few or many items."""
+    """Return recall and NDCG on held-out interactions; nothing for few or many items."""
     from nodecopy.recommend import CopyEASE, Popularity
 
     if not EVALUATED_LENGTH < log.n_items <= MAX_ITEMS:
@@ -337,7 +332,7 @@ def interactions_section(
     first: int | None = None,
     evaluations: Mapping[str, Sequence[ListEvaluation]] | None = None,
 ) -> Section:
-    """Return the section of recommendations by a fitted CopyEASE, optionally with one user first."""
+    """Return the section of recommendations, optionally with one user first."""
     users = np.arange(log.n_users)
     if log.n_users > MAX_USERS:
         rng = generator(child(seed_sequence(seed), USERS_SEED))
@@ -345,15 +340,14 @@ def interactions_section(
     if first is not None:
         users = np.concatenate([[first], users[users != first][: MAX_USERS - 1]])
     text = (
-        "CopyEASE is fitted to interactions of which some are copied from similar users and items. A "
-        "selected recommendation is explained by the items of the history and the donors that add most to "
-        "its score, with their shares of it."
+        "CopyEASE is fitted to interactions of which some are copied from similar users and items. Select a "
+        "recommendation to see the items of the history and the donors that add most to its score."
     )
     return recommendations_section(log, recommender, donors, users, evaluations=evaluations, text=text)
 
 
 def results_section(folder: Path) -> Section:
-    """Return the section of the results tables of a folder, with the titles of the experiments."""
+    """Return the section of the results tables of a folder."""
     from nodecopy.experiments import config as toml
 
     titles = {}

@@ -63,9 +63,9 @@ def reproduce(
     """Reproduce a table of the paper, or the part of it that the options choose.
 
     A cell of the table is one method on one dataset under one condition, such as 5 labels per class. It is
-    the mean over trials, which differ in their random splits and seeds. Every finished trial is written to
-    the store at once. If a run is stopped, by Ctrl-C or otherwise, the same command continues it; on a CPU at
-    most half a minute or one trial is lost. Trials of other settings, seeds or splits are not used.
+    the mean over trials, which differ in their random splits and seeds. Finished trials are written to the
+    store at once. If a run is stopped, the same command continues it; on a CPU at most half a minute or one
+    trial is lost.
 
     Examples:
         nodecopy reproduce table2 --dataset cora --labels 5 --methods gcn --trials 2 --out tables
@@ -105,7 +105,7 @@ def reproduce(
 
 
 def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_options: Any) -> None:
-    """Run what is missing under a progress bar that only a terminal shows; say what an interruption keeps."""
+    """Run missing trials under a progress bar; note what an interruption keeps."""
     trials = range(experiment.task.trials)
     cells = experiment.cells(seed)
     n_missing = sum(len(trials if fresh else store.find_missing(cell, trials)) for cell in cells)
@@ -142,7 +142,6 @@ def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_
 
 
 def _write(results: Results, folder: Path, spreadsheet: bool) -> list[Path]:
-    """Write the three forms; all are made before the first is written."""
     texts = {
         ".md": rendering.render_markdown(results),
         ".csv": rendering.render_csv(results, spreadsheet=spreadsheet),
@@ -156,7 +155,6 @@ def _write(results: Results, folder: Path, spreadsheet: bool) -> list[Path]:
 
 
 def _draw(results: Results, folder: Path) -> list[Path]:
-    """Draw the picture of the task, if it has one and something was run."""
     draw = {"samples": _draw_samples, "coverage": _draw_intervals}.get(results.experiment.task.picture)
     figure = draw(results) if draw else None
     if figure is None:
@@ -168,7 +166,7 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 
 def _draw_intervals(results: Results) -> Any:
-    """Return the coverage and the width of intervals, by size and network; ``None`` if nothing was run."""
+    """Draw the coverage and the width of intervals, by size and network."""
     titles = {method.name: method.title for method in results.experiment.methods}
     rows: dict[str, Any] = {}
     for (dataset, column, method), cell in results.cells.items():
@@ -183,7 +181,7 @@ def _draw_intervals(results: Results) -> Any:
 
 
 def _draw_samples(results: Results) -> Any:
-    """Return the spread of every statistic of samples around the reference, ``None`` without one."""
+    """Draw the spread of the statistics of samples around the reference."""
     task, methods = results.experiment.task, results.experiment.methods
     graphs: dict[str, dict[str, StatisticSamples]] = {}
     for dataset, column in product(task.datasets, task.columns):

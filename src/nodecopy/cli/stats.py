@@ -60,7 +60,7 @@ def stats(
 
 
 def find_samples(path: Path) -> list[Path]:
-    """Return the files of a folder of samples, or the path itself where it is a file."""
+    """Return the files of a folder of samples, or the path of a file."""
     if path.is_dir():
         samples = sorted(file for file in path.glob("sample-*") if file.is_file())
         if not samples:
@@ -72,7 +72,7 @@ def find_samples(path: Path) -> list[Path]:
 
 
 def _read_samples(paths: list[Path], observed: Graph) -> Iterator[Graph]:
-    """Yield samples on the observed nodes; edge lists have neither isolated nodes nor labels."""
+    """Yield samples on the observed nodes; edge lists have no isolated nodes."""
     for path in paths:
         of_table: dict[str, Any] = {}
         if is_table(path):
