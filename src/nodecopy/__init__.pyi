@@ -21,7 +21,7 @@ from nodecopy.io import read_interactions as read_interactions
 from nodecopy.io import to_networkx as to_networkx
 from nodecopy.io import write_graph as write_graph
 from nodecopy.io import write_interactions as write_interactions
-from nodecopy.io.igraph import to_igraph as to_igraph
+from nodecopy.io.networks import to_igraph as to_igraph
 from nodecopy.io.pandas import to_pandas as to_pandas
 from nodecopy.io.pyg import to_pyg as to_pyg
 from nodecopy.metrics import compare as compare

@@ -24,7 +24,7 @@ from nodecopy.inference import (
 )
 from nodecopy.inference.bootstrapping import METHODS, estimate_interval
 from nodecopy.inference.statistics import density, prepare_measure
-from nodecopy.io.igraph import to_igraph
+from nodecopy.io.networks import to_igraph
 from tests.inference.known_graphs import Floats, draw_graph, heavy_tail, two_blocks
 
 CLUB = datasets.load("karate")

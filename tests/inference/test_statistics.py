@@ -31,7 +31,7 @@ from nodecopy.inference.statistics import (
     prepare_measure,
     statistic_names,
 )
-from nodecopy.io.igraph import to_igraph
+from nodecopy.io.networks import to_igraph
 from nodecopy.metrics.counting_kernels import sort_by_degree
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 

@@ -16,7 +16,7 @@ from nodecopy.generators.base import binary_adjacency
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import count_communities, spectral_communities
 from nodecopy.io import GraphLike, convert_graph, to_networkx
-from nodecopy.io.igraph import to_igraph
+from nodecopy.io.networks import to_igraph
 from nodecopy.metrics import statistics
 from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import MIN_COMPILED_ENTRIES, select_counting, select_statistics

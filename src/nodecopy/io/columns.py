@@ -1,9 +1,7 @@
-"""Which column of a table holds what, and the values of columns.
+"""Headers, columns and values of tables.
 
-:func:`read_columns` reads a file or data frame: :func:`find_header` decides whether the first row is a
-header, :func:`check_kind` refuses a header of another kind of table, and :func:`match_columns` chooses the
-column of each role (``source``, ``target``, ``weight``, ...). Decisions that are not obvious are logged. The
-functions at the end check and convert the values; their errors name the line.
+:func:`find_header` decides whether the first row is a header, :func:`check_kind` refuses a header of another
+kind of table, and :func:`match_columns` chooses the column of each role (``source``, ``target``, ...).
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
 Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
+ColumnNames: TypeAlias = Mapping[str, str | None]  # the names that the caller gives, by role
 Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
@@ -69,6 +68,16 @@ PERIODS = ("year", "month", "day", "hour")
 NO_IDS = (*TIMES, *PERIODS)
 NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", *PERIODS)
 NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")  # words in names of columns not chosen by position
+MAX_UNIQUE_SHARE = 0.02  # rows with unique values, above which a first row with such values is data
+N_INSPECTED = 100  # rows by which a column is taken for ids, numbers or times
+MIN_SQUARE = 5  # rows from which a square table of numbers is a matrix; smaller ones may list edges
+EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))  # Unix times of 1973 to 2039, in seconds or milliseconds
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")  # 1,5 or 1.000
+DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
+COMPLEX = (complex, np.complexfloating)
+OPTIONAL = ("weight", "rating", "time")
+PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
 MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
 ADJACENCY_ERROR = (
     "the table is an adjacency matrix, where edges are expected. Write it with scipy.sparse.save_npz, or use "
@@ -79,7 +88,7 @@ ADJACENCY_ERROR = (
 def read_columns(
     path: Any,
     kind: Kind,
-    column_names: Mapping[str, str | None],
+    column_names: ColumnNames,
     *,
     header: bool | None = None,
     nodes: Collection[str] | None = None,
@@ -98,9 +107,8 @@ def read_columns(
     table = drop_row_names(table, nodes, has_id=has_id)
     names, columns = table.names or [""] * len(table.columns), table.columns
     if len(columns) < N_KEYS:
-        raise InputError(
-            f"the table must have columns for {_key_names(roles)}; it has {len(columns)} in all."
-        )
+        got = f"it has {len(columns)} in all"
+        raise InputError(f"the table must have columns for {_key_names(roles)}; {got}.")
     no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
     has_time = column_names.get("time") or "time" in match_names(names, roles)
     positions = match_columns(
@@ -120,8 +128,8 @@ def read_columns(
         _log_columns(file, table, roles, column_names, positions)
     by_role = {role: columns[position] for role, position in positions.items()}
     if words := set().union(*(MISSING_IDS.intersection(by_role[role]) for role in roles if role in ID_ROLES)):
-        names_of_words = ", ".join(sorted(words))
-        warn_about_data(f"{file}: {names_of_words} is read as an id. Remove such rows if ids are missing.")
+        listed = ", ".join(sorted(words))
+        warn_about_data(f"{file}: {listed} is read as an id. Remove such rows if ids are missing.")
     return table, by_role
 
 
@@ -131,16 +139,15 @@ def match_columns(
     *,
     n_required: int,
     is_numeric: Callable[[int], bool],
-    column_names: Mapping[str, str | None] | None = None,
+    column_names: ColumnNames | None = None,
     owner: str = "the table",
     always_by_position: bool = False,
     keys: Sequence[int] | None = None,
 ) -> dict[str, int]:
-    """Return the position of the column of each role.
+    """Return the position of the column of each role: by given name, else by usual name, else by ``keys``.
 
-    It is the column that the caller names, otherwise one with a usual name or word, otherwise for required
-    roles the one in ``keys``. Optional roles take the next numeric columns; if all required roles have usual
-    names, only with ``always_by_position``.
+    Optional roles take the next numeric columns; if all required roles have usual names, only with
+    ``always_by_position``.
     """
     column_names = column_names or {}
     lower = [name.lower() for name in names]
@@ -198,7 +205,7 @@ def _key_names(roles: Roles) -> str:
     return " and ".join(_key_roles(roles))
 
 
-def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
+def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[int]:
     """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
@@ -207,8 +214,8 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
         raise InputError(ADJACENCY_ERROR)
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
-        allowed = "two columns of integers or text"
-        raise InputError(f"the table must have {allowed}. Name the columns of {_key_names(KINDS[kind])}.")
+        way_out = f"Name the columns of {_key_names(KINDS[kind])}."
+        raise InputError(f"the table must have two columns of integers or text. {way_out}")
     return keys
 
 
@@ -237,11 +244,7 @@ def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool)
 
 
 def _log_columns(
-    file: str,
-    table: Table,
-    roles: Roles,
-    column_names: Mapping[str, str | None],
-    positions: Mapping[str, int],
+    file: str, table: Table, roles: Roles, column_names: ColumnNames, positions: Mapping[str, int]
 ) -> None:
     """Log which columns are chosen by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
@@ -265,11 +268,6 @@ def _log_columns(
         log_decision(f"{file}: not read: {list_names(ignored)}.", *missing)
 
 
-# Headers and kinds of tables.
-
-MAX_UNIQUE_SHARE = 0.02  # rows with unique values, above which a first row with such values is data
-
-
 def find_header(
     first: list[str],
     below: list[list[str]],
@@ -281,8 +279,7 @@ def find_header(
 ) -> bool:
     """Return whether the first row is a header, and log the decision unless it is obvious.
 
-    ``below`` are the columns below the first row, ``others`` the usual names of other kinds of tables, and
-    ``nodes`` the ids of the graph, for tables of labels or features.
+    ``others`` are the usual names of other kinds of tables, and ``nodes`` the ids of the graph, if known.
     """
     names = [name.strip().lower() for name in first]
     names[0] = names[0].lstrip("# ")
@@ -337,7 +334,7 @@ def _find_header_keys(names: Sequence[str], roles: Roles) -> list[int]:
 
 
 def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[bool | None, str]:
-    """Return whether a row of text that never occurs again is a header, ``None`` for a guess, and why."""
+    """Return whether a row of unique text is a header, ``None`` for a guess, and why."""
     has_digit = re.compile(r"\d").search
     for cell, column in zip(cells, columns, strict=True):
         if not has_digit(cell) and all(map(has_digit, column)):
@@ -352,7 +349,7 @@ def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[b
 
 
 def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
-    """Log whether the first row is a header; ``None`` is a guess, about which a warning is issued."""
+    """Log whether the first row is a header; warn if it is a guess (``None``)."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
     issue = warn_about_data if is_header is None else log_decision
     issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
@@ -378,7 +375,7 @@ def guess_kind(path: Any, *, id: str | None = None) -> Kind:
 
 
 def match_kind(names: Sequence[str]) -> Kind | None:
-    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in them."""
+    """Return the first kind whose required columns have usual names, else usual words in them."""
     lower = {name.strip().lower() for name in names}
     kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
     if not kinds and not re.search(r"\d", "".join(names)):  # user 1,item 7 may be data
@@ -389,7 +386,7 @@ def match_kind(names: Sequence[str]) -> Kind | None:
 
 
 def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
-    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
+    """Raise an error if a header is of another kind; interactions read as edges are only a warning."""
     other = match_kind(names)
     if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
         return
@@ -401,20 +398,9 @@ def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
     raise InputError(f"the header ({', '.join(names)}) is of a table of {other}, not of {kind}. {way_out}.")
 
 
-# What a column holds, by its name and its first values.
-
-N_INSPECTED = 100  # rows by which a column is taken for ids, numbers or times
-MIN_SQUARE = 5  # rows from which a square table of numbers is a matrix; smaller ones may list edges
-EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))  # Unix times of 1973 to 2039, in seconds or milliseconds
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")  # 1,5 or 1.000
-DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
-COMPLEX = (complex, np.complexfloating)
-
-
 def is_number(value: Any) -> bool:
-    """Return whether a cell can be read as a number; NumPy would drop a part of a complex one."""
-    if isinstance(value, COMPLEX):
+    """Return whether a cell can be read as a number."""
+    if isinstance(value, COMPLEX):  # NumPy would drop a part
         return False
     try:
         float(value)
@@ -439,17 +425,15 @@ def is_date(cell: Any) -> bool:
 
 
 def _is_iso_date(cell: Any) -> bool:
-    if not isinstance(cell, str) or is_number(cell):
-        return False
     try:
         datetime.fromisoformat(cell)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
-    return True
+    return not is_number(cell)
 
 
 def is_square(columns: Sequence[Column]) -> bool:
-    """Return whether columns form a square matrix of numbers, perhaps with names of rows and columns."""
+    """Return whether columns form a square matrix of numbers, perhaps with names."""
     n_rows = len(columns[0])
     is_shaped = n_rows >= MIN_SQUARE and len(columns) - n_rows in (0, 1)
     return is_shaped and all(is_number(cell) for column in columns[1:] for cell in column[1:])
@@ -469,20 +453,20 @@ def holds_ids(column: Column, name: str = "") -> bool:
 
 
 def holds_numbers(column: Column) -> bool:
-    """Return whether a column is of numbers: of a number type, or with one as its first entry."""
+    """Return whether a column has a number type or, in text, a number as its first entry."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "iuf"
     return is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
 
 
 def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:
-    """Return whether a column is of numbers that are neither times nor, by its name, ``others``."""
+    """Return whether a column holds numbers other than times and, by its name, ``others``."""
     is_other = match_names([name], {"other": others})
     return holds_numbers(column) and not is_other and not holds_times(column, name)
 
 
 def holds_times(column: Column, name: str = "") -> bool:
-    """Return whether a column has the name of times, or starts with dates or Unix times from 1973 to 2039."""
+    """Return whether a column has the name of times, or starts with dates or Unix times."""
     if match_names([name], {"time": TIMES}):
         return True
     if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
@@ -495,14 +479,8 @@ def holds_times(column: Column, name: str = "") -> bool:
     return is_complete and any(all(low <= value <= high for value in values) for low, high in EPOCHS)
 
 
-# Values of columns: ids, numbers and times.
-
-OPTIONAL = ("weight", "rating", "time")
-PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
-
-
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
-    """Return a column of ids, integers or strings without missing values, or raise an error with the line."""
+    """Return a column of integers or strings without missing values."""
     if isinstance(column, np.ndarray):
         missing = [row for row, value in enumerate(column.tolist()) if is_missing(value)]
         if not missing and column.dtype.kind not in "iu" and not all(isinstance(v, str) for v in column):
@@ -516,7 +494,7 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
 
 
 def check_notation(columns: Sequence[Column]) -> None:
-    """Raise an error if an id has decimals (1.0), or leading zeros in another column, and elsewhere not."""
+    """Raise an error if an id is written in two ways: with and without decimals or leading zeros."""
     texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
     if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
         raise InputError("ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}.")
@@ -526,10 +504,8 @@ def check_notation(columns: Sequence[Column]) -> None:
         coded = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
         for text in coded:
             if text.isdecimal() and str(int(text)) != text and int(text) in values:
-                got = f"{int(text)} in one column and {text!r} in another. Read both as text"
-                raise InputError(
-                    "ids", f"must be written the same way; got {got} (in pandas with dtype=str)."
-                )
+                got = f"{int(text)} in one column and {text!r} in another. Read both with dtype=str"
+                raise InputError("ids", f"must be written the same way; got {got}.")
 
 
 def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
@@ -552,7 +528,7 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
 
 
 def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
-    """Return a column of finite numbers of at least ``low``, or raise an error with the line."""
+    """Return a column of finite numbers of at least ``low``."""
     try:
         if any(issubclass(kind, COMPLEX) for kind in set(map(type, column))):
             raise TypeError

@@ -1,4 +1,4 @@
-"""The one way from an object of another library to a graph or interactions; every conversion is logged."""
+"""Conversion of objects of other libraries to graphs and interactions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from nodecopy.interactions import Interactions
 from nodecopy.io.columns import match_kind
 from nodecopy.io.edge_lists import ConvertedGraph, find_library, is_asymmetric
 from nodecopy.io.graphs import read_graph
-from nodecopy.io.igraph import convert_igraph
 from nodecopy.io.interactions import read_interactions
-from nodecopy.io.networkx import convert_networkx
+from nodecopy.io.networks import convert_igraph, convert_networkx
 from nodecopy.io.node_tables import NodeRows, label_array, plain_values
 from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_node_frame
 from nodecopy.io.pyg import convert_pyg, to_numpy
@@ -39,12 +38,11 @@ def as_graph(
     weight: str | None = None,
     directed: bool | None = None,
 ) -> Graph:
-    """Return a graph from an object of another library. Everything that takes a graph calls this.
+    """Return a graph from an object of another library; everything that takes a graph calls this.
 
     ========================  ===============================================================================
-    NetworkX                  nodes keep their order; nodes other than integers and strings get their text as
-                              id. Labels: node attribute ``label`` or ``class``; features: ``features`` or
-                              ``x``; weights: edge attribute ``weight``.
+    NetworkX                  ids are integers or texts. Labels: node attribute ``label`` or ``class``;
+                              features: ``features`` or ``x``; weights: edge attribute ``weight``.
     igraph                    the same; the vertex attribute ``name`` holds the ids.
     PyTorch Geometric         a ``Data`` with ``edge_index`` or ``adj_t``. Labels: ``y``; features: ``x``;
                               weights: ``edge_weight``.
@@ -54,16 +52,16 @@ def as_graph(
     pandas Series             edge weights with an index of two levels, sources and targets.
     ========================  ===============================================================================
 
-    An attribute is used by default if it can be labels (whole numbers or texts, not a different text for
-    every node) or features (a vector of numbers for every node). What was used and ignored is logged.
+    By default an attribute is used if it can be labels (whole numbers or texts, not all different) or
+    features (a vector of numbers for every node). What was used and ignored is logged.
 
     Parameters
     ----------
     data
         The object; a :class:`Graph` is returned as it is.
     labels
-        Name of the node attribute with labels; or labels in node order; or by node id, as a dictionary, a
-        pandas Series, or a frame with ids as index or in a column ``id``. Nodes without one are unlabelled.
+        Name of the node attribute with labels; labels in node order; or by node id, in a dictionary, a pandas
+        Series, or a frame with ids as index or in a column ``id``.
     features
         The same for features; also a list of node attributes with numbers.
     weight
@@ -88,7 +86,7 @@ def as_graph(
 def convert_graph(
     data: Any, name: str, labels: Any = None, features: Any = None, weight: Any = None, directed: Any = None
 ) -> Graph:
-    """Return a graph as :func:`as_graph` does; ``name`` is what the object is called in errors and logs."""
+    """Return a graph as :func:`as_graph` does; errors and logs call the object ``name``."""
     if isinstance(data, Graph) and labels is None and features is None and directed is None:
         return data
     converted = _convert(data, weight, directed, name)
@@ -123,11 +121,11 @@ def convert_graph(
 
 
 def as_interactions(data: InteractionsLike) -> Interactions:
-    """Return interactions from an object of another library. Everything that takes interactions calls this.
+    """Return interactions from an object of another library; all that takes interactions calls this.
 
-    A data frame of pandas, polars or Arrow is read by :func:`.read_interactions`; a pandas Series has an
-    index of two levels, users and items, and ratings as values; a SciPy sparse matrix has a row per user and
-    a column per item. The conversion is logged at level INFO to the logger ``nodecopy``.
+    A data frame of pandas, polars or Arrow is read by :func:`.read_interactions`; a pandas Series holds
+    ratings, with users and items as index; a SciPy sparse matrix has a row per user and a column per item.
+    The conversion is logged to the logger ``nodecopy``.
 
     Parameters
     ----------
@@ -147,7 +145,7 @@ def as_interactions(data: InteractionsLike) -> Interactions:
 def convert_interactions(
     data: InteractionsLike, name: str, *, like: Interactions | None = None
 ) -> Interactions:
-    """Return interactions as :func:`as_interactions` does, with ids of the types of those of ``like``."""
+    """Return interactions as :func:`as_interactions` does, with ids of the types of ``like``."""
     if isinstance(data, Interactions):
         return data
     if _is_sparse(data):
@@ -185,7 +183,7 @@ def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
 
 
 def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
-    """Return ``train``; if it is left out, the ``train_mask`` of a ``Data`` of PyTorch Geometric, if any."""
+    """Return ``train``, by default the ``train_mask`` of a ``Data`` of PyTorch Geometric, if any."""
     mask = None if train is not None or isinstance(data, Graph) else getattr(data, "train_mask", None)
     if mask is None or find_library(data) != "torch_geometric":
         return train

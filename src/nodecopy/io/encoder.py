@@ -36,19 +36,19 @@ N_SHOWN = 3  # values and columns that a message names
 
 @dataclass(eq=False, repr=False)
 class FeatureEncoder(Saveable):
-    """Turn the columns of a table into a matrix of numbers, for new rows as for those it was fitted to.
+    """Turn the columns of a table into a matrix of numbers.
 
-    Numbers stay as they are; a missing one becomes the median of its column, and a further column marks the
-    missing cells. Text, also digits with leading zeros (0150), is one-hot encoded, and so are its missing
-    cells. Dates are refused. :func:`~nodecopy.read_graph` encodes tables of features; classifiers keep and
-    save the encoder of the graph as ``feature_encoder_``.
+    A missing number becomes the median of its column, and a further column marks missing cells. Text, also
+    digits with leading zeros (0150), is one-hot encoded, and so are its missing cells. Dates are refused.
+    :func:`~nodecopy.read_graph` encodes tables of features; classifiers keep the encoder as
+    ``feature_encoder_``.
 
     Parameters
     ----------
     ignore_columns
         Names of columns to leave out, or one name.
     max_categories
-        Largest number of values of a column of text; columns with more are refused as free text or ids.
+        Largest number of values of a column of text; one with more is refused.
 
     Attributes
     ----------
@@ -113,10 +113,10 @@ class FeatureEncoder(Saveable):
     def transform(
         self, columns: Mapping[str, Column], *, row_name: Callable[[int], str] | None = None
     ) -> NDArray[np.float64]:
-        """Return the matrix of numbers of rows, one column for each of ``feature_names_``.
+        """Return the matrix of numbers, with a column for each of ``feature_names_``.
 
-        A value that did not occur in :meth:`fit` belongs to no category, and new columns are left out. The
-        parameters are the same as for :meth:`fit`.
+        A value that did not occur in :meth:`fit` belongs to no category; new columns are left out. Parameters
+        are as in :meth:`fit`.
         """
         if not hasattr(self, "feature_names_"):
             raise NotFittedError("this FeatureEncoder is not fitted yet: call fit(columns) first.")
@@ -136,9 +136,8 @@ class FeatureEncoder(Saveable):
             parts += [texts == value for value in categories]
             if unknown := sorted(set(texts.tolist()) - set(categories)):
                 values = list_names(list(map(repr, unknown)), N_SHOWN)
-                log_decision(
-                    f"features: {values} of column {name} did not occur in fit and have no category."
-                )
+                problem = "did not occur in fit and have no category"
+                log_decision(f"features: {values} of column {name} {problem}.")
         return np.stack(parts, axis=1).astype(np.float64)
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -155,8 +154,7 @@ class FeatureEncoder(Saveable):
         if not set(check_sequence(self.incomplete_, "incomplete_", "names of columns")) <= medians.keys():
             raise InputError("incomplete_", f"must name columns of numbers; got {show(self.incomplete_)}.")
         if self.feature_names_ != self._name_features():
-            wrong = show(self.feature_names_)
-            raise InputError("feature_names_", f"must name medians, marks and categories; got {wrong}.")
+            raise InputError("feature_names_", f"must match the columns; got {show(self.feature_names_)}.")
 
     def _name_features(self) -> list[str]:
         marks = [f"{name} is missing" for name in self.incomplete_]
@@ -178,10 +176,8 @@ class FeatureEncoder(Saveable):
             meaning = f"has another text in every row ({shown}, ...): ids or free text"
             raise InputError(f"column {name!r} {meaning}. Leave it out with {_ignore(name)}.")
         if len(values) > self.max_categories:
-            raise InputError(
-                f"column {name!r} has {len(values)} different texts ({shown}, ...), more than "
-                f"{self.max_categories}. Merge rare values, or leave it out with {_ignore(name)}."
-            )
+            got = f"{len(values)} different texts ({shown}, ...), more than {self.max_categories}"
+            raise InputError(f"column {name!r} has {got}. Merge rare ones, or use {_ignore(name)}.")
         return list(values.tolist())
 
     def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
@@ -201,7 +197,7 @@ class FeatureEncoder(Saveable):
 def encode_table(
     table: Table, names: Sequence[str], id_column: int, encoder: FeatureEncoder | None
 ) -> tuple[NDArray[np.float64], FeatureEncoder]:
-    """Return the columns of a table as numbers, without its ids, and the encoder, fitted if it was not."""
+    """Return the columns of a table, without its ids, as numbers, and the fitted encoder."""
     columns: dict[str, Column] = {}
     for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
         if position != id_column:
@@ -282,10 +278,8 @@ def _is_code(cell: Any) -> bool:
 
 
 def _refuse_dates(name: str, example: Any) -> InputError:
-    return InputError(
-        f"column {name!r} must hold numbers or text; it holds dates ({example}). Write days since some date "
-        f"instead, or leave the column out with {_ignore(name)}."
-    )
+    way_out = f"Write days since some date instead, or leave it out with {_ignore(name)}"
+    return InputError(f"column {name!r} must hold numbers or text; it holds dates ({example}). {way_out}.")
 
 
 def _row_name(row: int) -> str:

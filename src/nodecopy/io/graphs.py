@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import matrices
 from nodecopy.io.columns import (
+    ColumnNames,
     check_identifiers,
     check_notation,
     describe,
@@ -26,7 +27,7 @@ from nodecopy.io.columns import (
 )
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
 from nodecopy.io.encoder import FeatureEncoder
-from nodecopy.io.networkx import read_network, write_graphml
+from nodecopy.io.networks import read_network, write_graphml
 from nodecopy.io.node_tables import (
     NodeRows,
     check_known,
@@ -41,6 +42,7 @@ FORMATS = (*TABLES, ".npz", ".graphml")  # the formats that are written; further
 NETWORKS = (".graphml", ".gexf", ".json")
 READABLE = (*TABLES, ".npz", ".mtx", *NETWORKS)
 N_EXAMINED = 100  # rows in which targets that are lists are looked for
+ENDS = ("source", "target")
 
 
 def read_graph(
@@ -66,46 +68,42 @@ def read_graph(
     ----------
     path
         An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), a matrix (``.npz``, ``.mtx``), a network
-        (``.graphml``, ``.gexf``, node-link ``.json``), or a data frame of pandas, polars or Arrow of edges.
+        (``.graphml``, ``.gexf``, node-link ``.json``), or a data frame (pandas, polars, Arrow) of edges.
     labels
-        A table of node ids and labels. A node that is not in it has no label.
+        A table of node ids and labels; other nodes have no label.
     features
-        A table of node ids and features with a row for every node, or an ``.npz`` archive of the arrays
-        ``ids`` and ``x``. In a matrix without ids, row i belongs to node i of 0 to n - 1, or of ``node_ids``.
-        Text and missing cells are encoded (:class:`~nodecopy.io.FeatureEncoder`).
+        A table with a row for every node, or an ``.npz`` archive of the arrays ``ids`` and ``x``. Without
+        ids, row i belongs to node i, or to the i-th of ``node_ids``. Text and missing cells are encoded
+        (:class:`~nodecopy.io.FeatureEncoder`).
     encoder
         A fitted encoder of features, such as ``feature_encoder_`` of a classifier, or one to be fitted.
     node_ids
-        The nodes of an edge list in their order. By default the ids of the edges in ascending order.
+        The nodes of an edge list in their order; by default the ids of the edges in ascending order.
     directed
-        Whether the graph is directed. By default as stored in the file; edge lists and matrices are not.
+        Whether the graph is directed; by default as stored in the file, else undirected.
     header
-        Whether the first row of each table is a header, as it is if a column is named. By default decided by
-        its content (see the notes).
+        Whether the first row of each table is a header; by default decided by its content (see the notes).
     source, target, weight
-        Names of the columns of an edge list; ``weight`` is also the name of an edge attribute of a network.
-        By default columns with usual names (``source``, ``from``, ``payer``, ``target``, ``weight``, ...);
-        otherwise the first two columns that can hold ids (no dates, truth values or numbers with decimals),
-        and the next one as weight if it holds numbers other than times, types or years. An empty name for
-        ``weight`` leaves weights out.
+        Names of the columns of an edge list; ``weight`` also names an edge attribute of a network. By default
+        columns with usual names (``source``, ``from``, ``target``, ``weight``, ...); otherwise the first two
+        columns that can hold ids, and the next one as weight if it holds numbers other than times, types or
+        years. An empty name for ``weight`` leaves weights out.
     id, label
         Names of the columns of ``labels`` and ``features``, or ``label`` of a node attribute of a network. By
         default columns with usual names, otherwise the first column and, in a table of two, the second.
-        Labels are integers or text; an empty cell, ``NA`` or ``nan`` is missing.
+        An empty cell, ``NA`` or ``nan`` is a missing label.
     duplicates
-        An edge that is listed more than once has the largest of its weights (``"max"``), their sum
-        (``"sum"``), or is an error (``"error"``). In an undirected graph, so has one that is listed in both
-        directions, unless the list has every edge in both directions with equal weights.
+        A repeated edge has the largest of its weights (``"max"``), their sum (``"sum"``), or is an error
+        (``"error"``). An undirected edge in both directions is repeated, unless all edges are listed so, with
+        equal weights.
     allow_isolated
         Whether ids of ``labels`` and ``features`` without edges become isolated nodes instead of an error.
 
     Notes
     -----
     Ids are integers if all of them, in all tables, are integers in canonical form (7, but not 007), otherwise
-    strings. A file with nothing but a header is a graph without edges, as :func:`write_graph` writes it.
-
-    The first row is a header if it has usual names, if it has text above a column of numbers, or if its ids
-    never occur again below while the ids of nearly all other rows do. It is data if one of its ids occurs
+    strings. The first row is a header if it has usual names, if it has text above a column of numbers, or if
+    its ids never occur again while those of nearly all other rows do. It is data if one of its ids occurs
     again or is a number, and, with a warning, if no row shares an id with another. Such decisions, and
     columns that are not read, are logged to the logger ``nodecopy`` at level INFO.
 
@@ -179,17 +177,16 @@ def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
 def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> None:
     """Write a graph, whole or not at all, in the format of the suffix of ``path``.
 
-    Tables hold the edges (``source``, ``target`` and, for weighted graphs, ``weight``; undirected edges once)
-    and neither isolated nodes nor labels nor features. ``.graphml`` holds all but features, ``.npz``
-    everything.
+    Tables hold only the edges (``source``, ``target`` and, if weighted, ``weight``; undirected edges once).
+    ``.graphml`` holds all but features, ``.npz`` everything.
 
     Parameters
     ----------
     graph, path
         The graph and the file.
     spreadsheet
-        Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
-        start with =, +, - or @, get an apostrophe in front; no by default.
+        Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for formulas (=, +, - or @)
+        get an apostrophe in front.
 
     Examples
     --------
@@ -219,15 +216,10 @@ class _Edges(NamedTuple):
     weights: NDArray[np.float64]
 
 
-_ENDS = ("source", "target")
-
-
-def _read_edges(
-    path: Any, column_names: Mapping[str, str | None], header: bool | None, directed: bool | None
-) -> _Edges:
+def _read_edges(path: Any, column_names: ColumnNames, header: bool | None, directed: bool | None) -> _Edges:
     table, columns = read_columns(path, "edges", column_names, header=header)
     _check_content(table, describe(path), directed)
-    ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
+    ends = [check_identifiers(table, columns[role], role) for role in ENDS]
     check_notation(ends)
     weights = np.ones(len(ends[0]))
     if "weight" in columns:
@@ -266,7 +258,7 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
         parts = [part.strip() for cell in lists for part in cell.split(sign)]
         known = set(map(str, sources))
         if 2 * sum(part in known for part in parts) > len(parts):
-            problem = f"targets look like lists of ids ({lists[0]!r}), and each list is read as one node"
+            problem = f"targets look like lists of ids ({lists[0]!r}), each of which is read as one node"
             warn_about_data(f"{file}: {problem}. Write a row for each edge.")
             return
 
@@ -275,7 +267,7 @@ def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options:
     """Return the graph of edges; ``ids`` begins with sources and targets."""
     _warn_about_lists(ids[0], ids[1], options["file"])
     position_of = {node: number for number, node in enumerate(order)}
-    first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
+    first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(ENDS))
     node_ids = as_array(order or np.zeros(0, np.int64), "ids")
     return build_graph(first, second, edges.weights, node_ids, **options, row_name=edges.table.where)
 

@@ -45,26 +45,24 @@ def read_interactions(
     Parameters
     ----------
     path
-        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) with one row per interaction, an atomic file of
-        RecBole (``.inter``), or an ``.npz`` file that :func:`write_interactions` or SciPy wrote; or a data
-        frame of pandas, polars or Arrow. A ``.txt`` file may also have one line per user, ``user item item``.
+        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) or data frame with a row per interaction, an
+        atomic file of RecBole (``.inter``), or an ``.npz`` file of :func:`write_interactions` or SciPy.
     user, item, rating, time
-        Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
-        ``rating``, ``stars``, ``time``, ...); otherwise the first two that can hold ids (no dates, truth
-        values or numbers with decimals) are user and item, the next one is the rating if it holds numbers
-        other than times and prices, and the time is the first column of Unix times or of dates such as
-        2024-05-31. An empty name leaves rating or time out.
+        Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``rating``,
+        ``time``, ...); otherwise the first two that can hold ids are user and item, the next one is the
+        rating if it holds numbers other than times and prices, and the first column of Unix times or dates
+        (2024-05-31) is the time. An empty name leaves rating or time out.
     header
         Whether the first row is a header; by default decided as in :func:`~nodecopy.read_graph`.
     lists
-        Whether a ``.txt`` file has a line per user: the user, then the items, separated by white space. By
-        default it has if all ids are integers, no user has two lines and lines differ in length.
+        Whether a ``.txt`` file has a line per user, ``user item item``; by default if all ids are integers,
+        no user has two lines and lines differ in length.
 
     Notes
     -----
-    Of repeated interactions of a user with an item the latest row counts, the last one if there are no times.
-    Ids are integers if all of them are integers in canonical form, otherwise strings. A rating of zero is no
-    interaction. Columns that are not read are logged to the logger ``nodecopy``.
+    Of repeated interactions of a user with an item the latest row counts. A rating of zero is no interaction.
+    Ids are integers if all of them are integers in canonical form, otherwise strings. Columns that are not
+    read are logged.
 
     Examples
     --------
@@ -139,9 +137,7 @@ def _encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def write_interactions(interactions: Interactions, path: PathLike, *, spreadsheet: bool = False) -> None:
     """Write interactions as columns ``user``, ``item`` and, where there are some, ``rating`` and ``time``.
 
-    Only ``.npz`` keeps users and items without any interaction.
-
-    The parameters are those of :func:`~nodecopy.write_graph`.
+    Only ``.npz`` keeps users and items without interactions. See :func:`~nodecopy.write_graph`.
 
     >>> from tempfile import TemporaryDirectory
     >>> log = Interactions.from_table(["ann", "bob"], ["tea", "jam"])

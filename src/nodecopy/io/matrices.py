@@ -22,12 +22,12 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
 OWN_KEYS, SCIPY_KEYS = {"indptr", "indices"}, {"format", "shape"}
-CSR_KEYS = {"data", "indices", "indptr", "shape"}
+CSR_PARTS = ("data", "indices", "indptr", "shape")
 BENCHMARK_KEYS = {"adj_indptr", "adj_indices", "adj_shape"}  # arrays that identify the kind of an archive
 
 
 def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
-    """Return the graph in a matrix file; without ``directed`` as stored there, otherwise undirected."""
+    """Return the graph in a matrix file; by default directed as stored there, otherwise undirected."""
     if suffix == ".mtx":  # its rows are numbered from one
         matrix = read_matrix_market(path)
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
@@ -58,7 +58,7 @@ def write_graph(graph: Graph, path: PathLike) -> None:
     if graph.label_names is not None:
         arrays["label_names"] = np.array(graph.label_names, dtype=str)
     if isinstance(graph.features, sparse.csr_array):
-        for part in ("data", "indices", "indptr", "shape"):
+        for part in CSR_PARTS:
             arrays[f"features_{part}"] = np.asarray(getattr(graph.features, part))
     elif graph.features is not None:
         arrays["features"] = graph.features
@@ -95,7 +95,7 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
         name = next((name for name in ("x", "features") if name in keys), None) if ids is not None else None
         if keys >= SCIPY_KEYS:
             matrix = _scipy(loaded)
-        elif keys >= CSR_KEYS:
+        elif keys >= set(CSR_PARTS):
             matrix = csr_of_archive(loaded, "")
         elif name is not None or len(keys) == 1:
             matrix = loaded[name or keys.pop()]
@@ -142,7 +142,7 @@ def _rows(archive: Any, n_columns: int) -> sparse.csr_array:
 
 
 def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> sparse.csr_array:
-    """Return a matrix after a check: SciPy would use wrong column numbers to access memory."""
+    """Return a matrix after a check of its arrays."""
     indptr, indices, data = (archive.get(prefix + part) for part in ("indptr", "indices", values))
     data = np.ones(len(indices), np.float32) if data is None else data
     shape = tuple(archive[f"{prefix}shape"].tolist()) if shape is None else shape
@@ -151,7 +151,7 @@ def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "
 
 
 def _features(archive: Any, name: str) -> Any:
-    """Return dense or sparse features, or ``None``; the gnn-benchmark has dense ones in attr_matrix."""
+    """Return dense or sparse features, or ``None``."""
     dense = archive.get(name, archive.get(f"{name}_matrix"))
     if dense is None and f"{name}_indptr" in archive.files:
         return csr_of_archive(archive, f"{name}_")
@@ -159,7 +159,7 @@ def _features(archive: Any, name: str) -> Any:
 
 
 def _scipy(archive: Any) -> sparse.csr_array:
-    """Return the matrix that ``scipy.sparse.save_npz`` wrote; its arrays are checked first."""
+    """Return the matrix that ``scipy.sparse.save_npz`` wrote."""
     kind, shape = archive["format"].item(), tuple(archive["shape"].tolist())
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     check_choice(kind, "format of the matrix", ["csr", "csc", "bsr", "coo", "dia"])
@@ -172,7 +172,7 @@ def _scipy(archive: Any) -> sparse.csr_array:
 
 
 def read_matrix_market(path: Path) -> sparse.csr_array:
-    """Return the matrix of a ``.mtx`` file, checked first: SciPy's reader does not survive damage."""
+    """Return the matrix of a ``.mtx`` file, checked first since SciPy's reader crashes on damage."""
     _check_text(path)
     entries = sparse.coo_array(mmread(path))
     check_shape(entries.shape, entries.nnz)

@@ -35,7 +35,7 @@ from nodecopy.io.columns import (
 from nodecopy.io.encoder import FeatureEncoder, encode_table
 from nodecopy.io.tables import Column, Table, read_table
 
-MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5  # from so many labels on, the largest share of classes among them
+MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5  # from 20 labels on, at most half of them may be classes
 ANSWERS = ("label", "class")  # columns that are no features of nodes whose labels are given
 NO_LABELS = (list, set, frozenset, dict, np.ndarray, complex)  # types of values that are no class
 MAX_COMPARED = 10_000  # nodes up to which close ids are looked for, since it takes time
@@ -59,7 +59,7 @@ class NodeRows:
         return replace(self, ids=node_ids, is_numbered=False)
 
     def attach(self, graph: Graph) -> Graph:
-        """Return the graph with the labels, or with the features, of which every node must have a row."""
+        """Return the graph with the labels or features; every node must have a row of features."""
         positions = match_ids(self.ids, graph.node_ids)
         if not isinstance(self.values, list):
             features = self.values[order_rows(positions, graph.node_ids)]
@@ -81,7 +81,7 @@ def read_node_tables(
     id: str | None,
     label: str | None,
 ) -> list[NodeRows]:
-    """Return the rows of labels and of features; ``nodes`` are ids as text, which help to find a header."""
+    """Return the rows of labels and of features; ``nodes`` are ids as text."""
     tables: list[NodeRows] = []
     if labels is not None:
         is_path = isinstance(labels, (str, os.PathLike))
@@ -122,11 +122,8 @@ def read_labels(
             typed = iter(unify_ids([[value for value in values if value is not None]])[0])
             values = [None if value is None else next(typed) for value in values]
         if words:
-            count = sum(cell in words for cell in column)
-            listed = ", ".join(sorted(words))
-            log_decision(
-                f"{describe(file)}: missing labels: {count} ({listed}). Rename them if it is a class."
-            )
+            missing = f"{sum(cell in words for cell in column)} ({', '.join(sorted(words))})"
+            log_decision(f"{describe(file)}: missing labels: {missing}. Rename them if it is a class.")
         classes = [value for value in values if value is not None]
         _check_classes(classes, is_named=bool(label))
         _warn_about_spellings(describe(file), classes)
@@ -142,7 +139,7 @@ def _check_rows(table: Table, nodes: Collection[str]) -> None:
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
-    """Raise an error if labels are measurements, or nearly all different, unless the caller names them."""
+    """Raise an error if labels are measurements, or mostly different and not named by the caller."""
     fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
     if fractions:
         way_out = "Write ranges of it as text, or name another column"
@@ -160,10 +157,8 @@ def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
     for names in spellings.values():
         if len(names) > 1:
-            listed = " and ".join(map(repr, names))
-            warn_about_data(
-                f"{file}: labels {listed} are different classes. Write them alike if they are one."
-            )
+            subject = f"labels {' and '.join(map(repr, names))} are different classes"
+            warn_about_data(f"{file}: {subject}. Write them alike if they are one.")
 
 
 def read_features(
@@ -211,10 +206,8 @@ def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
     """Raise an error unless the nodes are 0 to ``n_rows`` - 1, as a matrix without ids requires."""
     numbers = set(map(str, range(n_rows)))
     if (other := next((node for node in nodes if str(node) not in numbers), None)) is not None:
-        raise InputError(
-            f"a matrix without ids holds the rows of nodes 0 to {n_rows - 1}, but the graph has node "
-            f"{other!r}. Write the ids of the rows beside it: np.savez('x.npz', ids=ids, x=matrix)."
-        )
+        got = f"holds the rows of nodes 0 to {n_rows - 1}, but the graph has node {other!r}"
+        raise InputError(f"a matrix without ids {got}. Write ids: np.savez('x.npz', ids=ids, x=matrix).")
 
 
 def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: bool | None) -> None:
@@ -225,9 +218,9 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
     by_number = {_plain(node): node for node in nodes} if any(map(_is_numeral, unknown)) else {}
     for node in filter(_is_numeral, unknown):
         if (other := by_number.get(_plain(node))) is not None:
+            way_out = "Write ids the same way, with leading zeros (in pandas, read them with dtype=str)"
             raise InputError(
-                f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is. Write ids the same way "
-                "in all files, with their leading zeros (in pandas, read ids with dtype=str)."
+                f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is. {way_out}."
             )
     listed = list_names(list(map(repr, unknown)))
     if allow_isolated:

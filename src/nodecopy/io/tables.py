@@ -1,8 +1,7 @@
 """Tables in text files, in Parquet files and in data frames, as columns.
 
-Text is read by Python's ``csv`` module. The CSV reader of pyarrow reads the cells about twice as fast, which
-saves a tenth of the time of :func:`~nodecopy.read_graph`, but it accepts text after a closing quote and does
-not report the lines of rows, which error messages name.
+Text is read by Python's ``csv`` module. The reader of pyarrow would save a tenth of the time, but it accepts
+text after a closing quote and does not report the lines of rows, which error messages name.
 """
 
 from __future__ import annotations
@@ -106,11 +105,11 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
             width = width or len(row)
             if len(row) != width:
                 if len(lines) != 1 or not _has_row_names(cells, row):
-                    way_out = "put text that holds the delimiter in quotes."
+                    way_out = "put text that holds the delimiter in quotes"
                     if len(row) < width:
-                        way_out = "add the missing cells, or remove the line."
+                        way_out = "add the missing cells, or remove the line"
                     got = f"line {line} has {len(row)} columns where the first row has {width}"
-                    raise InputError(f"{got}; {way_out}")
+                    raise InputError(f"{got}; {way_out}.")
                 cells.insert(0, "")  # R writes row names without a name above them
                 width += 1
             cells += row
@@ -124,29 +123,24 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
 
 
 def _has_row_names(first: list[str], second: list[str]) -> bool:
-    """Return whether R numbered the rows: their first column then has no name in the header."""
+    """Return whether R numbered the rows in a first column without a name."""
     is_named = not any(name[:1].isdigit() for name in first)
     return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
 def _without_types(table: Table) -> Table:
-    """Return an atomic table without the types behind the names, and without columns of sequences."""
+    """Return an atomic table without types in its names and without columns of sequences."""
     names = table.names or []
     if untyped := next((name for name in names if ":" not in name), None):
-        allowed = "names with types, such as user_id:token"
-        raise InputError(f"the header of an .inter file must hold {allowed}; got {untyped!r}.")
+        raise InputError(f"the header must hold names with types (user_id:token); got {untyped!r}.")
     table = table.select(number for number, name in enumerate(names) if not name.endswith("_seq"))
     return replace(table, names=[name.rpartition(":")[0] for name in table.names or []])
 
 
-# Rows of text: encoding, comments, delimiter and quotes.
-
-
 @contextmanager
 def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iterator[IO[str]]:
-    """Open text, compressed or not; a gzip header has no name and no time: equal data are equal files."""
-    if compressed is None:
-        compressed = path.suffix.lower() == ".gz"
+    """Open text, compressed or not; without name and time in the gzip header, equal data are equal files."""
+    compressed = path.suffix.lower() == ".gz" if compressed is None else compressed
     with path.open(f"{mode}b") as raw:
         if mode == "r":
             if compressed:
@@ -267,9 +261,6 @@ def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> Numbered
             cells = zip(row, in_quotes, strict=True)
             yield reader.line_num + n_above, [cell if keep else cell.strip(BLANKS) for cell, keep in cells]
         quoted.clear()
-
-
-# Parquet files and data frames.
 
 
 def _read_parquet(path: Path) -> Table:
