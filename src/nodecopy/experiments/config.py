@@ -1,8 +1,6 @@
 """Experiments as TOML files; the paper's tables come with the package (``configs/``).
 
-A file is checked completely when it is read, so that a misspelt setting is reported before anything is
-computed. pydantic would not be shorter: errors name the section and the nearest allowed word, settings are
-compared with the parameters of classes, and tasks read sections of their own.
+A file is checked completely when it is read: a misspelt setting is reported before anything is computed.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ def load(source: str | Path, *, trust: bool = True) -> Experiment:
 
 
 def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
-    """Check the text of a TOML file and make an experiment of it; errors name the section."""
+    """Make an experiment from the text of a TOML file."""
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"
@@ -95,7 +93,7 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) ->
 
 
 def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
-    """Return the content of TOML with finite numbers and, without ``trust``, classes of this package only."""
+    """Return the content of TOML; numbers must be finite and, without ``trust``, classes of this package."""
 
     def read_float(digits: str) -> float:
         return check_real(float(digits), f"number {digits} of {file}")
@@ -121,7 +119,7 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
 
 
 def expand_budgets(attacks: Any) -> dict[str, Any]:
-    """Return sections of attacks: one with a list of ``budgets`` becomes one ``NAME-BUDGET`` for each."""
+    """Return the sections of attacks; a list of ``budgets`` becomes a section ``NAME-BUDGET`` for each."""
     expanded: dict[str, Any] = {}
     for name, section in read_mapping(attacks, "[attacks]").items():
         where, sections = f"[attacks.{name}]", {name: section}
@@ -144,8 +142,7 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file together with what it inherits from its ``base``.
 
     Single keys of [protocol] are inherited, other sections as a whole. An empty [methods.x] or [attacks.x] is
-    inherited, and so is a [methods.x] with only ``datasets`` and ``conditions``. Title, notes, published
-    numbers and seconds are never inherited, nor settings on datasets that the file does not have.
+    inherited, and so is a [methods.x] with only ``datasets`` and ``conditions``; see also :func:`_restrict`.
     """
     if "attacks" in content:
         content = content | {"attacks": expand_budgets(content["attacks"])}
@@ -176,12 +173,12 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_inherited(section: Any) -> bool:
-    """Return whether a section is inherited from the base: it is empty, or only restricts where it runs."""
+    """Return whether a section is empty, or only restricts where a method runs."""
     return isinstance(section, dict) and section.keys() <= {"datasets", "conditions"}
 
 
 def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
-    """Return the part of a base that an experiment with such datasets inherits."""
+    """Return the part of a base that an experiment on some datasets inherits."""
     datasets = datasets if isinstance(datasets, list) else []
     protocol, methods = dict(base["protocol"]), {}
     if "largest_component" in protocol:
@@ -191,8 +188,8 @@ def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
         if only:
             on = {key: settings for key, settings in method.get("on", {}).items() if key in datasets}
             methods[name] = method | {"on": on} | ({"datasets": only} if "datasets" in method else {})
-    own = ("title", "notes", "published", "seconds")
-    inherited = {key: value for key, value in base.items() if key not in own}
+    never = ("title", "notes", "published", "seconds")
+    inherited = {key: value for key, value in base.items() if key not in never}
     return inherited | {"protocol": protocol, "methods": methods}
 
 

@@ -2,8 +2,8 @@
 
 An entry ``{ name = "mine", edges = "edges.csv", labels = "labels.csv", directed = true }`` of a list of
 datasets names files, relative to the folder of the TOML file. Interactions have the key ``interactions``, or
-``train``, ``test`` and perhaps ``validation`` for the parts of a split. Other keys are parameters of the
-function that reads the files, and ``ignore_columns``, a list of columns of the features to leave out.
+``train``, ``test`` and optionally ``validation``. Other keys are parameters of the function that reads the
+files, and ``ignore_columns``, a list of columns of the features to leave out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ OBJECTS = ("path", "labels", "features", "node_ids", "encoder")  # parameters of
 
 @lru_cache(maxsize=1)
 def load_data(dataset: str | FileDataset, largest_component: bool = False) -> Any:
-    """Load a dataset, kept in memory until another is loaded: cells come dataset by dataset."""
+    """Load a dataset, which is kept in memory until another is loaded."""
     if isinstance(dataset, FileDataset):
         return dataset.load(largest_component)
     return datasets.load(dataset, largest_component=largest_component)
@@ -101,7 +101,7 @@ class FileDataset:
 def separate_file_datasets(
     content: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], tuple[FileDataset, ...]]:
-    """Return the content of a TOML file with names in place of datasets in files, and those datasets."""
+    """Return the content of a TOML file with names in place of file datasets, and those datasets."""
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     if not isinstance(protocol.get("datasets"), list):
         return dict(content), ()
@@ -145,24 +145,17 @@ def _fingerprint(files: tuple[tuple[str, Path], ...], options: tuple[tuple[str, 
         with path.open("rb") as file:
             suffix = Path(path.name.removesuffix(".gz")).suffix
             contents[name] = [suffix, hashlib.file_digest(file, "sha256").hexdigest()]
-    text = json.dumps([contents, options], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([contents, options], sort_keys=True).encode()).hexdigest()
 
 
-KNOWN_NETWORKS = {
-    "sbm": 0.625,
-    "dc-sbm": 0.625,
-    "dot-product": 0.141,
-    "graphon": 0.14,
+KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes returns
+    "sbm": 0.625,  # two blocks, with four times as many edges inside as across
+    "dc-sbm": 0.625,  # the same with Pareto(3) activities
+    "dot-product": 0.141,  # Dirichlet positions; blocks are the nearest corners
+    "graphon": 0.14,  # a smooth graphon; blocks are its halves
     "bipartite": 0.5,
-    "directed": 0.625,
+    "directed": 0.625,  # a block model with Pareto(3) out-degrees
 }
-"""The known networks, and the means of the probabilities that :func:`_draw_nodes` returns.
-
-A block model with two blocks and four times as many edges inside as across; the same with Pareto(3)
-activities; a random dot product graph with Dirichlet positions, whose blocks are the nearest corners; a
-smooth graphon, whose blocks are its halves; a bipartite graph; and a directed block model with Pareto(3)
-out-degrees."""
 CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
 
 
@@ -188,18 +181,16 @@ def _draw_nodes(name: str, n_nodes: int, rng: Generator) -> tuple[NDArray[np.int
 
 
 class KnownNetwork(GraphModel[Graph]):
-    """The true model of a network, whose edges are independent: the reference row of tables."""
+    """The true model of a network with independent edges: the reference row of tables."""
 
     def __init__(self, probabilities: Any = None, blocks: Any = None, directed: bool = False) -> None:
-        self.probabilities = probabilities
-        self.blocks = blocks
-        self.directed = directed
+        self.probabilities, self.blocks, self.directed = probabilities, blocks, directed
 
     @classmethod
     def by_name(
         cls, name: str, n_nodes: int, degree: float, seed: SeedSequence, limit: float = 0.95
     ) -> KnownNetwork:
-        """Return the model with a name and about the mean degree, with the nodes that belong to a seed."""
+        """Return the model of that name with about the given mean degree."""
         blocks, probabilities = _draw_nodes(name, n_nodes, np.random.default_rng(seed))
         probabilities *= degree / (n_nodes * KNOWN_NETWORKS[name])
         return cls(np.minimum(probabilities, limit), blocks, name == "directed")

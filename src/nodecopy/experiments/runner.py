@@ -1,7 +1,6 @@
 """Compute the trials that the store does not hold yet, in this process, in several, or on a Dask cluster.
 
-joblib is no shorter here: batches grow with what the first trials took, kills are counted, and what was under
-way is computed again. Every trial is stored with its provenance: commit, versions, machine and time.
+Every trial is stored with its provenance: commit, versions, machine and time.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ from nodecopy.models import GraphModel
 LOG = logging.getLogger(__name__)
 BATCH_SECONDS = 30.0  # on a CPU: a kill loses no more than that, or one trial that takes longer
 MAX_KILLS = 3
-KILLED = "a worker was killed, perhaps for lack of memory; its trials are computed again."
 KILLED_TOO_OFTEN = (
     "workers must have enough memory; {} were killed. Start again with fewer: finished trials are kept."
 )
@@ -88,11 +86,11 @@ def run(
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
 
-    A method that needs a package that is not installed is skipped; it is an error if all are. ``batch_size``
-    trials are solved together: by default, on a CPU as many as take about half a minute, elsewhere all of a
-    cell, and 1 in tasks that gain nothing by batches. ``scheduler`` is the address of a Dask cluster, all of
-    whose workers compute in place of ``workers`` processes; they need nodecopy, the datasets, and the store's
-    folder under the same path. With ``fresh``, everything is computed again.
+    Methods that need a missing package are skipped; it is an error if all are. ``batch_size`` trials are
+    solved together: by default, on a CPU as many as take about half a minute, elsewhere all of a cell, and 1
+    in tasks without batches. ``scheduler`` is the address of a Dask cluster, whose workers are used in place
+    of ``workers`` processes; they need the datasets, and the store's folder under the same path. With
+    ``fresh``, everything is computed again.
     """
     check_integer(workers, "workers", low=1)
     check_integer(seed, "seed", low=0, high=math.inf)
@@ -110,15 +108,21 @@ def run(
             for cell in cells:
                 store.remove(cell, range(task.trials))
         first_size = 1 if device == "cpu" and batch_size is None and task.is_batched else None
-        jobs = _make_jobs(experiment, store, seed, batch_size, workers, first_size)
+        jobs = []
+        for cell in cells:
+            missing = store.find_missing(cell, range(task.trials))
+            size = batch_size or (math.ceil(len(missing) / workers) if task.is_batched else 1)
+            for start in range(0, len(missing), size or 1):
+                jobs.append(Job(cell, tuple(missing[start : start + size]), first_size))
+        if not task.is_batched:
+            jobs.sort(key=lambda job: (task.datasets.index(job.cell.dataset), job.trials))
         for cell in {job.cell.folders: job.cell for job in jobs}.values():
             task.log_decisions(cell)
         for cell in {job.cell.dataset: job.cell for job in jobs}.values():
             _check_data(experiment, cell, store)
         solve = partial(_solve_job, store=store, device=device)
-        # Trials that another process has under way are left to it; only at the end are they waited for.
-        locked_elsewhere, skipped = [], {}
-        # Closed at once where a caller's function is interrupted, so that no worker goes on.
+        locked_elsewhere, skipped = [], {}  # trials of other processes are waited for at the end
+        # Closed at once if on_batch is interrupted, so that no worker goes on.
         with closing(solve_all(partial(solve, wait=False), jobs)) as results:
             for result in results:
                 on_batch(result)
@@ -136,28 +140,8 @@ def run(
             raise MissingExtraError(next(iter(skipped.values())))
 
 
-def _make_jobs(
-    experiment: Experiment,
-    store: Store,
-    seed: int,
-    batch_size: int | None,
-    workers: int,
-    first_size: int | None,
-) -> list[Job]:
-    """Return what is missing, by cell, or by trial if the task does not solve trials together."""
-    task, jobs = experiment.task, []
-    for cell in experiment.cells(seed):
-        missing = store.find_missing(cell, range(task.trials))
-        size = batch_size or (math.ceil(len(missing) / workers) if task.is_batched else 1)
-        for start in range(0, len(missing), size or 1):
-            jobs.append(Job(cell, tuple(missing[start : start + size]), first_size))
-    if not task.is_batched:
-        jobs.sort(key=lambda job: (task.datasets.index(job.cell.dataset), job.trials))
-    return jobs
-
-
 def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
-    """Raise an error if the store holds trials of the experiment on another form of the cell's dataset."""
+    """Check that all stored trials of the experiment are of one form of the cell's dataset."""
     same_dataset = [other for other in experiment.cells(cell.seed) if other.dataset == cell.dataset]
     trials = range(experiment.task.trials)
     records = chain.from_iterable(store.read_finished(other, trials) for other in same_dataset)
@@ -184,7 +168,7 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
             return JobResult(Job(cell, job.trials), 0, 0.0, (), str(error))
     seconds, size = time.perf_counter() - start, job.size
     if n_solved and size is not None:
-        # A power of two, so that small differences of the time do not change what is computed together.
+        # A power of two, so that batches do not depend on small differences of the time.
         size = 1 << max(0, int(BATCH_SECONDS * n_solved / seconds).bit_length() - 1)
     locked_elsewhere = tuple(trial for trial in trials if trial not in held)
     rest = Job(cell, others, size) if others else None
@@ -240,7 +224,7 @@ def _solve_in_processes(workers: int, solve: Solve, jobs: list[Job]) -> Generato
                 n_kills += 1
                 if n_kills == MAX_KILLS:
                     raise InputError(KILLED_TOO_OFTEN.format(n_kills)) from error
-                LOG.warning(KILLED)
+                LOG.warning("a worker was killed, perhaps for lack of memory; its trials are computed again.")
             except BaseException as error:
                 pool.shutdown(wait=False, cancel_futures=True)
                 if not isinstance(error, Exception):  # an interruption: do not wait for what is under way
@@ -271,13 +255,13 @@ def _solve_in_executor(
 
 
 def _prepare_worker(workers: int) -> None:
-    """Give a worker its share of the threads, and let it end with its parent, however that ends."""
+    """Give a worker its share of the threads, and let it end with its parent."""
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
     set_same_bits()
     logging.getLogger("nodecopy.experiments").setLevel(logging.ERROR)  # the parent warns of what it reads
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     parent = multiprocessing.parent_process()
 
     def exit_with_parent() -> None:
@@ -289,10 +273,9 @@ def _prepare_worker(workers: int) -> None:
 
 
 def collect_provenance(device: str) -> dict[str, Any]:
-    """Return what is stored with every result; plain values, ready for JSON."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    machine = _describe_machine(device)
-    return {"commit": _find_commit(), "versions": _list_versions(), "machine": machine, "finished": now}
+    """Return plain values that are stored with every result."""
+    origin = {"commit": _find_commit(), "versions": _list_versions(), "machine": _describe_machine(device)}
+    return origin | {"finished": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 @lru_cache(maxsize=1)
@@ -309,7 +292,7 @@ def _find_commit() -> str:
             return ""
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    # A package that is installed inside another project's checkout must not get that project's commit.
+    # The package may be installed inside the checkout of another project.
     is_tracked = git("ls-files", "--error-unmatch", "__init__.py")
     commit = git("describe", "--always", "--dirty", "--tags") if is_tracked else ""
     return commit or f"version {nodecopy.__version__}"
@@ -343,7 +326,7 @@ def _list_versions() -> dict[str, str]:
 
 
 class FitCache:
-    """The fits that were used last, at most ``max_fits``: methods share them within a process."""
+    """The fits that were used last, at most ``max_fits``, which the methods of a process share."""
 
     def __init__(self, max_fits: int) -> None:
         self.max_fits = max_fits
@@ -377,11 +360,11 @@ class FitCache:
         self.entries.clear()
 
 
-FIT_CACHE = FitCache(max_fits=16)  # the fits of two methods of a recommendation table, and more
+FIT_CACHE = FitCache(max_fits=16)
 
 
 class CachedGraphModel(GraphModel[Graph]):
-    """A fitted graph model that ignores further calls of :meth:`fit`, which took ``seconds``."""
+    """A graph model that was fitted in ``seconds`` and ignores further calls of :meth:`fit`."""
 
     def __init__(self, model: GraphModel[Graph], seconds: float = 0.0) -> None:
         self.model, self.seconds = model, seconds
@@ -399,7 +382,7 @@ class CachedGraphModel(GraphModel[Graph]):
         return self
 
     def draw(self, seed: SeedSequence) -> Graph:
-        """Return the sample of the model that belongs to a seed."""
+        """Return a sample of the model."""
         return self.model.draw(seed)
 
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:

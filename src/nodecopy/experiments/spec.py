@@ -1,8 +1,4 @@
-"""What an experiment is: methods, cells, columns and published numbers, read from sections of a file.
-
-A section of a TOML file becomes a dataclass whose fields say how their keys are read (:func:`key`). Errors
-name the key, its section and the nearest allowed word.
-"""
+"""What an experiment is: methods, cells, columns and published numbers, read from sections of a TOML file."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -35,18 +31,18 @@ Reader: TypeAlias = Callable[[Any, str], Any]
 
 
 def set_same_bits() -> None:
-    """Make matrix products by MKL independent of their place in memory, to the last bit."""
+    """Make matrix products by MKL independent of their place in memory."""
     if "torch" not in sys.modules:  # afterwards the variable has no effect
         os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
 
 
 def key(kind: Any, name: str = "", **options: Any) -> Any:
-    """Return a dataclass field that is a key of a section, under its own name or another."""
+    """Return a dataclass field that is a key of a section."""
     return field(metadata={"read": as_reader(kind), "key": name}, **options)
 
 
 def as_reader(kind: Any) -> Reader:
-    """Return a reader given itself, its name, the allowed names, or a list with one of these for lists."""
+    """Return a reader from itself, its name, the allowed names, or a list with one of these for lists."""
     if callable(kind):
         return cast("Reader", kind)
     if isinstance(kind, str):
@@ -69,9 +65,7 @@ def read_section(cls: type[SectionClass], section: Any, where: str, **others: An
     return cls(**others)
 
 
-def check_keys(
-    section: dict[str, Any], where: str, allowed: Iterable[str], required: Iterable[str] = ()
-) -> None:
+def check_keys(section: dict[str, Any], where: str, allowed: Iterable[str], required: Iterable[str]) -> None:
     """Check that a section has the required keys and only allowed ones."""
     for name in section:
         check_name(name, allowed, f"key of {where}")
@@ -91,13 +85,9 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
     return read
 
 
-def read_count(value: Any, where: str) -> int:
-    """Return a number of things, at least one."""
-    return check_integer(value, where, low=1)
-
-
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+read_count = partial(check_integer, low=1)
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
 read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
 read_name = make_reader(  # it names a folder
@@ -113,7 +103,7 @@ READERS: dict[str, Reader] = {
     "section": read_mapping,
     "count": read_count,
     "flag": make_reader("true or false", lambda value: isinstance(value, bool)),
-    "number": lambda value, where: check_integer(value, where, low=0),
+    "number": partial(check_integer, low=0),
     "share": make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1),
     "class": make_reader(
         "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
@@ -160,7 +150,7 @@ def instantiate(
 
 
 def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tuple[str, ...] = ()) -> None:
-    """Check that settings are parameters of the class at ``path``, and so on for the objects among them."""
+    """Check that settings are parameters of the class at ``path``, also for the objects among them."""
     names = _parameter_names(path, where)
     for name, value in settings.items():
         if names is not None:
@@ -184,7 +174,7 @@ def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -
 
 
 def _import_available(path: str, where: str) -> Any:
-    """Return the class at ``path``; ``None`` if it needs an optional package that is not installed."""
+    """Return the class at ``path``; ``None`` if it needs a missing optional package."""
     try:
         return import_class(path, where)
     except InputError as error:
@@ -209,7 +199,7 @@ def _parameter_names(path: str, where: str) -> list[str] | None:
 
 @lru_cache
 def _public_path(path: str) -> str:
-    """Return the public name of the class at ``path``; the path itself if the class cannot be imported."""
+    """Return the public name of the class at ``path``, or the path if it cannot be imported."""
     try:
         return public_name(import_class(path, path))
     except InputError:
@@ -262,20 +252,15 @@ def dataset_seed(seed: int, dataset: str) -> SeedSequence:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a dataset's table: a score under some conditions, such as ``("labels", 5)``.
-
-    ``scale`` is the factor between the stored and the printed number. ``is_compared`` says whether the best
-    mean is marked, or the nearest to the reference in tables that have one. Columns with different ``part``
-    are in different tables.
-    """
+    """A column of a dataset's table: a score under some conditions, such as ``("labels", 5)``."""
 
     score: str
     conditions: tuple[tuple[str, Any], ...] = ()
     heading: str = field(default="", compare=False)
-    scale: float = field(default=100.0, compare=False)
-    is_compared: bool = field(default=True, compare=False)
+    scale: float = field(default=100.0, compare=False)  # the printed over the stored number
+    is_compared: bool = field(default=True, compare=False)  # whether the best mean is marked
     lower_is_better: bool = field(default=False, compare=False)
-    part: str = field(default="", compare=False)
+    part: str = field(default="", compare=False)  # each part is a table of its own
 
 
 CellKey: TypeAlias = tuple[str, Column, str]  # dataset, column and method
@@ -302,21 +287,16 @@ class Timing:
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table: a class with settings, or only published numbers if ``path`` is empty.
-
-    ``on`` has the settings that differ on some datasets. ``gain_over`` are methods to compare with, trial by
-    trial. ``search`` are settings to choose from in every trial, for tasks that have a validation score. The
-    method runs on ``datasets`` and under ``conditions``, by default on all.
-    """
+    """A row of the table: a class with settings, or only published numbers if ``path`` is empty."""
 
     name: str
     title: str = key("text")
     path: str = key("class", "class", default="")
     settings: Mapping[str, Any] = key("section", default_factory=dict)
-    on: Mapping[str, Mapping[str, Any]] = key("section", default_factory=dict)
-    gain_over: tuple[str, ...] = key(["text"], default=())
-    search: tuple[Mapping[str, Any], ...] = key(["section"], default=())
-    datasets: tuple[str, ...] = key(["text"], default=())
+    on: Mapping[str, Mapping[str, Any]] = key("section", default_factory=dict)  # settings by dataset
+    gain_over: tuple[str, ...] = key(["text"], default=())  # methods to compare with, trial by trial
+    search: tuple[Mapping[str, Any], ...] = key(["section"], default=())  # chosen by validation in each trial
+    datasets: tuple[str, ...] = key(["text"], default=())  # by default all, as for conditions
     conditions: Mapping[str, Any] = key("section", default_factory=dict)
 
     def runs_on(self, dataset: str, conditions: Mapping[str, Any] = MappingProxyType({})) -> bool:
@@ -351,15 +331,14 @@ class Cell:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Twelve hexadecimal digits that change with the method's class, its settings or the protocol."""
-        # Classes count by their public names, so that a module can move.
+        """A digest of the method's class (by its public name), its settings and the protocol."""
         parts = use_public_names({"class": self.path, "settings": self.settings, "search": self.search})
         extras = self.task.fingerprint_extras()
         return digest({"seeds": SEED_SCHEME, **parts, "protocol": self.task.protocol(self), **extras})
 
     @property
     def section(self) -> str:
-        """The section of the file with the method of the cell, for messages."""
+        """The section of the cell's method, for messages."""
         return f"[methods.{self.method}]"
 
     def trial_seed(self, trial: int) -> SeedSequence:
@@ -419,7 +398,7 @@ class Experiment:
         return f"{method} runs with {parts or 'none of the datasets'}"
 
     def cells(self, seed: int) -> list[Cell]:
-        """Return everything there is to compute: by dataset, then by conditions, then by method."""
+        """Return all cells, by dataset, then by conditions, then by method."""
         return [
             Cell(
                 experiment=self.name,
@@ -453,11 +432,11 @@ def select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tup
 
 
 def rounding_error(digits: int) -> float:
-    """Return the largest rounding error of a number with so many decimals."""
+    """Return the largest rounding error of a number with some decimals."""
     return 0.5 * 10.0**-digits
 
 
 def digest(parts: Any) -> str:
-    """Return twelve hexadecimal digits that change with ``parts``."""
+    """Return twelve hexadecimal digits."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

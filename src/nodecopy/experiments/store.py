@@ -2,11 +2,10 @@
 
     results/store/table2/cora/5/bgcn-copy/seed-0-1f2e3d4c5b6a/007.json
 
-The last folder has the seed and the fingerprint of settings and protocol in its name, so changed settings
-start a new folder and old results stay. A file gets its name only when it is complete: a kill at any moment
-loses the trials under way, nothing else. It has a checksum, and counts as missing if it is damaged. If two
-processes compute a trial, both get the same result, so either may write last; to save the work, each locks
-the trials that it has under way, and the system drops the locks of a process that dies.
+The last folder is named by the seed and the fingerprint of settings and protocol, so that changed settings
+start a new folder and old results stay. Files are written atomically, so that a kill loses only the trials
+under way, and have a checksum: damaged ones count as missing. Each process locks the trials that it has under
+way, which saves work but is not needed: a trial has the same result in every process.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Store:
         return [trial for trial in trials if self.read(cell, trial) is None]
 
     def remove(self, cell: Cell, trials: Iterable[int]) -> None:
-        """Remove trials, with the files that they share with other cells, so that they are computed again."""
+        """Remove trials, with the files that they share with other cells."""
         for trial in trials:
             shared = (self.folder / file for file in cell.task.shared_files(cell, trial))
             for path in (self.path(cell, trial), *shared):
@@ -107,7 +106,7 @@ class Store:
     @contextmanager
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
         """Lock the trials that no other process has locked and yield their numbers."""
-        if sys.platform == "win32":  # no such locks: trials may be computed twice, to the same result
+        if sys.platform == "win32":  # no such locks: trials may be computed twice
             yield sorted(trials)
             return
         home = self.path(cell, 0).parent
@@ -133,7 +132,7 @@ def list_forms(records: Iterable[Record]) -> set[str]:
 
 
 def check_score(score: str, value: object) -> float:
-    """Return a finite number that a score can be; the last known word of its name decides."""
+    """Check that a number is a possible value of a score, by the last known word of its name."""
     words = reversed(score.partition("@")[0].split())
     low, high = next((LIMITS[word] for word in words if word in LIMITS), (-math.inf, math.inf))
     if type(value) not in (int, float) or not isinstance(value, int | float):
@@ -170,7 +169,7 @@ def read_checked(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Cont
 
 
 def _read_record(content: dict[str, Any], cell: Cell, trial: int) -> Record:
-    """Return the record of a trial; anything that :meth:`Store.write` does not write is an error."""
+    """Return the record of a trial; any other content is an error."""
     address = _address(cell, trial)
     if unknown := set(content) - {*address, "settings", *(entry.name for entry in fields(Record))}:
         raise ValueError(f"it must not have the key {min(unknown)!r}")
@@ -187,7 +186,7 @@ def _read_record(content: dict[str, Any], cell: Cell, trial: int) -> Record:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    """Return a digest of a record that does not depend on the order of its keys."""
+    """Return a digest of a record, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:CHECKSUM_DIGITS]
 
 

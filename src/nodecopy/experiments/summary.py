@@ -1,17 +1,15 @@
 """Summarise the finished trials of each cell of a table.
 
-All numbers are in the unit of their column, mostly percent. A deviation is the standard deviation over trials
+Numbers are in the unit of their column, mostly percent. Deviations are standard deviations over trials
 (divisor n - 1); so are the paper's, which it calls standard errors.
 
-*Verdict.* Ours and the published mean are averages over n and N random trials on different splits. Their
-difference d has the standard error e = sqrt(s^2 / n + S^2 / N). A difference of up to 2 e plus half a unit of
-the last printed digit is chance: level. Beyond: ahead or behind by d. One trial has no deviation, hence no
-verdict. Where the paper prints no deviation, S = s and N = n; for statistics of graphs, where higher is not
-better, the verdict is above or below.
+*Verdict.* Ours and the published mean are averages over n and N trials on different splits, so that their
+difference has the standard error e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus half a unit of the last printed
+digit they are level; beyond, ours is ahead or behind, or above or below for statistics of graphs. One trial
+has no deviation, hence no verdict. If the paper prints no deviation, S = s and N = n.
 
-*Best.* The highest mean (the lowest where lower is better), or for tasks with a reference the mean nearest to
-it; significant if the Wilcoxon signed-rank test on the trials that it shares with the second best rejects at
-5 %, as in the paper.
+*Best.* The highest mean (the lowest where lower is better), or the nearest to the reference if there is one;
+significant if the Wilcoxon signed-rank test on the trials shared with the second best rejects at 5 %.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ MIN_TRIALS_FOR_P = 6  # with fewer the signed-rank test cannot reach 5 %: p is a
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better a method is than another on the same trials, with the p value if there are enough."""
+    """The gain of a method over another on the same trials, with the p value if there are enough."""
 
     over: str
     gain: float
@@ -45,12 +43,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Summary:
-    """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers.
-
-    ``extra_scores`` are means of the scores that the task lists beside every column. ``seconds`` is the mean
-    per trial, ``seconds_alone`` the shortest by the rule of :class:`.Timing`, ``seconds_total`` the sum.
-    ``values`` are of each trial, and ``samples`` of all samples that were drawn in the trials.
-    """
+    """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers."""
 
     dataset: str
     column: Column
@@ -65,12 +58,12 @@ class Summary:
     best: bool
     significant: bool
     gains: tuple[Gain, ...]
-    extra_scores: Mapping[str, float | None]
-    seconds: float | None
-    seconds_alone: float | None
+    extra_scores: Mapping[str, float | None]  # means of the scores that the task lists beside every column
+    seconds: float | None  # mean per trial
+    seconds_alone: float | None  # the fewest among the first trials, see Timing
     seconds_total: float
-    values: tuple[float, ...]
-    samples: tuple[float, ...]
+    values: tuple[float, ...]  # one per trial
+    samples: tuple[float, ...]  # one per sample that was drawn in the trials
     provenance: Mapping[str, tuple[str, ...]]
 
     def numbers(self) -> dict[str, Any]:
@@ -107,9 +100,8 @@ class Results:
 
 
 def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results:
-    """Gather what the store holds of an experiment; trials that are missing are left out."""
-    task = experiment.task
-    records = {}
+    """Summarise the trials of an experiment that the store holds."""
+    task, records = experiment.task, {}
     for cell in experiment.cells(seed):
         place = cell.dataset, tuple(cell.conditions.items()), cell.method
         records[place] = store.read_finished(cell, range(task.trials))
@@ -122,8 +114,7 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
         by_method, values = {}, {}
         for method in experiment.methods:
             finished = records.get((dataset, column.conditions, method.name), [])
-            own = [record for record in finished if column.score in record.scores]
-            by_method[method.name] = own
+            own = by_method[method.name] = [r for r in finished if column.score in r.scores]
             values[method.name] = {r.trial: column.scale * r.scores[column.score] for r in own}
         best, is_significant = _find_best(values, column, task.reference)
         for method in experiment.methods:

@@ -1,4 +1,4 @@
-"""One attacked node and its correction by copied neighbourhoods: the attack, and the section of the page."""
+"""One attacked node and its correction by copied neighbourhoods, and the section of the page about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nodecopy.defend import NodeReport
 
 PREFERRED_DEGREE, MAX_DEGREE = 3, 8  # of the attacked node: enough flips, and few enough for a figure
-MAX_ATTACKED = 20  # nodes that are attacked, each alone, until the prediction of one changes
+MAX_ATTACKED = 20
 N_DONORS, N_DONORS_SHOWN = 10, 3
 
 
@@ -48,6 +48,7 @@ class AttackedNode:
 def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *, rng: Rng) -> AttackedNode:
     """Attack nodes by FGA until one is misclassified, and correct it by node copying and by all evidence."""
     from nodecopy.classify import GCN
+    from nodecopy.defend import EvidenceDefence
 
     fitted = GCN().fit(graph, train, rng=rng)
     clean, codes = fitted.predict_proba(), fitted.trial_.codes
@@ -66,7 +67,9 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
             break
     _, node, attacked, defence = chosen
     stages, donors = _stages(graph, node, attacked, defence, clean)
-    n_flips, evidence = int(graph.degrees[node]), _weigh_evidence(attacked, node, train, rng)
+    n_flips, n_donors = int(graph.degrees[node]), min(N_DONORS, graph.n_nodes - 1)
+    by_evidence = EvidenceDefence(GCN(), n_donors=n_donors, retrain=True)
+    evidence = by_evidence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
     return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages, evidence)
 
 
@@ -94,15 +97,6 @@ def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph,
     return attacked, defence.fit(attacked, train, targets=[node], rng=rng)
 
 
-def _weigh_evidence(attacked: Graph, node: int, train: ArrayLike, rng: Rng) -> NodeReport:
-    """Return the evidence about an attacked node, with a GCN as in the stages."""
-    from nodecopy.classify import GCN
-    from nodecopy.defend import EvidenceDefence
-
-    defence = EvidenceDefence(GCN(), n_donors=min(N_DONORS, attacked.n_nodes - 1), retrain=True)
-    return defence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
-
-
 def _stages(
     graph: Graph, node: int, attacked: Graph, defence: Any, clean: NDArray[np.float32]
 ) -> tuple[tuple[Stage, ...], IntArray]:
@@ -127,7 +121,7 @@ def attack_section(
     attacked: AttackedNode, ids: ArrayLike, *, images: NDArray[Any] | None = None, noun: str = "node"
 ) -> Section:
     """Return the section of a node before an attack, after it, and with copied neighbours."""
-    names, codes = np.asarray(ids), attacked.codes
+    names, codes, classes = np.asarray(ids), attacked.codes, to_texts(attacked.classes)
     text = (
         f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
         f"{attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
@@ -146,13 +140,11 @@ def attack_section(
     return {
         "kind": "attack",
         "title": f"One attacked {noun}",
-        "headline": attack_headline(
-            to_texts(attacked.classes), int(codes[attacked.node]), probabilities, attacked.n_flips
-        ),
+        "headline": attack_headline(classes, int(codes[attacked.node]), probabilities, attacked.n_flips),
         "text": text,
         "node": number[attacked.node],
         "nodes": nodes,
-        "classes": to_texts(attacked.classes),
+        "classes": classes,
         "donors": to_texts(names[attacked.donors]),
         "stages": [
             {
@@ -191,9 +183,8 @@ def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section |
 
 
 def _describe_choice(attacked: AttackedNode, noun: str) -> str:
-    """Say how the node was chosen, which the reader needs to judge the example."""
-    truth, (_, after, _) = attacked.codes[attacked.node], attacked.stages
-    n = attacked.n_attacked
+    """Say how the node was chosen."""
+    truth, (_, after, _), n = attacked.codes[attacked.node], attacked.stages, attacked.n_attacked
     if after.probabilities.argmax() == truth:
         return "" if n == 1 else f"None of {n} attacked {noun}s changed its class; this one came closest."
     if n == 1:

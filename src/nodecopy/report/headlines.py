@@ -1,4 +1,4 @@
-"""One sentence about each section of the report page, and how the page stores numbers and names."""
+"""One sentence about each section of the report page, and the format of its numbers and names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Summary = Mapping[str, Any]
 
 
 def graphs_headline(n_edges: int, samples: Sequence[tuple[int, int]]) -> str:
-    """Compare the edges of samples, given as numbers of all and of observed ones, with the observed graph."""
+    """Describe the edges of samples, given as numbers of all and of observed edges."""
     if not samples:
         return ""
     sizes = _range([size for size, _ in samples])
@@ -32,7 +32,7 @@ def graphs_headline(n_edges: int, samples: Sequence[tuple[int, int]]) -> str:
 
 
 def statistics_headline(comparisons: Mapping[str, Comparison]) -> str:
-    """Say how many observed statistics lie in the range of all samples, and name those that change most."""
+    """Count the observed statistics in the range of all samples, and name those that change most."""
     models = ["" if len(comparisons) == 1 else f" by {name}" for name in comparisons]
     return " ".join(map(_describe_comparison, comparisons.values(), models))
 
@@ -54,7 +54,7 @@ def _describe_comparison(comparison: Comparison, model: str) -> str:
 
 
 def _change(row: Row) -> float:
-    """Return by which factor a statistic changes, as a logarithm; 1 to and from zero, and across it."""
+    """Return the absolute log ratio of a statistic; 1 to, from and across zero."""
     return abs(math.log(row.mean / row.observed)) if row.mean * row.observed > 0 else 1.0
 
 
@@ -70,7 +70,7 @@ def _describe_statistic(row: Row) -> str:
 
 
 def classification_headline(evaluations: Sequence[Summary]) -> str:
-    """Say how often the last of some classifiers is right, beside the others, or that it did not learn."""
+    """Give the accuracy of the last classifier beside the others, or say that it did not learn."""
     if not evaluations:
         return "No label is held out, so the accuracy is unknown."
     *others, main = evaluations
@@ -91,7 +91,7 @@ def classification_headline(evaluations: Sequence[Summary]) -> str:
 def attack_headline(
     classes: Sequence[str], truth: int, probabilities: Sequence[Sequence[float]], n_flips: int
 ) -> str:
-    """Say what an attack and a correction do to the prediction of a node."""
+    """Describe the effect of an attack and its corrections on a prediction."""
     before, attacked, *corrected = (classes[int(np.argmax(stage))] for stage in probabilities)
     chances = [_percent(stage[truth]) for stage in probabilities]
     start = f"{n_flips} flipped {'edge' if n_flips == 1 else 'edges'}"
@@ -116,16 +116,14 @@ def _capitalise(text: str) -> str:
 
 
 def recommendations_headline(evaluations: Sequence[Summary]) -> str:
-    """Say which share of held-out items the last of some recommenders lists, beside the others."""
+    """Give the recall of the last recommender beside the others."""
     if not evaluations:
         return ""
     *others, main = evaluations
     beside = [f"{other['name']} {format_interval(other['recall'], other['interval'])}" for other in others]
-    beside_text = f"; {_join(beside)}" if beside else ""
-    return (
-        f"The first {main['k']} recommendations of {main['name']} contain "
-        f"{format_interval(main['recall'], main['interval'])} of a user's held-out items{beside_text}."
-    )
+    text = f"The first {main['k']} recommendations of {main['name']} contain "
+    text += f"{format_interval(main['recall'], main['interval'])} of a user's held-out items"
+    return f"{text}; {_join(beside)}." if beside else f"{text}."
 
 
 def tables_headline(verdicts: Sequence[str]) -> str:
@@ -140,7 +138,7 @@ def tables_headline(verdicts: Sequence[str]) -> str:
 
 
 def format_interval(value: float, interval: Sequence[float]) -> str:
-    """Format a share with its interval in percent, with ± where that is symmetric."""
+    """Format a share with its interval in percent, with ± if it is symmetric."""
     percent, low, high = (100 * part for part in (value, *interval))
     if round(percent - low) == round(high - percent):
         return f"{percent:.0f} ± {(high - low) / 2:.0f} %"
@@ -166,7 +164,7 @@ def to_texts(values: ArrayLike) -> list[str]:
 
 
 def round_number(value: Any, digits: int = 6) -> float | None:
-    """Round to a number of significant digits; ``None`` where the value is not finite, as JSON has no NaN."""
+    """Round to some significant digits; ``None`` if the value is not finite."""
     if not math.isfinite(value):
         return None
     number = float(f"{value:.{digits}g}")

@@ -1,10 +1,7 @@
 """The layout of a drawn graph, and which nodes of a large graph are drawn.
 
-The force-directed layout is not taken from a library because the ones that were tried are slower or show
-less. On Cora (2,708 nodes, one core) it takes 0.4 s, and a node's neighbours overlap with the nodes drawn
-nearest to it by 0.19 (mean Jaccard index). NetworkX 3.6 takes 35 s for 0.19 (``forceatlas2_layout``) or 24 s
-for 0.12 (``spring_layout``). igraph 1.0 takes 10 s for 0.14 (Fruchterman-Reingold), 0.2 s for 0.10 (the same
-with a grid), or 2.8 s for 0.34 (DrL), but DrL draws three nodes in four on top of another.
+The force-directed layout takes 0.4 s on Cora (2,708 nodes, one core). NetworkX 3.6 needs 35 s to keep
+neighbours as close (``forceatlas2_layout``). igraph 1.0 is slower, worse, or draws nodes on top of others.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
 
 
 def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator) -> Float:
-    """Return random positions, smoothed over edges: approximately the leading eigenvectors."""
+    """Return random positions, smoothed over edges."""
     positions: Float = rng.normal(size=(len(degrees), 2)).astype(np.float32)
     for _ in range(N_SMOOTHING_STEPS):
         smoothed = (positions + (adjacency @ positions) / np.maximum(degrees, 1)) / 2
@@ -67,14 +64,14 @@ def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator
 
 
 def _repel(positions: NDArray[np.float32], mass: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the force of all other nodes on each: the sum of mass times direction over distance."""
+    """Return the sum over other nodes of mass times direction over distance."""
     x, y = np.ascontiguousarray(positions.T)
     forces = np.empty_like(positions)
     _add_forces(x, y, np.ascontiguousarray(mass), forces)
     return forces
 
 
-# Without checks for division by zero and in any order, the inner loop becomes vector instructions.
+# These options let the compiler vectorise the inner loop.
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def _add_forces(x, y, mass, forces):
     for i in range(len(x)):
@@ -101,7 +98,7 @@ def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) 
 
 
 def _walk(graph: Graph, n_visited: int, rng: Generator) -> IntArray:
-    """Return the first nodes of a walk; after many steps without a new node it restarts from another."""
+    """Return the first nodes of a walk, which restarts elsewhere after many steps without a new node."""
     indptr, indices = graph.rows.indptr, graph.rows.indices
     visited: dict[int, None] = {}
     unvisited = (node for node in rng.permutation(graph.n_nodes).tolist() if node not in visited)

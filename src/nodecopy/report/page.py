@@ -45,7 +45,7 @@ MAP_SIZE = 10_000  # positions of nodes are integers from 0 to this
 OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4  # flags of a sampled edge; the others: whose donor has it
 NUMBERS = ("mean", "std", "published", "published_std")
 COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
-OPEN = "table2"  # the experiment whose table is open when the page is; the first one if it is not there
+OPEN = "table2"  # the experiment whose table is open at first
 DATASETS = {  # as papers write them
     **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
     **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
@@ -64,7 +64,7 @@ SCRIPTS = (  # in the order in which they run; vendor/d3-subset.mjs describes ho
 
 
 def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
-    """Write the page of some sections to an HTML file; ``origin`` is the note on where the data come from."""
+    """Write the page of some sections to an HTML file; ``origin`` is a note on the origin of the data."""
     with atomic_write(path) as temporary:
         temporary.write_text(render_page(title, sections, origin=origin), encoding="utf-8")
 
@@ -82,7 +82,7 @@ def render_page(title: str, sections: Sequence[Section], *, origin: str = "") ->
 
 
 def encode_json(data: Any) -> str:
-    r"""Return ASCII JSON that cannot end the HTML element it stands in, whatever its strings hold.
+    r"""Return ASCII JSON that cannot end the HTML element around it.
 
     >>> encode_json("</script><!-- é")
     '"\\u003c/script\\u003e\\u003c!-- \\u00e9"'
@@ -120,7 +120,7 @@ def graphs_section(
     text: str = "",
     rng: Rng = 0,
 ) -> Section:
-    """Return the section of the observed graph beside samples, all with one layout; large ones in part."""
+    """Return the section of the observed graph beside samples; only a part of large graphs is drawn."""
     if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
         raise InputError("samples", f"must have the {observed.n_nodes} nodes of the observed graph.")
     from nodecopy.report.layout import choose_nodes, compute_layout  # here, since it imports numba
@@ -135,6 +135,7 @@ def graphs_section(
         colours.append(_class_colours("predicted class", np.asarray(predicted), nodes))
     if uncertainty is not None:
         colours.append({"name": "uncertainty", "values": round_all(np.asarray(uncertainty)[nodes])})
+    first = {"title": "observed", "n_edges": observed.n_edges} | _encode_edges(_edge_pairs(part), len(nodes))
     counts = [(sample.graph.n_edges, _count_observed(sample.graph, observed)) for sample in samples.values()]
     return {
         "kind": "graphs",
@@ -147,16 +148,12 @@ def graphs_section(
         "x": positions[:, 0].tolist(),
         "y": positions[:, 1].tolist(),
         "colours": colours,
-        "graphs": [
-            {"title": "observed", "n_edges": observed.n_edges}
-            | _encode_edges(_edge_pairs(part), part.n_nodes),
-            *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items()),
-        ],
+        "graphs": [first, *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items())],
     }
 
 
 def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
-    """Return the class names, and the class number of every drawn node, -1 where it is unknown."""
+    """Return the class names, and the class number of every drawn node or -1."""
     is_labelled = values != (UNLABELLED if values.dtype.kind in "iu" else "")
     names = np.unique(values[is_labelled])
     codes = np.where(is_labelled, np.searchsorted(names, values), UNLABELLED)
@@ -197,7 +194,7 @@ def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
 
 
 def _encode_edges(pairs: NDArray[np.int64], n_nodes: int) -> dict[str, list[int]]:
-    """Return sorted edges in a short form: counts by source, and differences of successive targets."""
+    """Return sorted edges as counts by source and differences of successive targets."""
     source, target = pairs.T
     before = np.where(np.diff(source, prepend=-1) == 0, np.roll(target, 1), source)
     counts = np.bincount(source, minlength=n_nodes)
@@ -213,13 +210,12 @@ def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.i
 def statistics_section(
     comparisons: Mapping[str, Comparison], *, estimates: BootstrapResult | None = None, text: str = ""
 ) -> Section:
-    """Return the section of observed statistics and their values in the samples of one or more models."""
+    """Return the section of statistics, observed and in the samples of one or more models."""
     names = next(iter(comparisons.values())).statistics
     rows = [_statistic_data(name, comparisons) for name in names if name != "n_nodes"]
     intervals = {} if estimates is None else _trusted_intervals(estimates)
     for row in rows:
-        if row["name"] in intervals:
-            row["estimate"] = intervals[row["name"]]
+        row |= {"estimate": intervals[row["name"]]} if row["name"] in intervals else {}
     return {
         "kind": "statistics",
         "title": "Statistics",
@@ -232,7 +228,7 @@ def statistics_section(
 
 
 def _trusted_intervals(estimates: BootstrapResult) -> dict[str, list[float | None]]:
-    """Return the intervals of statistics without a problem; none if a problem concerns all of them."""
+    """Return the intervals of statistics without a problem."""
     distrusted = {problem.statistic for problem in estimates.problems}
     return {
         estimate.name: round_all([float(estimate.low), float(estimate.high)], 4)
@@ -242,7 +238,7 @@ def _trusted_intervals(estimates: BootstrapResult) -> dict[str, list[float | Non
 
 
 def _describe_estimates(estimates: BootstrapResult | None) -> str:
-    """Return what the intervals of observed statistics are, or why there are none."""
+    """Explain the intervals of observed statistics, or why there are none."""
     if estimates is None:
         return ""
     for problem in estimates.problems:
@@ -277,7 +273,7 @@ def _statistic_data(name: str, comparisons: Mapping[str, Comparison]) -> dict[st
 def result_tables_section(
     folder: PathLike, *, titles: Mapping[str, Mapping[str, str]] | None = None, text: str = ""
 ) -> dict[str, Any]:
-    """Return the section with every results table of a folder, our numbers above the published ones."""
+    """Return the section with every results table of a folder."""
     experiments, verdicts = [], []
     files_by_rank = sorted((not file.stem.startswith("table"), file) for file in Path(folder).glob("*.csv"))
     for _, file in files_by_rank:  # the tables of the paper come first
@@ -336,7 +332,7 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
 
 
 def _title(name: str, title: str) -> str:
-    """Return the title of an experiment, after the number of its table in the paper, if it has one."""
+    """Return the title of an experiment, with the number of its table in the paper."""
     if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
         variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
         return f"Table {match[1]}{variant}" + (f": {title}" if title else "")
@@ -351,12 +347,12 @@ def _heading(column: tuple[str, str, str], differs: Sequence[bool], titles: Mapp
 
 
 def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return labels, attack and score; not every task has all of them."""
+    """Return labels, attack and score."""
     return row.get("labels", ""), row.get("attack", ""), row["score"]
 
 
 def _cell(row: Mapping[str, str]) -> list[Any]:
-    """Return our mean and deviation, the published ones, the verdict and whether ours is the best."""
+    """Return our mean and deviation, the published ones, the verdict and whether ours is best."""
     numbers = [float(row[key]) if row[key] else None for key in NUMBERS]
     if not all(value is None or math.isfinite(value) for value in numbers):
         raise ValueError(f"the numbers of {row['method']} must be finite; got {numbers}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,15 +30,15 @@ from nodecopy.io import GraphLike, convert_graph, to_networkx
 from nodecopy.metrics.classification import selective_accuracy
 
 OBSERVED_EDGE, NEW_EDGE = "#3b4252", "#d08770"
-MAX_KAMADA_KAWAI_NODES = 300  # larger graphs get a spring layout, which is faster
+MAX_KAMADA_KAWAI_NODES = 300  # larger graphs get a spring layout
 OBSERVED, HIGHLIGHTED, OTHER = "#a3be8c", "#d08770", "#3b4252"
-LOGARITHMIC_RATIO = 30  # largest value over smallest from which an axis is logarithmic
-POWERS_OF_TEN_RATIO = 100  # the same, from which a logarithmic axis has ticks at powers of ten only
+LOGARITHMIC_RATIO = 30  # an axis with a larger ratio of its values is logarithmic
+POWERS_OF_TEN_RATIO = 100  # and has ticks at powers of ten only
 COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
-MIN_PERCENT = 5  # where certainty curves start: the accuracy of fewer nodes varies too much to be read
+MIN_PERCENT = 5  # where certainty curves start
 EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
 TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
-MAX_NEIGHBOURS = 16  # neighbours drawn in a panel, so that their images or class names do not overlap
+MAX_NEIGHBOURS = 16  # in a panel
 MARKERS, COVERAGE_COLOURS = "osD^vPX*<>", ("#d08770", "#5e81ac", "#b48ead", "#a3be8c", "#4c566a")
 INTENDED_RATIO, INTENDED_COVERAGE = (0.9, 1.25), (90.0, 98.0)
 SHOWN_RATIOS = (0.2, 5.0)  # ratios outside are drawn at the border
@@ -53,12 +54,12 @@ def draw_graphs(
     Parameters
     ----------
     graphs
-        Graphs, or what :func:`.as_graph` converts, by title; the first is the observed graph. A single graph
-        and a list of graphs get the titles "observed", "sample 1", "sample 2" and so on.
+        Graphs, or what :func:`.as_graph` converts, by title; the first is the observed graph. A graph or a
+        list gets the titles "observed", "sample 1" and so on.
     seed
         Seed of the layout, which is random for more than 300 nodes.
     axes
-        Matplotlib axes to draw on, one for each graph. By default, new axes.
+        Matplotlib axes, one for each graph. By default, new axes.
 
     Examples
     --------
@@ -122,18 +123,16 @@ def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> Non
 
 
 def _compute_positions(graph: Graph, seed: int) -> Any:
-    """Return node positions by Kamada-Kawai for small graphs, which shows distances best."""
+    """Return node positions by Kamada-Kawai, or a spring layout for large graphs."""
     networkx = import_optional("networkx", "drawing graphs")
-    network = to_networkx(graph)
-    if graph.n_nodes <= MAX_KAMADA_KAWAI_NODES:
-        positions = networkx.kamada_kawai_layout(network)
-    else:
-        positions = networkx.spring_layout(network, seed=seed)
+    network, is_small = to_networkx(graph), graph.n_nodes <= MAX_KAMADA_KAWAI_NODES
+    layout = networkx.kamada_kawai_layout if is_small else partial(networkx.spring_layout, seed=seed)
+    positions = layout(network)
     return np.array([positions[node] for node in graph.node_ids.tolist()]).reshape(-1, 2)
 
 
 class StatisticSamples(NamedTuple):
-    """One statistic of one graph: its observed value, and its values in the samples of every model."""
+    """The observed value of a statistic, and its values in the samples of every model."""
 
     observed: float
     samples: Mapping[str, Sequence[float]]
@@ -219,7 +218,7 @@ def draw_accuracy_by_certainty(
     predictions
         For each classifier: whether each prediction is correct, and its uncertainty.
     axes
-        Matplotlib axes to draw on. By default, new axes.
+        Matplotlib axes. By default, new axes.
 
     Examples
     --------
@@ -250,14 +249,12 @@ def certainty_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
 
-    See :func:`~nodecopy.metrics.classification.selective_accuracy`.
-
     Parameters
     ----------
     correct
         Whether each prediction is correct.
     uncertainty
-        Uncertainty of each prediction; of nodes that tie, the expected accuracy counts.
+        Uncertainty of each prediction; ties count with their expected accuracy.
 
     Examples
     --------
@@ -286,8 +283,8 @@ def draw_attacked_node(
     node
         Position of the attacked node.
     neighbours
-        For each stage, such as "before", the positions of the neighbours and the origin of each edge:
-        ``"own"``, ``"added"`` by the attack or ``"copied"``.
+        For each stage, such as "before", the positions of the neighbours and the origins of the edges:
+        ``"own"``, ``"added"`` or ``"copied"``.
     probabilities
         For the same stages, the probability of every class.
     labels
@@ -295,9 +292,9 @@ def draw_attacked_node(
     class_names
         Names of all classes, in the order of their numbers.
     images
-        An image ``[height, width]`` of every node, drawn in its place. By default the name of its class.
+        An image ``[height, width]`` of every node, drawn in place of the name of its class.
     axes
-        Matplotlib axes to draw on: two rows, one column for each stage. By default, new axes.
+        Matplotlib axes: two rows, one column for each stage. By default, new axes.
 
     Examples
     --------
@@ -468,10 +465,6 @@ def _draw_coverage(axes: Any, panel: Panel, methods: list[str], names: list[str]
 
 
 def _style(number: int, is_filled: bool) -> dict[str, Any]:
-    colour = COVERAGE_COLOURS[number % len(COVERAGE_COLOURS)]
-    return {
-        "marker": MARKERS[number % len(MARKERS)],
-        "color": colour,
-        "markerfacecolor": colour if is_filled else "none",
-        "markersize": 4,
-    }
+    marker, colour = MARKERS[number % len(MARKERS)], COVERAGE_COLOURS[number % len(COVERAGE_COLOURS)]
+    face = colour if is_filled else "none"
+    return {"marker": marker, "color": colour, "markerfacecolor": face, "markersize": 4}

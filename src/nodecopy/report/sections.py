@@ -1,4 +1,4 @@
-"""The sections of predictions, with calibration and accuracy on held-out nodes, and of recommendations."""
+"""The sections of predictions and of recommendations."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from nodecopy.report.headlines import (
 from nodecopy.report.page import Section
 
 MAX_ROWS = 1000  # nodes in the table of predictions
-MIN_CURVE_NODES = 30  # held-out nodes below which there are no curves
+MIN_CURVE_NODES = 30  # held-out nodes that curves need
 N_BINS = 10
-SHARES = np.arange(1, 21) / 20  # shares of the most certain nodes at which accuracies are given
+SHARES = np.arange(1, 21) / 20  # of the most certain nodes
 TAIL = 0.025
 MAX_HISTORY = 60  # items shown of a user's history
-N_SIMILAR_USERS, N_REASONS = 5, 3  # donors of a user, and items and donors that explain an item
-EVALUATED_LENGTH = 10  # length of the lists that are evaluated on held-out items
+N_SIMILAR_USERS, N_REASONS = 5, 3
+EVALUATED_LENGTH = 10  # of the lists that are evaluated on held-out items
 MAX_ITEMS = 2000  # with more, an explanation by donors takes seconds
 
 
 class HeldOutPredictions(NamedTuple):
-    """Predictions for nodes of known class: probabilities, classes, uncertainty and number of the split."""
+    """Predictions for nodes of known class in one or more splits."""
 
     probabilities: NDArray[Any]
     codes: NDArray[np.int64]
@@ -56,7 +56,7 @@ def classification_section(
     graph: str | None = None,
     text: str = "",
 ) -> Section:
-    """Return the section of predictions, the most uncertain first, with calibration and accuracy."""
+    """Return the section of predictions, the most uncertain first."""
     uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
     order = np.asarray(nodes)
     order = order[np.argsort(-uncertainty.total[order], kind="stable")]
@@ -94,8 +94,8 @@ def join_trials(predictions: Sequence[Any], tests: Sequence[IntArray], codes: In
 def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, float]:
     """Return the interval of 95 % of an accuracy over one or more splits.
 
-    For one split it is Wilson's interval. For several splits it is the wider of that and of Student's
-    interval with the variance between splits, since the nodes of a split share a trained model.
+    It is Wilson's interval or, for several splits, Student's with the variance between splits if that is
+    wider, since the nodes of a split share a trained model.
 
     >>> [round(bound, 3) for bound in accuracy_interval([8], [10])]
     [0.49, 0.943]
@@ -117,12 +117,11 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
 
 
 def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str, Any]:
-    """Return the scores of a classifier with their interval and, for at least 30 nodes, its curves."""
+    """Return the scores of a classifier with their interval and, if there are enough nodes, its curves."""
     p, codes = np.asarray(evaluation.probabilities), np.asarray(evaluation.codes)
     is_correct = p.argmax(axis=1) == codes
     splits = np.zeros(len(codes), np.int64) if evaluation.splits is None else evaluation.splits
-    low, high = _interval(is_correct, splits)
-    majority = float(np.bincount(codes).max()) / len(codes)
+    (low, high), majority = _interval(is_correct, splits), float(np.bincount(codes).max()) / len(codes)
     has_curves = len(codes) >= MIN_CURVE_NODES
     return {
         "name": name,
@@ -177,7 +176,7 @@ def recommendations_section(
     evaluations: Mapping[str, Sequence[Evaluation]] | None = None,
     text: str = "",
 ) -> Section:
-    """Return the section of recommendations for some users, with the users whose rows may be copied."""
+    """Return the section of recommendations for some users, with their likeliest donors."""
     positions = np.asarray(users)
     items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
     names = _Names({}, {})
@@ -219,7 +218,7 @@ def summarise_lists(name: str, splits: Sequence[Evaluation]) -> dict[str, Any]:
 
 
 class _Names(NamedTuple):
-    """The numbers of the users and items of the section, by which the page refers to them."""
+    """The numbers of users and items on the page."""
 
     users: dict[str, int]
     items: dict[str, int]
@@ -260,7 +259,7 @@ def _item_data(
     scores: NDArray[Any],
     names: _Names,
 ) -> list[list[Any]]:
-    """Return the number, the score and, if it is explained, the reasons of each recommended item."""
+    """Return the number, the score and, if possible, the reasons of each recommended item."""
     is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
     has_donors = interactions.n_items <= MAX_ITEMS
     entries = []
@@ -279,7 +278,7 @@ def _item_data(
 
 
 def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[int]:
-    """Return the number of each positive contribution, followed by its share of the score in thousandths."""
+    """Return the number and the share of the score in thousandths of each positive contribution."""
     is_positive = part.values > 0
     numbers = _numbers(part.ids[is_positive], names)
     shares = np.rint(1000 * part.values[is_positive] / score).astype(int).tolist()
