@@ -15,7 +15,8 @@ from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
 from nodecopy.attacks.gradients import RewiredGCN
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import KIPF, fit_feature_scaling
+from nodecopy.features.scaling import FeatureScaling
+from nodecopy.nn.networks import KIPF
 from tests.attacks.oracles import dense_gcn, small_graphs
 from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolated
 from tests.contracts.classifiers import N_NODES, planted_graph
@@ -32,7 +33,8 @@ def use_doubles() -> Any:
 
 
 def features_of(graph: Graph) -> Any:
-    return torch.from_numpy(fit_feature_scaling(graph, KIPF).apply(graph.features).toarray()).double()
+    scaling = FeatureScaling.fit(graph.features, KIPF.features, encoder=graph.feature_encoder)
+    return torch.from_numpy(scaling.apply(graph.features).toarray()).double()
 
 
 def rewired(graph: Graph, edits: Edits, rows: list[int]) -> RewiredGCN:

@@ -22,8 +22,8 @@ from nodecopy.nn.networks import (
     SparseStack,
     TrainingConfig,
     add_identity_features,
+    check_features,
     draw_keys,
-    fit_feature_scaling,
     normalise_adjacency,
 )
 from nodecopy.nn.training import CompiledSteps, EarlyStopping, LabelledNodes, Targets, TorchSteps, train
@@ -110,7 +110,7 @@ def test_features_are_needed_and_may_be_the_identity(features: Any) -> None:
     identity: Any = add_identity_features(graph).features
     assert identity.toarray().tolist() == np.eye(3).tolist()
     with pytest.raises(InputError, match=r"must have .*feature"):
-        fit_feature_scaling(graph, KIPF)
+        check_features(graph)
     with_features = graph.replace(features=np.ones((3, 2)))
     assert add_identity_features(with_features) is with_features
 

@@ -37,6 +37,17 @@ def test_scores_of_nearest_items(shrinkage: float) -> None:
     np.testing.assert_allclose(fitted.score()[users], (A @ nearest.T)[users], rtol=1e-5, atol=1e-6)
 
 
+def test_explanations_of_nearest_items_are_those_of_the_fit() -> None:
+    """A parameter that is set after the fit does not change scores, and not their donors either."""
+    log = tastes()
+    user, item = log.user_ids[np.flatnonzero(log.rows.degrees)[0]], log.item_ids[3]
+    model = ItemKNN(n_neighbours=5).fit(log)
+    explanation = model.explain(user, item, None)
+    assert explanation.score > 0
+    assert model.set_params(shrinkage=5.0).explain(user, item, None).to_dict() == explanation.to_dict()
+    assert explanation.remainder == pytest.approx(0, abs=1e-9)
+
+
 @given(
     matrices((7, 5), weighted=False), st.integers(1, 7), st.sampled_from([0.0, 2.0]), st.sampled_from([1, 99])
 )

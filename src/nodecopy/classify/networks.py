@@ -14,9 +14,9 @@ from nodecopy._core.imports import check_name
 from nodecopy._core.random import child
 from nodecopy.classify.base import Classifier, ClassifierSeeds, Prediction, Trial, fit_in_groups
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import WeightScaling
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.nn.engine import Engine
-from nodecopy.nn.networks import KIPF, TrainingConfig, fit_feature_scaling
+from nodecopy.nn.networks import KIPF, TrainingConfig, check_features
 from nodecopy.nn.training import LabelledNodes, check_device
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
@@ -47,7 +47,10 @@ class TrainingBatch:
         if first.graph.features is None:
             got = "this one has none. LabelPropagation needs none."
             raise InputError(f"a graph must have features to be classified by networks; {got}")
-        self.feature_scaling = fit_feature_scaling(first.graph, config, counts=counts)
+        check_features(first.graph)
+        self.feature_scaling = FeatureScaling.fit(
+            first.graph.features, config.features, encoder=first.graph.feature_encoder, counts=counts
+        )
         features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
             same_labels = np.array_equal(cast(Any, trial.graph.labels), cast(Any, first.graph.labels))

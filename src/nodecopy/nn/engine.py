@@ -1,9 +1,8 @@
 """The engine that trains many networks on graphs with the same features, and averages their predictions.
 
 It decides how many networks are computed at once, on which threads, and on which part of a graph. A
-classifier says what to train: :meth:`Engine.train` takes graphs, labelled nodes and seeds and returns trained
-networks, and :meth:`Engine.predict` returns class probabilities. :class:`Ensemble` predicts again on other
-graphs.
+classifier specifies what to train: :meth:`Engine.train` takes graphs, labelled nodes and seeds, and
+:meth:`Engine.predict` returns class probabilities. :class:`Ensemble` predicts on other graphs.
 """
 
 from __future__ import annotations

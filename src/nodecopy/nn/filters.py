@@ -21,6 +21,11 @@ from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import MAX_DROPOUT, Networks, SparseStack, Stack, TrainingConfig, build_csr_tensor
 
+FREQUENCIES = np.linspace(0.0, 2.0, 200)  # of the normalised Laplacian, where the filter is fitted
+CUTOFF = 0.5  # the target response is 1 from this frequency on, 0 below
+MAX_ORDER = 10  # powers above this are too similar on the frequencies for a fit in double precision
+VARIANCE_EPSILON = 1e-3  # added to variances, as in Keras
+
 
 def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None) -> Tensor:
     """Return weighted means over neighbours: row i is the sum over j of a_ij times row j of ``dense``.
@@ -76,12 +81,6 @@ def _sums(values: Tensor, index: tuple[Tensor, Tensor], n: int) -> Tensor:
     return (build_csr_tensor(index, values, (n, n)) @ values.new_ones(n, 1))[:, 0]
 
 
-FREQUENCIES = np.linspace(0.0, 2.0, 200)  # of the normalised Laplacian, where the filter is fitted
-CUTOFF = 0.5  # the target response is 1 from this frequency on, 0 below
-MAX_ORDER = 10  # powers above this are too similar on the frequencies for a fit in double precision
-VARIANCE_EPSILON = 1e-3  # added to variances, as in Keras
-
-
 @dataclass(frozen=True)
 class FilterConfig(TrainingConfig):
     """How networks of filters are built and trained; see ``DFNet``."""
@@ -115,6 +114,10 @@ class FilterConfig(TrainingConfig):
             check_integer(getattr(self, name), name, low=low, high=MAX_ORDER)
         check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
+
+    @property
+    def edge_dropout(self) -> float:
+        return self.attention_dropout
 
     def count_activations(self, features: sparse.csr_array) -> int:
         """Return about how many numbers training keeps: hidden layers twice, and kernels."""
@@ -165,7 +168,6 @@ class FilterNetworks(Networks):
     """
 
     config: FilterConfig
-    edge_dropout = "attention_dropout"
 
     @staticmethod
     def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:

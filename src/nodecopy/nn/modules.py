@@ -33,15 +33,22 @@ from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph, class_codes
 from nodecopy.nn.engine import MAX_STEPS, Averages, Scalings, check_scalings, row_entropy
 from nodecopy.nn.networks import TrainingConfig, check_features
-from nodecopy.nn.training import AdamStepper, LabelledNodes, Targets, check_device, choose_threads
+from nodecopy.nn.training import (
+    EPOCHS_BETWEEN_CHECKS,
+    AdamStepper,
+    LabelledNodes,
+    Targets,
+    check_device,
+    choose_threads,
+)
 
 SUM_TOLERANCE = 1e-4  # how far the sum of a row may be from 1 for outputs that are taken for probabilities
 MAX_NOISE = 1e-3  # how much probabilities may differ between two evaluations, by rounding on a GPU
-EPOCHS_BETWEEN_CHECKS = 10  # reading the loss waits for the device, so it is read every tenth epoch only
 FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
 OWNER = "factory of CustomNetwork"  # what is named in errors, unless another parameter took the factory
 Edges: TypeAlias = tuple[Tensor, Tensor | None]  # edges ``[2, n_edges]`` and, if there are any, their weights
 Factory: TypeAlias = Callable[[int, int], torch.nn.Module]  # of the numbers of features and classes
+TrainedModule: TypeAlias = "tuple[ModuleNetwork, int]"  # a module, and the seed of its dropout masks
 _generators = RLock()  # held while the global generators are seeded, so that threads do not share draws
 _built: WeakSet[torch.nn.Module] = WeakSet()  # modules that factories have returned
 
@@ -54,7 +61,7 @@ class ModuleNetwork:
             raise InputError(owner, f"must be a trained torch.nn.Module with {FORWARD}; got {show(module)}.")
         self.module, self.name = module, type(module).__name__
         parameter = inspect.signature(module.forward).parameters.get("edge_weight")
-        # The models of PyG take weights, but those that say so ignore them.
+        # PyG models that set supports_edge_weight=False accept weights but ignore them.
         self.takes_weights = parameter is not None and bool(getattr(module, "supports_edge_weight", True))
         self.needs_weights = parameter is not None and parameter.default is parameter.empty
         tensors = [*module.parameters(), *module.buffers()]
@@ -295,7 +302,7 @@ def train_module(
     with torch.enable_grad(), choose_threads(x.numel(), x.device):
         for epoch in range(config.n_epochs):
             stepper.step(loss)
-            is_checked = epoch % EPOCHS_BETWEEN_CHECKS == EPOCHS_BETWEEN_CHECKS - 1
+            is_checked = (epoch + 1) % EPOCHS_BETWEEN_CHECKS == 0
             if (is_checked or epoch == config.n_epochs - 1) and not bool(last.isfinite()):
                 got = f"{float(last)} by epoch {epoch + 1}. Lower learning_rate, or scale the features."
                 raise InputError(f"the training loss of {network.name} must stay finite; got {got}")
@@ -318,9 +325,6 @@ def train_module(
 def _validation_loss(network: ModuleNetwork, x: Tensor, edges: Edges, targets: Targets) -> float:
     logarithms = network.log_probabilities(x, *edges)[torch.from_numpy(targets.rows[0]).to(x.device)]
     return float(targets.losses(logarithms[None])[0])
-
-
-TrainedModule: TypeAlias = tuple[ModuleNetwork, int]  # a module, and the seed of its dropout masks
 
 
 class ModuleEngine:

@@ -24,7 +24,7 @@ from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy._core.linalg import truncated_svd
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS, FeatureScaling
+from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
 from nodecopy.graph import Graph
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)  # the places of dropout masks in a network
@@ -350,6 +350,11 @@ class TrainingConfig:
         is_plain = self.propagation in TrainingConfig.PROPAGATIONS
         return is_plain and self.rank is None and not self.drop_edges and device.type == "cpu"
 
+    @property
+    def edge_dropout(self) -> float:
+        """Share of the edges that are dropped in each step."""
+        return self.drop_edges
+
     def count_activations(self, features: sparse.csr_array) -> int:
         """Return about how many activations a layer of one network has."""
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
@@ -369,14 +374,13 @@ class Networks:
     """The weights of B networks on B graphs, and their logits."""
 
     config: TrainingConfig
-    edge_dropout: ClassVar[str] = "drop_edges"  # the hyperparameter with the share of dropped edges
 
     def __init__(
         self, config: TrainingConfig, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
     ) -> None:
         self.config, self.features, self.weights = config, features, list(weights)
         self.masks = Masks(keys, config.dropout)
-        self.edge_masks = Masks(keys, getattr(config, self.edge_dropout))
+        self.edge_masks = Masks(keys, config.edge_dropout)
 
     @classmethod
     def initialise(
@@ -467,12 +471,6 @@ def draw_glorot(rngs: Sequence[Generator], rows: int, columns: int, device: torc
     limit = np.sqrt(6.0 / (rows + columns))
     weights = np.stack([rng.uniform(-limit, limit, (rows, columns)).astype(np.float32) for rng in rngs])
     return torch.from_numpy(weights).to(device).requires_grad_()
-
-
-def fit_feature_scaling(graph: Graph, config: TrainingConfig, *, counts: str = "unit") -> FeatureScaling:
-    """Return the scaling of a graph's features; ``counts`` is how ``"auto"`` scales word counts."""
-    check_features(graph)
-    return FeatureScaling.fit(graph.features, config.features, encoder=graph.feature_encoder, counts=counts)
 
 
 def check_features(graph: Graph, n_features: int | None = None) -> None:

@@ -22,7 +22,8 @@ from nodecopy.errors import InputError
 from nodecopy.nn.compiled import CompiledTrainer, compile_networks
 from nodecopy.nn.networks import LowRankStack, Matrix, Networks, SparseStack, Stack
 
-LANES = 16  # entries that Adam updates together on a CPU; a remainder is rounded differently
+ADAM_LANES = 16  # entries that Adam updates together on a CPU; a remainder is rounded differently
+EPOCHS_BETWEEN_CHECKS = 10  # reading a loss waits for the device, so it is read every tenth epoch only
 LARGE = 2**20  # entries of a layer from which all threads share an operation, if there is one network only
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -117,8 +118,16 @@ class EarlyStopping:
 
     def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
         self.networks, self.patience = networks, networks.config.patience
-        self.compute_losses = build_losses(networks, matrices, validation)
         n_models, device = len(networks.weights[0]), networks.features.device
+        self.compute_losses: Callable[[], Tensor]
+        if networks.config.is_compiled(device):
+            parts = compile_networks(networks, matrices, validation.rows)
+            self.compute_losses = lambda: validation.losses(
+                torch.stack([part.logits(None) for part in parts])
+            )
+        else:
+            objective = CrossEntropy(networks, matrices, validation)
+            self.compute_losses = lambda: objective.losses(None)
         self.best_loss = torch.full((n_models,), torch.inf, device=device)
         self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
         self.best = [weight.detach().clone() for weight in networks.weights]
@@ -126,15 +135,16 @@ class EarlyStopping:
     @torch.no_grad()
     def update(self, epoch: int) -> bool:
         """Compare the losses after an epoch with the lowest; return whether all models have stopped."""
-        losses = self.compute_losses(None)
+        losses = self.compute_losses()
         running = epoch - self.best_epoch <= self.patience
         better = running & (losses < self.best_loss)
         self.best_loss = torch.where(better, losses, self.best_loss)
         self.best_epoch = torch.where(better, epoch, self.best_epoch)
         for best, weight in zip(self.best, self.networks.weights, strict=True):
             best.copy_(torch.where(better[:, None, None], weight, best))
-        # Reading a result waits for the device, so it is read every tenth epoch only.
-        return epoch % 10 == 9 and not bool((epoch - self.best_epoch <= self.patience).any())
+        if (epoch + 1) % EPOCHS_BETWEEN_CHECKS:
+            return False
+        return not bool((epoch - self.best_epoch <= self.patience).any())
 
     @torch.no_grad()
     def restore(self) -> None:
@@ -178,16 +188,6 @@ def build_predictor(networks: Networks, matrices: Sequence[Any]) -> Callable[[in
         return lambda step: torch.stack([network.logits(step) for network in compiled])
     graphs = stack_matrices(networks, matrices)
     return lambda step: networks.logits(graphs, None, step)
-
-
-def build_losses(
-    networks: Networks, matrices: Sequence[Any], targets: Targets
-) -> Callable[[int | None], Tensor]:
-    """Return a function of a step that computes the cross-entropy of labelled nodes of each network."""
-    if not networks.config.is_compiled(networks.features.device):
-        return CrossEntropy(networks, matrices, targets).losses
-    compiled = compile_networks(networks, matrices, targets.rows)
-    return lambda step: targets.losses(torch.stack([network.logits(step) for network in compiled]))
 
 
 class TorchSteps:
@@ -244,7 +244,7 @@ class AdamStepper:
     """Weights that are changed by steps of Adam, given as ``torch.optim`` takes them.
 
     With ``models_first`` the first axis of every weight numbers independent models. On a CPU these are padded
-    to a multiple of :data:`LANES`, so that the steps of a model have the same bits alone and beside others.
+    to a multiple of :data:`ADAM_LANES`: a model has the same bits alone and beside others.
     """
 
     def __init__(
@@ -279,9 +279,9 @@ class AdamStepper:
     def _pad(self, weight: Tensor) -> Tensor:
         """Return a weight, or a padded copy that takes its place in the optimiser."""
         size = weight[0].numel()
-        if weight.device.type != "cpu" or size % LANES == 0:
+        if weight.device.type != "cpu" or size % ADAM_LANES == 0:
             return weight
-        padded = weight.new_zeros(len(weight), size + -size % LANES)
+        padded = weight.new_zeros(len(weight), size + -size % ADAM_LANES)
         self._padded.append((weight, padded))
         return padded
 

@@ -73,9 +73,8 @@ class IALS(EmbeddingRecommender):
         self.regularisation_, self.confidence_ = self.regularisation, self.confidence
 
     def set_state(self, state: dict[str, Any]) -> None:
-        if state:
-            for name in ("regularisation", "confidence"):
-                check_real(state.setdefault(f"{name}_", getattr(self, name)), f"{name} of IALS", low=0.0)
+        for name in ("regularisation", "confidence") if state else ():
+            check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
         super().set_state(state)
 
     def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:

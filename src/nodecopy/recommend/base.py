@@ -416,7 +416,9 @@ class Recommender(Saveable, ABC):
             allowed = "EASE, CopyEASE, ItemKNN or a class with is_linear = True"
             raise InputError(f"explain needs a linear model: {allowed}; got {type(self).__name__}.")
         if not len(history):
-            raise InputError(name, "must have an item of training; got none, which popularity scores.")
+            raise InputError(
+                name, "must have an item of training; got none; popularity ranks items for such users."
+            )
         if k is not None:
             check_integer(k, "k", low=1)
         (column,) = find_ids([item], train.item_ids, "item")
@@ -684,7 +686,7 @@ def select_candidates(
     if exclude is not None:
         is_candidate[exclude] = False
     if not is_candidate.any():
-        raise InputError(f"{names[0]} must hold a candidate that is not in {names[1]}; got none.")
+        raise InputError(names[0], f"must hold a candidate that is not in {names[1]}; got none.")
     return np.flatnonzero(is_candidate)
 
 

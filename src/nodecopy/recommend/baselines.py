@@ -93,14 +93,11 @@ class ItemKNN(Recommender):
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the part of each user in the cosines, which are sums over the users of both items."""
-        matrix = self.interactions_.matrix
-        counts = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.float64)
-        nearest = self.similarity_[history][:, [column]].nonzero()[0]
-        own = np.zeros(matrix.shape[1])
-        items = history[nearest]
-        own[items] = 1 / (np.sqrt(counts[items] * counts[column]) + self.shrinkage)
+        matrix, own = self.interactions_.matrix, np.zeros(self.interactions_.n_items)
         has_item = matrix[:, [column]].toarray()[:, 0]
-        return has_item * (matrix @ own), np.zeros(matrix.shape[1])
+        own[history] = self.similarity_[history][:, [column]].toarray()[:, 0]
+        own /= np.maximum(matrix.T @ has_item, 1)  # the number of users who have both items
+        return has_item * (matrix @ own), np.zeros(len(own))
 
 
 @dataclass(eq=False)

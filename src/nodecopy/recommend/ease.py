@@ -180,7 +180,7 @@ class LinearRecommender(Recommender):
         return n_neighbours
 
     def solve(self, moments: Moments, overwrite: bool = False) -> Any:
-        """Return the solution B; ``overwrite`` allows to destroy M and C."""
+        """Return the solution B; with ``overwrite``, M and C may be overwritten."""
         penalties = self.item_penalties(moments.popularity)
         if moments.is_sparse:
             from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow

@@ -34,7 +34,7 @@ NO_MOMENTS = ("regularisation", "regularisation_exponent", "item_bonus", "popula
 
 
 class Coordinate(NamedTuple):
-    """Parameters that take the same value, and the values to try, ascending; words are among numbers."""
+    """Parameters that share a value, and values to try, ascending; may include strings such as 'auto'."""
 
     names: tuple[str, ...]
     values: tuple[float | str, ...]
