@@ -26,6 +26,7 @@ from nodecopy.defend.base import DefenceSeeds
 from nodecopy.defend.copying import predict_copies
 from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError, NotFittedError
+from nodecopy.io import FeatureEncoder
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
 
@@ -175,6 +176,35 @@ def test_retraining_needs_fit_and_targets(tmp_path: Any, gcn: GCN) -> None:
         loaded.nearest_donors([1])
 
 
+def test_a_loaded_defence_draws_the_same_donors(tmp_path: Any, gcn: GCN) -> None:
+    seeds: Any = 7, np.random.default_rng(7), np.random.SeedSequence(7).spawn(2)[1]
+    drawn = CopyingDefence(GCN(**QUICK), n_graphs=3)
+    for rng in seeds:
+        for fitted in (drawn.fit(CLEAN, TRAIN, rng=rng), drawn.from_classifier(gcn, CLEAN, rng=rng)):
+            fitted.save(tmp_path / "model.npz")
+            loaded: Any = load(tmp_path / "model.npz")
+            loaded.save(tmp_path / "again.npz")
+            for defence in (loaded, load(tmp_path / "again.npz")):
+                np.testing.assert_allclose(
+                    defence.predict_proba(CLEAN), fitted.predict_proba(CLEAN), atol=1e-6
+                )
+
+
+def test_defences_check_how_features_were_encoded(tmp_path: Any) -> None:
+    first, second = (
+        CLEAN.with_feature_encoder(FeatureEncoder().fit({name: [1.0, 2.0]})) for name in ("age", "income")
+    )
+    inner = GCN(**QUICK).fit(first, TRAIN, rng=0)
+    fitted = CopyingDefence(GCN(**QUICK)).fit(first, TRAIN, rng=0)
+    fitted.save(tmp_path / "model.npz")
+    for defence in (fitted, load(tmp_path / "model.npz"), CopyingDefence().from_classifier(inner, CLEAN)):
+        for predict in (defence.predict, defence.undefended):
+            with pytest.raises(InputError, match="features of the graph must have the columns age"):
+                predict(second)
+    again = fitted.from_classifier(ExternalClassifier(), second)
+    assert again.predict(second).shape == (60,)
+
+
 def test_labels_of_another_graph_are_not_used() -> None:
     """Labels of the graph that is corrected may be wrong or missing; those of ``fit`` are used."""
     other = CLEAN.replace(labels=np.roll(np.asarray(CLEAN.labels), 7))
@@ -228,6 +258,8 @@ def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
         ({"classifier_": "GCN"}, "classifier_ must be a classifier"),
         ({"undefended_": [1]}, "undefended_ must be a prediction"),
         ({"targets_": np.array([60])}, "targets_ must lie between 0 and 59"),
+        ({"seed_": None}, "seed_ must be the parts of a seed"),
+        ({"seed_": (-1, ())}, "seed_ must be the parts of a seed"),
     ],
 )
 def test_a_damaged_state_is_refused(gcn: GCN, wrong: Any, message: str) -> None:

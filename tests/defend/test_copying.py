@@ -153,7 +153,9 @@ def test_path_by_hand(mode: str) -> None:
 
 
 @MODES
-@pytest.mark.parametrize("options", [{"features": "rows"}, {"features": "binary"}, {"activation": "none"}])
+@pytest.mark.parametrize(
+    "options", [{"features": "rows"}, {"features": "binary"}, {"activation": "none"}, {"activation": "leaky"}]
+)
 def test_networks_are_evaluated_as_they_were_trained(
     mode: str, options: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,8 @@ class Defence(Classifier):
         Positions of the targets, or ``None``.
     classifier_
         The classifier that ``fit`` has trained, or the one given to :meth:`from_classifier`.
+    seed_
+        The seed of the correction.
     state_, correction_
         The attacked graph with the classifier's predictions, and the correction; they are not saved.
 
@@ -163,6 +165,7 @@ class Defence(Classifier):
     undefended_: Prediction
     targets_: NDArray[np.int64] | None
     classifier_: Any
+    seed_: SeedSequence
     state_: AttackedState
     correction_: Correction
 
@@ -214,7 +217,7 @@ class Defence(Classifier):
             self.targets_ = self._check_targets(trial.graph, targets)
             (prediction,) = self.train_classifiers([trial])
             self.set_prediction(trial, prediction)
-            self.undefended_ = prediction
+            self.undefended_, self.seed_ = prediction, trial.rng
             self.classifier_ = self._fitted_classifier(trial, prediction)
             if self._prunes:
                 trained = self.train_corrections([trial], [self.targets_])
@@ -255,7 +258,9 @@ class Defence(Classifier):
         self.targets_ = self._check_targets(graph, targets)
         self.classifier_, self.undefended_, self.temperature_ = classifier, prediction, 1.0
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
-        self.state_ = self.build_state(classifier, graph, prediction, None, seed_sequence(rng))
+        self.feature_encoder_ = getattr(classifier, "feature_encoder_", None) or graph.feature_encoder
+        self.seed_ = seed_sequence(rng)
+        self.state_ = self.build_state(classifier, graph, prediction, None)
         self.correction_ = self.prepare_correction(self.state_)
         self.prediction_ = correct_prediction(prediction, self.correction_, self.targets_)
         return self
@@ -350,9 +355,7 @@ class Defence(Classifier):
         else:
             graph = self._check_graph(graph)
             prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
-        seed = self.state_.seed if hasattr(self, "state_") else None
-        trial = self._trial_on(graph)
-        return prediction, self.build_state(self.classifier_, graph, prediction, trial, seed=seed)
+        return prediction, self.build_state(self.classifier_, graph, prediction, self._trial_on(graph))
 
     def undefended(self, graph: Graph | None = None) -> NDArray[Any]:
         """Return the class of each node that the classifier predicts without the defence."""
@@ -381,13 +384,14 @@ class Defence(Classifier):
         super().save(path)
 
     def get_state(self) -> dict[str, Any]:
-        names = ("prediction_", "undefended_", "classes_", "node_ids_", "temperature_", "targets_")
-        state = {name: value for name, value in super().get_state().items() if name in names}
-        if not hasattr(self, "classifier_"):
+        left_out = ("state_", "correction_")
+        state = {name: value for name, value in super().get_state().items() if name not in left_out}
+        if "classifier_" not in state:
             return state
         # The networks are those of the prediction, so the parameters of the classifier are enough.
         unfitted = type(self.classifier_)(**self.classifier_.get_params(deep=False))
-        return state | {"classifier_": unfitted}
+        seed = self.seed_.entropy, self.seed_.spawn_key, self.seed_.pool_size
+        return state | {"classifier_": unfitted, "seed_": seed}
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
@@ -398,15 +402,22 @@ class Defence(Classifier):
         plain.check(len(self.node_ids_), len(self.classes_))
         if (targets := state.get("targets_")) is not None:
             check_unique(check_indices(targets, "targets_", size=len(self.node_ids_)), "targets_")
+        try:
+            entropy, spawn_key, pool_size = state["seed_"]
+            self.seed_ = SeedSequence(entropy, spawn_key=spawn_key, pool_size=pool_size)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                "seed_", f"must be the parts of a seed; got {show(state.get('seed_'))}."
+            ) from error
 
     def build_state(
-        self, classifier: Any, graph: Graph, prediction: Prediction, trial: Trial | None, seed: Any = None
+        self, classifier: Any, graph: Graph, prediction: Prediction, trial: Trial | None
     ) -> AttackedState:
-        """Return the input of a correction; without a ``trial``, its seed is ``seed`` or zero."""
+        """Return the input of a correction; without a ``trial``, its seed is that of the observed graph."""
         seen = complete = _preprocess(self, classifier, graph)
         if trial is not None and trial.graph is not graph:
             complete = _preprocess(self, classifier, trial.graph)
-        seed = trial.rng if trial is not None else seed or SeedSequence(0)
+        seed = self.seed_ if trial is None else trial.rng
         result = prediction.probabilities, classifier, prediction.networks
         return AttackedState(seen, *result, seed, complete, trial)
 

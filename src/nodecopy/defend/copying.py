@@ -31,6 +31,7 @@ from nodecopy.features.embeddings import EMBEDDING_NAMES, NodeEmbeddings
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
+from nodecopy.nn.compiled import SLOPES
 from nodecopy.nn.engine import Ensemble
 
 # A copier returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets.
@@ -111,11 +112,11 @@ class TwoHopCopier:
         second_convolution = sparse.csr_array(entries, shape=(n_pairs, n_inner))
         networks, features = self.networks, self.features
         inputs = networks.feature_scaling.apply(features[columns_in_use])
-        total: Any = 0.0
+        slope, total = SLOPES[networks.config.activation], np.zeros(())
         for weights, last_weights, *biases in zip(*networks.weights, strict=True):
             hidden = first_convolution @ (inputs @ weights)
             hidden = hidden + biases[0] if biases else hidden
-            hidden = np.maximum(hidden, 0) if networks.config.activation == "relu" else hidden
+            hidden = np.where(hidden > 0, hidden, slope * hidden)
             logits = (second_convolution @ hidden) @ last_weights
             total = total + softmax(logits + biases[1] if biases else logits, axis=1)
         return np.asarray(total / len(networks.weights[0]))
