@@ -1,8 +1,4 @@
-"""Rows of a sparse matrix, which graphs and interactions share, and operations on CSR matrices.
-
-A CSR matrix of SciPy stores a value for every entry. Binary rows need none, and node copying does little but
-move entries, so the values are built only for the SciPy matrix.
-"""
+"""Rows of a sparse matrix, which graphs and interactions share, and operations on CSR matrices."""
 
 from __future__ import annotations
 
@@ -29,14 +25,11 @@ IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Value = TypeVar("Value")
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
-MAX_COMPARED = 8  # up to this many ids are compared with all others, which is faster than sorting those
+MAX_COMPARED = 8  # up to this many ids, comparing is faster than sorting
 
 
 def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
-    """Return a SciPy matrix of any format as a CSR matrix, which may share its arrays without ``copy``.
-
-    Its arrays are checked first: compiled code reads them unchecked, and wrong ones would end the process.
-    """
+    """Return a SciPy matrix of any format as a CSR matrix; wrong arrays would crash compiled code."""
     try:
         csr = _convert(matrix, check_matrix_shape(matrix.shape, name), name)
     except InputError:
@@ -95,7 +88,7 @@ def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) 
 def check_rows(
     indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return ``indptr`` and ``indices`` in native integers, checked in one pass over each array."""
+    """Return ``indptr`` and ``indices`` in native integers after checking them."""
     starts, columns = _check_integers(indptr, f"indptr of {name}"), check_positions(indices, n_columns, name)
     if len(starts) != n_rows + 1 or starts[0] != 0 or starts[-1] != len(columns):
         raise _error(name, f"indptr must hold {n_rows + 1} numbers from 0 to the number of entries")
@@ -107,9 +100,8 @@ def check_rows(
 def check_matrix_shape(shape: Any, name: str) -> tuple[int, int]:
     """Return the numbers of rows and columns of a matrix, whose attribute may be wrong."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else ()
-    if len(sizes) != 2 or not all(
-        isinstance(size, (int, np.integer)) and 0 <= size < 2**62 for size in sizes
-    ):
+    is_valid = all(isinstance(size, (int, np.integer)) and 0 <= size < 2**62 for size in sizes)
+    if len(sizes) != 2 or not is_valid:
         raise InputError(name, f"must be a matrix with two dimensions; got shape {shape!r}.")
     return int(sizes[0]), int(sizes[1])
 
@@ -147,7 +139,7 @@ def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
 
 
 def native(array: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the byte order of the machine, half precision as single, extended as double."""
+    """Return numbers in native byte order, half precision as single, extended as double."""
     dtype = np.dtype(np.float32) if array.dtype == np.float16 else array.dtype.newbyteorder("=")
     with np.errstate(over="ignore"):  # what is infinite as a double is refused later
         return array.astype(np.float64 if dtype == np.longdouble else dtype, copy=False)
@@ -164,7 +156,7 @@ def index_dtype(*sizes: int) -> type[np.integer[Any]]:
 
 
 def freeze(value: Value) -> Value:
-    """Return a read-only view of an array, a CSR matrix with read-only arrays, other values as they are."""
+    """Return a read-only view of an array, or a CSR matrix with read-only arrays."""
     frozen: Any = value
     if isinstance(value, np.ndarray):
         frozen = value.view()
@@ -311,7 +303,6 @@ def check_row_data(data: Any, name: str = "data") -> Any:
 
 def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
     """Return whether ``matrix @ matrix.T`` is faster with dense factors."""
-    # A sparse product takes a step for each pair of entries in a column.
     n_rows, n_columns = matrix.shape
     per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
     steps = MIN_DENSE_SHARE * n_rows**2 * n_columns
@@ -319,11 +310,7 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
 
 
 def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
-    """Return the ``n_largest`` largest stored entries of each row, sorted; ties go to the lowest column.
-
-    Entries must not be negative. Rows need not be sorted.
-    """
-    # Only the entries from the threshold on, little more than the result, are sorted.
+    """Return the largest stored entries of each row, not negative; ties go to the lowest column."""
     threshold = _row_thresholds(matrix, n_largest)
     candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
     candidates.sort_indices()
@@ -364,16 +351,15 @@ def unit_rows(matrix: Any) -> Any:
 
 
 def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
-    """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
+    """Return ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
     if array.dtype.kind in "OU":
         # In the array of a list NumPy has turned what is not text into text, and dropped NUL at its end.
         cells = values if isinstance(values, (list, tuple)) else array.tolist()
         for value in cells:
             if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
-                raise InputError(
-                    name, f"must hold integers or strings without missing values; got {value!r}."
-                )
+                allowed = "integers or strings without missing values"
+                raise InputError(name, f"must hold {allowed}; got {value!r}.")
         check_characters(cells, name)
     if array.dtype.kind == "O" and array.size:
         array = as_array([str(value) for value in array], name)
@@ -399,19 +385,17 @@ def number_ids(n: int, name: str) -> NDArray[np.int64]:
 
 
 def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
-    """Return the position of each value in ``ids``; a value that is not among them is an error with hints."""
+    """Return the position of each value in ``ids``; an unknown value is an error with hints."""
     if not values.size:
         return np.zeros(0, np.int64)
-    if len(values) <= MAX_COMPARED:
+    if len(values) <= MAX_COMPARED or not ids.size:
         matches = [np.flatnonzero(ids == value) for value in values]
         positions = np.array([match[0] if len(match) else -1 for match in matches], np.int64)
-    elif ids.size:
+    else:
         order = np.argsort(ids, kind="stable")
         ranks = np.searchsorted(ids[order], values)
         positions = order[np.minimum(ranks, len(ids) - 1)].astype(np.int64)
         positions[ids[positions] != values] = -1
-    else:
-        positions = np.full(len(values), -1)
     if positions.min() < 0:
         wrong = values[positions < 0].tolist()[0]
         raise InputError(name, f"must hold known ids; got {wrong!r}, which is not among them.", *hints)
@@ -432,13 +416,9 @@ def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArr
 
 
 def deduplicate(
-    first: IntArray,
-    second: IntArray,
-    values: FloatArray,
-    shape: tuple[int, int],
-    rank: NDArray[Any] | None = None,
+    first: IntArray, second: IntArray, values: FloatArray, shape: tuple[int, int], rank: Any = None
 ) -> sparse.csr_array:
-    """Return a sparse matrix with the largest of repeated entries, or with the one of highest ``rank``."""
+    """Return a sparse matrix with the largest, or highest in ``rank``, of repeated entries."""
     order = np.lexsort((values if rank is None else rank, second, first))
     first, second, values = first[order], second[order], values[order]
     is_last = np.ones(len(first), bool)

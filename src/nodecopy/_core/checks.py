@@ -1,7 +1,4 @@
-"""Checks of parameters with messages of one form: the parameter, what is allowed, what was given.
-
-The last part limits the memory that content from outside takes: a small file must not take gigabytes.
-"""
+"""Checks of parameters, and limits of the memory that content of files may take."""
 
 from __future__ import annotations
 
@@ -57,11 +54,7 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
 
 
 def check_settings(model: Any, /, **limits: Any) -> None:
-    """Check parameters of a model.
-
-    The limit of a parameter is the smallest integer or number, a pair of the smallest and largest number, a
-    list of names, or ``bool``.
-    """
+    """Check parameters; a limit is the smallest value, a pair of limits, a list of names or ``bool``."""
     for parameter, limit in limits.items():
         value, name = getattr(model, parameter), f"{parameter} of {type(model).__name__}"
         if limit is bool:
@@ -76,8 +69,7 @@ def check_settings(model: Any, /, **limits: Any) -> None:
 
 
 def show(value: Any) -> str:
-    """Return ``repr(value)`` for a message, or the name of the type if the text is long or unsafe to make."""
-    # The text of a sparse matrix is made by code that reads its arrays unchecked.
+    """Return ``repr(value)`` for a message, or the name of the type if the text is long or unsafe."""
     is_own = type(value).__module__.startswith("nodecopy.")
     is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
     try:
@@ -105,7 +97,7 @@ def check_callable(value: Any, name: str) -> Any:
 
 
 def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
-    """Return what a collection other than a text holds, as a list; errors call it ``allowed``."""
+    """Return a collection other than a text as a list; errors call it ``allowed``."""
     is_collection = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
     if hasattr(type(values), "ndim"):  # the arrays of a sparse matrix are not checked
         is_collection = isinstance(values, np.ndarray) and values.ndim > 0
@@ -127,7 +119,7 @@ def check_path(value: Any, name: str) -> str | os.PathLike[str]:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of an object's type with its package, such as ``networkx.Graph`` or ``list``."""
+    """Return the name of a type with its package, such as ``networkx.Graph`` or ``list``."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return kind.__qualname__ if package in ("builtins", "__main__") else f"{package}.{kind.__qualname__}"
@@ -225,11 +217,11 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-# Limits of what content from outside takes in memory; the variable LIMIT allows more bytes.
+# Limits of memory; the environment variable LIMIT allows more bytes.
 MAX_RATIO, MAX_UNPACKED = 16, 2**28  # times the size of a file, and at least so many bytes
 MAX_TABLE_BYTES = 2**24  # of a compressed table, at least; in memory it takes up to sixty times as many
-MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000  # rows and columns of a matrix, at least and for each of its entries
-MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4  # of the ids in an array, at least, and of a character
+MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000  # rows and columns of a matrix, at least and per entry
+MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
 LIMIT = "NODECOPY_MAX_UNPACKED"
 CHUNK = 2**20
 ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}  # else 8: integers are converted, texts become objects
@@ -263,7 +255,7 @@ def read_member(archive: BinaryIO, name: str) -> bytes:
 
 
 def check_stream(unpacked: BinaryIO, packed: int) -> None:
-    """Raise an error if a stream that unpacks ``packed`` bytes holds too many; nothing of it is kept."""
+    """Raise an error if a stream that unpacks ``packed`` bytes holds too many."""
     n_bytes = 0
     while chunk := unpacked.read(CHUNK):
         n_bytes += len(chunk)
@@ -279,7 +271,7 @@ def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None
 
 
 def check_text_size(values: Iterable[Any], name: str) -> None:
-    """Raise an error if texts take far more memory in an array, where each takes as much as the longest."""
+    """Raise an error if texts take far more memory in an array, padded to the longest."""
     lengths = [len(value) for value in values if isinstance(value, str)]
     n_bytes = CHARACTER_BYTES * len(lengths) * max(lengths, default=0)
     limit = _limit(CHARACTER_BYTES * sum(lengths), MAX_TEXT_BYTES)
@@ -305,7 +297,7 @@ def _limit(n_bytes: int, least: int) -> int:
 
 
 def _check_members(file: BinaryIO) -> None:
-    """Raise an error unless an archive holds its arrays as a whole and they are not too large in all."""
+    """Raise an error unless an archive holds whole arrays that are not too large."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         packed = sum(member.compress_size for member in members)
@@ -318,7 +310,7 @@ def _check_members(file: BinaryIO) -> None:
 
 
 def _check_header(content: Any, size: int, *, is_matrix: bool = False) -> int:
-    """Return about how many bytes an array, or the values of a sparse matrix, takes while it is used."""
+    """Return about how many bytes an array takes while it is used."""
     try:
         version = npy.read_magic(content)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

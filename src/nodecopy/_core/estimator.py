@@ -1,8 +1,4 @@
-"""Parameters by name as in scikit-learn, and fitted objects in and out of files.
-
-Every family of the package is saved by one codec: a NumPy archive of arrays with a JSON tree that names them,
-never with pickles. Constructors check what a file holds.
-"""
+"""Parameters by name as in scikit-learn, and fitted objects in NumPy archives with a JSON tree."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ from nodecopy.errors import InputError
 PACKAGE, TREE, CSR_PARTS = "nodecopy", "tree", ("data", "indices", "indptr")
 MIN_MAPPED_BYTES = 2**24  # size from which arrays are mapped; smaller ones are read in milliseconds
 ALIGNMENT, LOCAL_HEADER_BYTES, ZIP64_BYTES = 64, 30, 20
-PADDING_ID = 0xD935  # identifier of the padding in an extra field, as Android's zipalign writes it
+PADDING_ID = 0xD935  # of an extra field, as Android's zipalign writes it
 
 
 class Configurable:
@@ -42,7 +38,7 @@ class Configurable:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor; ``deep`` adds nested ones, such as ``donors__labels``."""
+        """Return the parameters; ``deep`` adds nested ones, such as ``donors__labels``."""
         names = self.parameter_names()
         for name in names:
             if not hasattr(self, name):
@@ -56,7 +52,7 @@ class Configurable:
         return params
 
     def set_params(self, **changes: Any) -> Self:
-        """Change parameters in place and return the object; the fitted state stays until the next ``fit``."""
+        """Change parameters in place; the fitted state stays until the next ``fit``."""
         for owner, name, value in self._find_changes(changes):  # all are checked before the first is set
             setattr(owner, name, value)
         return self
@@ -141,12 +137,10 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
     device
         Where networks are evaluated and trained again, ``"cpu"`` by default.
     classes
-        Classes and functions of your own that the file may name, such as the function that builds a network.
-        Nothing else from outside the package is imported or called.
+        Classes and functions of your own that the file may name; no others are imported or called.
     mmap
-        Whether to memory-map arrays of floats of 16 MiB and more, so that a large recommender loads at once
-        and processes share its memory; not by default. Checksums of mapped arrays are not compared. The file
-        must not be changed in place while it is in use; ``save``, which replaces it, is safe.
+        Whether to memory-map arrays of floats of 16 MiB and more, which loads a large recommender at once and
+        lets processes share its memory, without checksums. Do not change the file in place while it is used.
 
     Examples
     --------
@@ -173,7 +167,7 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
 
 
 def _list_named(classes: Any) -> list[tuple[str, Any]]:
-    """Return the classes and functions that the caller of :func:`load` gives, with their names in files."""
+    """Return classes and functions with their names in files."""
     allowed = "a list of classes and functions such as [MyModel]"
     given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
     if not all(hasattr(value, "__name__") for value in given):
@@ -191,12 +185,12 @@ def _find(name: str, named: list[tuple[str, Any]]) -> Any:
 
 
 def _function_name(value: Any) -> str:
-    """Return the name of a function in files, without its module, which may be ``__main__``."""
+    """Return the name of a function in files, without its module."""
     return f"{value.__name__}()"
 
 
 def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
-    """Turn a value into JSON; ``where`` says in errors which one cannot be saved."""
+    """Turn a value into JSON; errors call it ``where``."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -237,7 +231,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
 def _encode_object(
     value: Any, sections: dict[str, dict[str, Any]], arrays: dict[str, NDArray[Any]], where: str
 ) -> dict[str, Any]:
-    """Turn an object into its public class name and one or two sections of named values."""
+    """Turn an object into its public class name and sections of named values."""
     owner = type(value).__name__
     path = owner if where == owner else f"{owner}, {where}"
     return {"class": public_name(type(value))} | {

@@ -1,8 +1,7 @@
 """Files that are written as a whole or not at all, formats by suffix, and errors that name the file.
 
-Output is written under a temporary name beside its target, which it replaces at the end. The temporary name
-has the machine and the process, and the file is locked while its process runs, so that the next write in that
-folder removes what a killed process left.
+Output is written under a temporary name, with the machine and the process, beside its target, which it
+replaces at the end. It is locked while its process runs; the next write removes what a killed process left.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ CONVERSION_HINTS = {
     (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
     (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
 }
-PREFIX, OLD = ".nodecopy-", "-old"  # of temporary names, and at the end of that of a folder being replaced
-AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux' renameat2: relative to the working directory; swap names
+PREFIX, OLD = ".nodecopy-", "-old"  # of temporary names, and the suffix of a folder being replaced
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2 on Linux
 FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # after which a file is not on its disk
 MAX_SUFFIX = 16
 _LOCK = threading.Lock()
@@ -81,7 +80,7 @@ def check_writable_parent(target: Path) -> None:
 
 @contextmanager
 def atomic_write(path: PathLike) -> Iterator[Path]:
-    """Yield a temporary name with the same suffix, which becomes ``path`` if the block ends without an error.
+    """Yield a temporary name with the same suffix, which becomes ``path`` unless the block fails.
 
     A link is followed, a file that is replaced keeps its mode, and devices and pipes receive the content.
     """
@@ -105,10 +104,10 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
 def atomic_folder(
     path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
 ) -> Iterator[Path]:
-    """Yield a temporary folder next to ``path``, which becomes ``path`` if the block ends without an error.
+    """Yield a temporary folder next to ``path``, which becomes ``path`` unless the block fails.
 
-    ``path`` must be empty or new; with ``overwrite`` it may hold what its ``manifest`` lists, a JSON file
-    whose ``files`` are those of :func:`list_tree`. None of the ``inputs`` may lie in it.
+    ``path`` must be empty or new; with ``overwrite`` it may hold the ``files`` that its JSON ``manifest``
+    lists (:func:`list_tree`). None of the ``inputs`` may lie in it.
     """
     target = resolve(path)
     check_writable_parent(target)
@@ -137,7 +136,7 @@ def atomic_folder(
 
 
 class ScratchFolder:
-    """A folder for temporary files; if the process is killed, the next that creates one there removes it."""
+    """A folder for temporary files; what a killed process leaves, the next one removes."""
 
     def __init__(self, parent: PathLike | None = None) -> None:
         self._stack = ExitStack()
@@ -207,7 +206,7 @@ def remove_path(path: Path) -> None:
 
 
 def try_lock(path: Path) -> tuple[int | None, bool]:
-    """Return a handle that keeps a path locked, if there are locks, and whether another process locks it."""
+    """Return a handle that keeps a path locked, if possible, and whether another process locks it."""
     if sys.platform == "win32":
         return None, False
     try:
@@ -229,7 +228,7 @@ def _digest(text: str) -> str:
 
 
 def _sweep(folder: Path, replaced: Path | None = None) -> None:
-    """Remove what killed processes left; a folder that one of them ``replaced`` gets its name back."""
+    """Remove what killed processes left; a folder that was being ``replaced`` gets its name back."""
     if not folder.is_dir() or (folder in _swept and replaced is None):
         return
     _swept.add(folder)
@@ -254,7 +253,7 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Return whether a process other than this one runs; its number may have been that of a killed one."""
+    """Return whether another process with this number runs."""
     if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
         return True
     if process == os.getpid():
@@ -308,7 +307,7 @@ def is_frame(source: Any) -> bool:
 
 
 def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True) -> str:
-    """Return the suffix that selects the format of ``path``, without ``.gz``; a data frame is Parquet."""
+    """Return the suffix that selects the format of a file; a data frame is Parquet."""
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
     if not isinstance(path, (str, os.PathLike)):

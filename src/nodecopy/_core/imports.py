@@ -38,7 +38,7 @@ def import_optional(module: str, purpose: str) -> Any:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra, from the checkout that nodecopy came from, if any."""
+    """Return the command that installs an extra, from the checkout of nodecopy, if any."""
     try:
         origin = json.loads(distribution("nodecopy").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
@@ -63,10 +63,7 @@ class OptionalModule:
 
 
 def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names are imported on first use.
-
-    They are those that the stub ``__init__.pyi`` imports (SPEC 1 of Scientific Python).
-    """
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for the names in ``__init__.pyi`` (SPEC 1)."""
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     module_of = {alias.name: str(node.module) for node in imports for alias in node.names}

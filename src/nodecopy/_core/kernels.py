@@ -1,8 +1,4 @@
-"""Compiled functions, whose machine code is kept on disk where that is possible.
-
-Numba raises an error where neither the folder of the package nor that of the user can be written to, as in
-containers, and where the disk is full. Here functions are then compiled in every process, with one warning.
-"""
+"""Compiled functions; if their cache on disk cannot be used, each process compiles them, with a warning."""
 
 from __future__ import annotations
 
@@ -53,11 +49,8 @@ def _warn(error: Exception) -> None:
     global _has_warned
     if not _has_warned:
         _has_warned = True
-        warnings.warn(
-            f"compiled code cannot be kept on disk ({error}), so that it is compiled in every process. Set "
-            "the variable NUMBA_CACHE_DIR to a folder that may be written to.",
-            stacklevel=4,
-        )
+        problem = f"compiled code cannot be kept on disk ({error}), so that it is compiled in every process"
+        warnings.warn(f"{problem}. Set the variable NUMBA_CACHE_DIR to a writable folder.", stacklevel=4)
 
 
 INT32, POINTER = ir.IntType(32), ir.IntType(8).as_pointer()

@@ -17,16 +17,12 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS and LAPACK use one thread.
-
-    More gain little, are ten times slower beside a busy process, and make digits depend on the machine.
-    """
+    """Return a context in which BLAS uses one thread; with more, digits depend on the machine."""
     return threadpool_limits(1, "blas")  # type: ignore[no-any-return]
 
 
 def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the ``rank`` largest singular values of a sparse matrix with their vectors, reproducibly."""
-    # A random start is almost surely not orthogonal to the singular vectors; a fixed one is reproducible.
     start = np.random.default_rng(0).uniform(0.5, 1.0, min(matrix.shape))
     with one_blas_thread():
         u, s, vt = svds(matrix, k=rank, v0=start)

@@ -1,8 +1,7 @@
 """Decisions made for the user, warnings about data, and text that is safe to print.
 
-A decision (a header, a donor rule, a scaling) can be changed by a parameter. It is logged at level INFO to
-the logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
-To see decisions in Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
+Decisions are logged at level INFO to the logger ``nodecopy``; the command line prints them. To see them in
+Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def list_alternatives(words: Sequence[str]) -> str:
 
 @contextmanager
 def log_decisions_once(*skipped: str) -> Iterator[None]:
-    """Log the same decision of this thread once, such as that of several classifiers about the features."""
+    """Log the same decision of this thread only once."""
     token = _skipped.set({*skipped, *(_skipped.get() or ())})
     try:
         yield
@@ -52,13 +51,13 @@ def log_decisions_once(*skipped: str) -> Iterator[None]:
 
 
 def mute_decisions() -> AbstractContextManager[None]:
-    """Log no decisions of this thread, such as those about files that the package wrote itself."""
+    """Log no decisions of this thread."""
     return log_decisions_once(EVERY)
 
 
 @contextmanager
 def mute_data_warnings() -> Iterator[None]:
-    """Issue no :class:`DataWarning`, such as those about each of many graphs."""
+    """Issue no :class:`DataWarning`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         yield

@@ -1,17 +1,15 @@
 """Random numbers: the ``rng`` keyword, named child seeds, and draws that are pure functions of a counter.
 
-Every public function that draws takes ``rng``: an integer, a :class:`numpy.random.SeedSequence`, a
-:class:`numpy.random.Generator` or ``None`` (fresh entropy). An integer or a seed sequence always gives the
-same result; a generator is advanced, so two calls with the same generator differ.
+``rng`` is an integer, a NumPy ``SeedSequence`` or ``Generator``, or ``None`` (fresh entropy). A generator is
+advanced, so two calls with it differ.
 
 A computation with several random parts gives each part a child of its seed, such as
 ``child(seed, ClassifierSeeds.GRAPHS, round_number)``. The numbers of the children are the members of one
 ``IntEnum`` per family. They never change, since every stored result depends on them.
 
-Graph samples use Threefry-2x32-20 (Salmon et al., 2011), the counter-based generator known from JAX. It needs
-only 32-bit additions, rotations and exclusive ors, so NumPy, compiled code and a database make the same draw.
-The key belongs to (seed, sample number). The counter is (i, i) for the draw of node i and (i, j), i < j, for
-the coin of a pair.
+Graph samples use Threefry-2x32-20 (Salmon et al., 2011), so that NumPy, compiled code and a database make the
+same draw. The key belongs to (seed, sample number). The counter is (i, i) for the draw of node i and (i, j),
+i < j, for the coin of a pair.
 """
 
 from __future__ import annotations
@@ -93,12 +91,12 @@ def unit_interval(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def node_uniforms(key: Key, n_nodes: int) -> NDArray[np.float64]:
-    """Return one uniform number for each node, a pure function of the key and the node's number."""
+    """Return one uniform number for each node, a function of the key and the node's number."""
     nodes = np.arange(n_nodes)
     return unit_interval(*threefry(key, nodes, nodes))
 
 
 def pair_coins(key: Key, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a fair coin for each unordered pair, a pure function of the key and the two node numbers."""
+    """Return a fair coin for each unordered pair, a function of the key and the two node numbers."""
     word, _ = threefry(key, np.minimum(first, second), np.maximum(first, second))
     return (word >> np.uint32(31)).astype(np.bool_)
