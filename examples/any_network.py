@@ -23,7 +23,7 @@ from torch_geometric.nn import GAT, GraphSAGE
 from nodecopy import NodeCopying, SameLabel, datasets, to_pyg
 from nodecopy.classify import BayesianGCN, CustomNetwork, SelfTraining
 
-N_EPOCHS, N_GRAPHS, N_SEEDS = 60, 2, 10
+N_EPOCHS, N_GRAPHS, N_SEEDS = 60, 2, 5
 
 
 def build_gat(n_features, n_classes):

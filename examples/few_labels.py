@@ -42,7 +42,7 @@ classifiers = {
 # ----------------------
 # A :class:`.Trial` is a graph with training nodes and a seed. All trials are trained together in one pass.
 
-splits = [datasets.label_split(digits.labels, 1, validation=0, test=500, rng=seed) for seed in range(6)]
+splits = [datasets.label_split(digits.labels, 1, validation=0, test=500, rng=seed) for seed in range(4)]
 trials = [Trial(digits, split.train, None, seed) for seed, split in enumerate(splits)]
 
 results = {}
@@ -65,7 +65,7 @@ axes.plot(accuracy, "o-", color="#5e81ac", alpha=0.6)
 axes.plot(accuracy.mean(axis=1), "k_", markersize=24, label="mean")
 axes.set_xticks(range(len(results)), list(results))
 axes.set_ylabel("accuracy")
-axes.set_title("six splits, one label per class")
+axes.set_title("four splits, one label per class")
 axes.legend()
 
 # %%
@@ -77,5 +77,5 @@ axes.legend()
 print(predictions[0].details["pseudo_labels"])
 
 # %%
-# Six splits of a small graph are an illustration, and too few to tell self-training with and without copying
+# Four splits of a small graph are an illustration, and too few to tell self-training with and without copying
 # apart. The results tables have 50 splits of five graphs, and the gain of copying over self-training alone.

@@ -21,7 +21,7 @@ some. Evaluation uses the observed graph. Labels are not used, so none can leak.
 # -----------------------------
 # A two-layer GCN with PyG's settings: 16 hidden units, dropout 0.5, Adam, 200 epochs, the test accuracy at
 # the best validation accuracy. By default the data are the handwritten digits that ship with the package,
-# with one label per class and three seeds, which takes seconds. ``python examples/pyg_augmentation.py cora``
+# with one label per class and two seeds, which takes seconds. ``python examples/pyg_augmentation.py cora``
 # runs the same on Cora, with its public split and ten seeds, in a few minutes.
 
 import csv
@@ -38,7 +38,7 @@ from torch_geometric.nn import GCNConv
 from nodecopy import Jaccard, datasets, to_pyg
 from nodecopy.nn.pyg import NodeCopy
 
-N_SEEDS = {"digits": 3, "cora": 10}
+N_SEEDS = {"digits": 2, "cora": 10}
 
 
 def load_data(name):

@@ -27,7 +27,7 @@ from nodecopy.metrics.classification import (
 from nodecopy.report import draw_accuracy_by_certainty
 
 digits = datasets.load("digits").subgraph(np.arange(800))
-splits = [datasets.label_split(digits.labels, 1, validation=0, test=700, rng=seed) for seed in range(4)]
+splits = [datasets.label_split(digits.labels, 1, validation=0, test=700, rng=seed) for seed in range(2)]
 trials = [Trial(digits, split.train, None, seed) for seed, split in enumerate(splits)]
 classifiers = {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5), "self-training": SelfTraining()}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from docs.result_tables import inference as inference_tables
 from docs.result_tables import pages
 from docs.result_tables.cells import Row
 from docs.result_tables.defence import worst_table
-from docs.result_tables.levels import describe_levels
 from docs.result_tables.sharpness import Sharpness, describe_sharpness, find_sharpness
 
 ROOT = Path(__file__).parents[1]
@@ -89,22 +87,6 @@ def test_errors_of_ratios_are_those_of_means_over_trials() -> None:
     assert (
         "In the other 0 (0%) it is larger by more than these errors explain, and in 0 it is smaller" in text
     )
-
-
-def test_levels_have_sentences() -> None:
-    with (ROOT / "results/level.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    changed = [
-        {**row, "mean": "9.9" if row["dataset"] == row["method"] == "configuration" else row["mean"]}
-        for row in rows
-    ]
-    assert "to 9.9 %. (The configuration model" in describe_levels(changed)
-    assert "to 9.9 %" not in describe_levels(rows)
-
-
-def test_without_results_every_part_says_how_to_get_them() -> None:
-    parts = inference_tables.inference_tables(lambda experiment: [])
-    assert all(text.startswith("Not computed yet; `nodecopy reproduce") for text in parts.values())
 
 
 def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
 from nodecopy.attacks import gradients as tested
 from nodecopy.attacks.gradients import RewiredGCN
 from nodecopy.attacks.perturbation import Edits
-from nodecopy.errors import DataWarning, InputError
+from nodecopy.errors import InputError
 from nodecopy.nn.modules import ModuleNetwork
 from tests.contracts.attacks import TARGETS, AttackContract
 from tests.contracts.classifiers import planted_graph
@@ -214,20 +213,6 @@ def test_a_confident_prediction_is_attacked() -> None:
             return out
 
     assert FGA(surrogate=Confident()).attack(GRAPH, TARGETS, budget=2).spent.tolist() == [2, 2, 2]
-
-
-def test_the_decision_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        FGA(surrogate=MODULES["GAT"]).attack(GRAPH, TARGETS, budget=1)
-    assert [record.message.partition(":")[0] for record in caplog.records] == [
-        "GAT is attacked without gradients of edges"
-    ]
-
-
-def test_a_slow_search_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tested, "MAX_SECONDS_PER_FLIP", 0.0)
-    with pytest.warns(DataWarning, match="GAT is attacked without gradients"):
-        FGA(surrogate=MODULES["GAT"]).attack(GRAPH, [4], budget=1)
 
 
 def test_the_module_is_as_it_was() -> None:

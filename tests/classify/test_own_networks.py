@@ -245,9 +245,6 @@ class Constant(nn.Module):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_epochs": 0}, "n_epochs of CustomNetwork must be an integer of at least 1; got 0"),
-        ({"features": "square"}, "features of CustomNetwork must be one of"),
-        ({"device": "tpu"}, "device must be 'cpu' or 'cuda'"),
         ({"patience": 10}, "validation must be given, since training stops by the loss"),
         ({"factory": lambda n, k: Constant()}, "Constant must have parameters to train; got none"),
     ],
@@ -302,18 +299,6 @@ class TestModuleClassifier(ClassifierContract):
             ModuleClassifier(module, ["oak", "ash", "elm"]).fit_trials([Trial(observed)])
         with pytest.raises(InputError, match=r"must be 3 different names.* got \['ash', 'oak'\]"):
             ModuleClassifier(module, ["ash", "oak"]).fit(observed)
-
-
-def test_the_training_mask_of_data_is_used() -> None:
-    """Before, it was ignored, and score() spoke of a loaded classifier."""
-    graph = planted_graph(strings=False)
-    module, data = trained_gcn(graph), to_pyg(graph)
-    data.train_mask = torch.arange(N_NODES) < 30
-    fitted = ModuleClassifier(module).fit(data)
-    assert fitted.trial_.train.tolist() == list(range(30))
-    assert fitted.score() == ModuleClassifier(module).fit(graph, range(30)).score()
-    data.y = None
-    assert not hasattr(ModuleClassifier(module).fit(data), "trial_")
 
 
 @pytest.mark.parametrize("mode", ["swap-features", "copy-row"])

@@ -189,27 +189,18 @@ def test_soft_labels_and_weights_reach_the_loss() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_rounds": -1}, "n_rounds of SelfTraining must"),
-        ({"share": 2.0}, "share of SelfTraining must"),
         ({"share": 0}, "share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone"),
         (
             {"base": lambda n, k: None, "n_graphs": 5},
             r"got 5. The recommended method .*KeepByDegree\(SameLabel\(\)\)\), 5, base=build\)\)",
         ),
-        ({"balance": -0.5}, "balance of SelfTraining must"),
-        ({"base_weight": 1.5}, "base_weight of SelfTraining must"),
-        ({"pseudo_labels": "firm"}, "pseudo_labels of SelfTraining must"),
-        ({"loss_weights": "none"}, "loss_weights of SelfTraining must"),
         ({"base": "gcn"}, "base of SelfTraining must be a classifier"),
         ({"base": GCN(), "n_graphs": 5}, "n_graphs of SelfTraining must be left out if a base is given"),
         ({"base": GCN(), "voters": ["sgc"]}, "voters of SelfTraining must be left out if a base is given"),
-        ({"voters": []}, "voters of SelfTraining must be a list of at least one of .*; got "),
         ({"voters": "sgc"}, "voters of SelfTraining must be a list of at least one"),
-        ({"voters": ["gcn"]}, "voters of SelfTraining must be one of"),
         ({"voters": ["sgc", "sgc"]}, "voters of SelfTraining .*, each once; got"),
         ({"voters": ["sgc"], "pseudo_degree": 1.0}, "must be left out unless networks vote"),
         ({"voters": ["sgc"], "network": "gcn"}, "must be left out unless networks vote"),
-        ({"voters": ["sgc"], "device": "abacus"}, "device"),
     ],
 )
 def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
@@ -324,12 +315,9 @@ def test_a_voter_that_predicts_on_one_graph_only_makes_the_vote_do_so() -> None:
     ("arguments", "message"),
     [
         ([[]], "classifiers of SoftVoting must be a list of at least one classifier"),
-        ([[SGC]], "classifiers of SoftVoting must be a list of at least one classifier"),
         ([SGC()], "classifiers of SoftVoting must be a list of at least one classifier"),
-        ([{SGC()}], "classifiers of SoftVoting must be a list of at least one classifier"),
         ([[SGC()], [1, 2]], "weights of SoftVoting must hold one entry per classifier"),
         ([[SGC(), SGC()], [1, -1]], "weights of SoftVoting must be at least 0, and one above 0"),
-        ([[SGC(), SGC()], [0, 0]], "weights of SoftVoting must be at least 0, and one above 0"),
         ([[SGC()], [np.nan]], "weights of SoftVoting must hold finite numbers"),
     ],
 )

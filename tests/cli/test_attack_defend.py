@@ -16,8 +16,6 @@ from tests.cli.labelled_files import TABLES, rows, write_files
 
 pytest.importorskip("torch")
 
-WITHOUT_FEATURES = ("defend", "graph.csv", "--labels", "labels.csv")
-
 
 @pytest.fixture
 def files(run: Run) -> Graph:

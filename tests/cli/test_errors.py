@@ -19,21 +19,17 @@ GRAPH = "graph.csv --features features.csv --labels labels.csv"
 MISTAKES = f"""
 sample karat | Did you mean karate?
 sample nowhere.csv | nowhere.csv does not exist
-sample karate -n 0 | --n must be an integer of at least 1; got 0.
 sample karate --keep nan | --keep must be a number between 0 and 1; got nan.
-sample karate --exponent nan --donors jaccard | --exponent must be a number of at least 0; got nan.
 sample karate --directed | --directed applies to files only; got the dataset 'karate'.
 sample karate --donors nearest-neighbours | needs features; got none. Give --features FILE.
 sample karate --interactions | the source must hold interactions for this command; karate is
 sample karate --donors jaccard --n-neighbours 5 | --n-neighbours applies to --donors nearest-neighbours only
 sample karate --exponent 2 | --exponent applies to --donors jaccard only; got --donors same-label
-sample karate --rating a | --rating applies to --interactions only; got a graph
 sample library --label a | --label applies to graphs only; got interactions
 sample edges.parquet --engine duckdb | --engine duckdb writes Parquet: give --out FOLDER, without --format.
 sample edges.parquet --engine duckdb --out out --donors weighted | --similarity FILE
 sample edges.parquet --engine duckdb --out out --no-header | --header applies to --engine memory only
 sample karate --engine duckdb --out out | takes Parquet files, not names of datasets; got karate
-stats karate --source a | --source applies to files only; got the dataset 'karate'
 stats karate --samples . | --samples must be a graph or a folder with sample-* files; . has none
 stats library | the source must be a graph for this command; library holds interactions
 infer karate --statistic transitivty | Did you mean transitivity
@@ -42,18 +38,13 @@ infer karate --picture x.gif | x.gif must end in one of .png, .svg, .pdf
 infer karate --alternative less | --alternative applies to --null only; got none. Leave it out.
 infer karate --simultaneous | --simultaneous applies to --statistic degrees and pagerank only; got density
 infer karate --resample nodes --statistic pagerank | --statistic pagerank needs --resample edges
-infer karate --confidence 95 | --confidence must be a number between 0.01 and 0.9999; got 95
 classify graph.csv --labels labels.csv | must have features to be classified
 classify graph.csv --features features.csv | must have labels to learn from; got none.
-classify {GRAPH} --n-graphs 0 | --n-graphs must be an integer of at least 1; got 0.
 classify {GRAPH} --method gcn --n-rounds 2 | --n-rounds applies to --method self-training or bgcn-copy only
-classify {GRAPH} --method bgcn-copy --share 0 | --share applies to --method self-training only
 classify {GRAPH} --n-rounds validation | at least 0 for --method self-training
-classify {GRAPH} --method bgcn-copy --n-rounds few | at least 1 or 'validation'; got 'few'.
 classify {GRAPH} --method sbm-gcn | --method sbm-gcn needs validation nodes; got none.
 classify {GRAPH} --calibrate | --calibrate needs validation nodes; got none. Give --validation SHARE.
 classify {GRAPH} --labels-per-class 5 | --labels-per-class applies to datasets only
-classify {GRAPH} --out predictions.png | predictions.png must end in one of .csv
 classify {GRAPH} --out labels.csv | --out must be a file that is neither an input nor another output
 classify {GRAPH} --n-neighbours 5 | --n-neighbours applies to features without edges only
 classify {GRAPH} --load model.npz --method gcn | --method applies to training only
@@ -63,19 +54,13 @@ classify features.csv --directed | --directed applies to edges only
 classify graph.csv --ignore-column x | --ignore-column applies to --features FILE only
 attack graph.csv | must have labels for this command; got none. Give --labels FILE
 attack {GRAPH} --nodes q99 | --nodes must hold ids of nodes; got 'q99'
-attack {GRAPH} --nodes p01,p01 | --nodes
-attack {GRAPH} --nodes ' , ' | --nodes must name at least one node
 attack {GRAPH} --nodes p01 --n-targets 2 | --n-targets applies to random
 attack {GRAPH} --n-targets 99 | number of candidates = 29; got 99
 attack {GRAPH} --budget few | --budget must be a whole number, 'degree'
 attack {GRAPH} --delete any | --delete applies to --method dice only
-attack {GRAPH} --method fga --n-influencers 2 | --n-influencers applies to --method nettack only
-attack {GRAPH} --method dice --scale-features none | --scale-features applies to --method nettack and fga only
 attack {GRAPH} --out same.npz --flips same.npz | --flips must be a file that is neither an input nor another
 defend {GRAPH} --nodes p01 --donors vgae | --donors applies to --method copying only; got --method evidence.
-defend {GRAPH} --method copying --uncertain-share 0.5 | --uncertain-share applies to --method evidence only
 defend {GRAPH} --nodes p01 --suspects 0.1 | --nodes and --suspects must not be given together
-defend {GRAPH} --suspects 1.5 | --suspects must be a number between 0 and 1; got 1.5.
 defend {GRAPH} --flips missing.npz | missing.npz
 defend graph.csv --labels labels.csv --nodes p01 | Give --features FILE
 defend graph.csv --labels labels.csv --method copying --donors vgae | detecting attacked nodes needs features
@@ -86,7 +71,6 @@ recommend library --user 'raeder 007' | Did you mean reader 007
 recommend library --user 'reader 001' --all-users | --user applies to some users only
 recommend library --all-users --min-rating 3 | --min-rating needs ratings
 recommend library --all-users --device cuda --model item-knn | --device applies to models that use torch only
-recommend library --all-users --item a | --item applies to files only
 recommend words.csv --all-users | words.csv: line 3 has rating 'good', which is not a number
 recommend zero.csv --all-users | zero.csv must hold at least one interaction
 recommend --all-users | the source must be a file of interactions or a dataset; got none.
@@ -105,8 +89,6 @@ reproduce table22 | Did you mean table2
 reproduce table2 --dataset coral | Did you mean cora
 reproduce table2 --methods gcm | Did you mean gcn
 reproduce table6 --labels 5 | must be left out: table6 has none; got 5
-reproduce table2 --trials 0 | --trials must be an integer of at least 1
-reproduce table2 --stored --fresh | --stored and --fresh exclude each other
 reproduce table2 --backend dask | --backend dask and --scheduler ADDRESS go together
 reproduce table2 --stored | --store must hold finished trials of table2 with --stored
 report | there is nothing to report

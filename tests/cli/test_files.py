@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
-from nodecopy._core.random import child, seed_sequence
+from nodecopy._core.random import seed_sequence
 from nodecopy.cli.files import (
     cross_validation_folds,
     load_graph,
@@ -20,7 +20,6 @@ from nodecopy.cli.files import (
 )
 from nodecopy.cli.options import GraphOptions
 from nodecopy.errors import InputError
-from nodecopy.experiments.spec import TrialSeeds, trial_seed
 from nodecopy.graph import UNLABELLED
 from tests.cli.conftest import Run
 
@@ -109,15 +108,6 @@ def test_a_report_holds_out_one_label_in_five() -> None:
     split, _ = split_for_report(graph, "edges.csv", 3)
     assert np.asarray(graph.labels)[split.test].tolist() == [0, 0, 1]
     assert sorted([*split.train, *split.test]) == list(range(15))
-
-
-def test_a_dataset_is_split_as_in_trial_0() -> None:
-    pytest.importorskip("sklearn")
-    digits = datasets.load("digits")
-    split, root = split_as_in_experiments(digits, "digits", 2, 1)
-    assert root.spawn_key == trial_seed(1, "digits", 0, labels=2).spawn_key
-    expected = datasets.label_split(digits.labels, 2, 500, 1000, rng=child(root, TrialSeeds.SPLIT))
-    assert [part.tolist() for part in split] == [part.tolist() for part in expected]
 
 
 def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogCaptureFixture) -> None:

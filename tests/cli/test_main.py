@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -13,18 +12,14 @@ import sys
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import nodecopy
 from docs.reference_pages import list_commands
 from nodecopy import Graph, cli, write_graph
 from nodecopy._core.messages import LOGGER, log_decision, warn_about_data
-from nodecopy._core.parallel import track
-from nodecopy.cli import output as terminal
 from nodecopy.cli import sample, stats
 from nodecopy.cli.output import (
     describe_error,
-    format_value,
     print_error,
     print_json,
     print_note,
@@ -116,26 +111,16 @@ def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("stats karate --frobnicate", r"No such option: --frobnicate\."),
         ("stats karate --direkted", r"No such option: --direkted\. Did you mean --directed\?"),
         ("sample karate --donors jacard", r".*--donors.*'jacard' is not one of .*"),
         ("sample karate --seed abc", r".*--seed.* integer\."),
-        ("sample karate --keep=half", r".*--keep.* number\."),
         ("sample", r"Missing argument .*\."),
-        ("stats --labels", r"Option '--labels' requires an argument\."),
     ],
 )
 def test_a_usage_error_is_one_line_with_the_nearest_name(run: Run, arguments: str, message: str) -> None:
     ran = run(*arguments.split())
     assert (ran.code, ran.out) == (2, "")
     assert re.fullmatch(rf"error: {message}\n", ran.err), ran.err
-
-
-def test_a_group_without_a_command_shows_its_help(run: Run) -> None:
-    ran = run("datasets")
-    assert ran.code == 2
-    assert "fetch" in ran.out + ran.err
-    assert "error" not in ran.err
 
 
 def test_an_error_of_the_file_system_is_printed_without_a_traceback(
@@ -273,22 +258,6 @@ def test_quiet_keeps_warnings_and_errors(run: Run, monkeypatch: pytest.MonkeyPat
     assert run("stats", "none.csv", "--quiet").err.startswith("error: ")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("as it is", "as it is"),
-        (1234567, "1,234,567"),
-        (1234.0, "1,234"),
-        (12.0, "12"),
-        (0.123456, "0.1235"),
-        (math.nan, "-"),
-        (math.inf, "inf"),
-    ],
-)
-def test_values(value: str | float, text: str) -> None:
-    assert format_value(value) == text
-
-
 def test_tables_align_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [["a", "1"], ["[bold]b", "-"], ["c" * 90, "1,000"]]
     print_table(["name", "value"], rows)
@@ -348,14 +317,3 @@ def test_notices_and_errors_name_options(capsys: pytest.CaptureFixture[str]) -> 
     assert (
         describe_error(InputError("n_steps of VGAE", "must be 3."), options) == "n_steps of VGAE must be 3."
     )
-
-
-def test_training_shows_a_bar_that_moves_with_the_reported_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = Console(file=io.StringIO(), force_terminal=True, width=80)
-    monkeypatch.setattr(terminal, "error_console", shown)
-    with terminal.show_training("training"):
-        for _ in track([1, 2], "round"):
-            shown.print("a note")
-    written = shown.file.getvalue()  # type: ignore[attr-defined]
-    assert "round 2 of 2" in written
-    assert written.count("a note") == 2

@@ -152,7 +152,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 )
 def test_a_stopped_run_keeps_what_is_finished_of_a_cell(run: Run, kill: signal.Signals, workers: str) -> None:
     """The trials of a cell were one batch, of which a kill lost everything."""
-    Path("fake.toml").write_text(TOML.format(pause=0.3, log="log"), encoding="utf-8")
+    Path("fake.toml").write_text(TOML.format(pause=0.1, log="log"), encoding="utf-8")
     process = start("fake.toml", "--workers", workers)
     end = time.monotonic() + 120
     while not any(Path("results").rglob("[0-9]*.json")) and time.monotonic() < end:

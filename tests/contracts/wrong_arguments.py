@@ -34,7 +34,7 @@ COUNTS = re.compile(
     r"n|n_(epochs|steps|iterations|graphs|rounds|swaps|layers|\w+_steps|transitions)|workers|threads"
 )
 """Parameters that say how much is computed, for which a large number is right and takes long."""
-EVERY = 12  # A parameter is given one in so many of the arrays, others than the next parameter
+EVERY = 24  # A parameter is given one in so many of the arrays, others than the next parameter
 PACKAGE_ERRORS = (InputError, NotFittedError, MissingExtraError)
 SCIKIT_LEARN_CHECKS = re.compile(r"GraphClassifier\.\w+ (X|y)$")
 """Arguments that scikit-learn checks, with the errors that its own suite of estimators expects."""

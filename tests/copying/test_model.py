@@ -290,17 +290,12 @@ def test_donors_are_chosen_by_what_the_graph_has(caplog: pytest.LogCaptureFixtur
 @pytest.mark.parametrize(
     ("call", "error", "fragment"),
     [
-        (lambda: NodeCopying(Ring(), keep=1.4).fit(ARROWS), InputError, "keep of NodeCopying must be"),
         (lambda: NodeCopying(Ring(), keep=math.nan).fit(ARROWS), InputError, "between 0 and 1; got nan"),
-        (lambda: NodeCopying(Ring(), symmetrise="max").fit(ARROWS), InputError, "symmetrise of NodeCopying"),
         (lambda: NodeCopying(SameLabel).fit(ARROWS), InputError, "donors of NodeCopying must be"),  # type: ignore[arg-type]
         (lambda: NodeCopying(Ring()).fit(np.eye(3)), InputError, "graph of NodeCopying must be a Graph"),
-        (lambda: ring().draw_donors(rng=0, sample=-1), InputError, "sample of draw_donors must be"),
         (lambda: ring().copy([0, 1]), InputError, "one entry per node, 40 in all; got 2"),
         (lambda: ring().copy(np.full(40, 40)), InputError, "donors must lie between 0 and 39"),
-        (lambda: ring().monte_carlo_adjacency(0, rng=0), InputError, "n of monte_carlo_adjacency must be"),
         (lambda: NodeCopying(Ring()).sample(rng=0), NotFittedError, "not fitted yet"),
-        (lambda: NodeCopying(Ring()).expected_adjacency(), NotFittedError, "not fitted yet"),
         (lambda: ring().log_probability(ring().graph_), InputError, "needs a directed graph"),
         (
             lambda: NodeCopying(Ring()).fit(ARROWS).log_probability(Graph(np.zeros((4, 4)))),

@@ -162,11 +162,8 @@ def test_approximation_of_the_full_rank_equals_a_gcn() -> None:
 @pytest.mark.parametrize(
     ("defence", "message"),
     [
-        (DonorAverage(n_donors=0), "n_donors of DonorAverage must be an integer between 1"),
-        (DistilledFeatures(model="tree"), "model of DistilledFeatures must be"),
         (DistilledFeatures(n_folds=1), "n_folds of DistilledFeatures must be an integer of at least 2"),
         (GCNJaccard(1.5), "threshold of GCNJaccard must be a number between 0 and 1"),
-        (GCNSVD(0), "rank of GCNSVD must be an integer of at least 1; got 0"),
         (GCNSVD(classifier=MLP()), "classifier of GCNSVD must be a GCN"),
     ],
 )

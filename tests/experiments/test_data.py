@@ -154,35 +154,6 @@ def write_measurements(folder: Path) -> None:
     (folder / "features.csv").write_text("\n".join(["id,a,b", *numbers, ""]))
 
 
-def test_row_scaling_of_measurements_is_logged_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Before, an inherited method scaled measurements as word counts without a notice."""
-    pytest.importorskip("torch")
-    write_measurements(folder)
-    entry = '{ name = "mine", edges = "edges.csv", labels = "labels.csv", features = "features.csv" }'
-    text = f"""base = "table2"
-title = "x"
-[protocol]
-datasets = ["karate", {entry}]
-labels = [2, 3]
-trials = 1
-validation = 6
-test = 12
-[methods.gcn]
-[methods.bgcn-copy]
-[methods.mine]
-title = "mine"
-class = "nodecopy.classify.GCN"
-"""
-    experiment = toml.parse(text, "x", folder)
-    with caplog.at_level("INFO", "nodecopy"):
-        for cell in experiment.cells(0):
-            experiment.task.log_decisions(cell)
-    decisions = [message for message in caplog.messages if "not word counts" in message]
-    assert len(decisions) == 2
-    for decision, method in zip(decisions, ["gcn", "bgcn-copy"], strict=True):
-        assert f"features of mine: {method} scales each node's row to a sum of one" in decision
-
-
 def test_the_documented_experiment_runs(folder: Path) -> None:
     pytest.importorskip("torch")
     page = (Path(__file__).parents[2] / "docs/experiments.md").read_text(encoding="utf-8")

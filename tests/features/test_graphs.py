@@ -194,8 +194,6 @@ def test_all_others_may_be_neighbours() -> None:
         (points(4), {"n_neighbours": 4}, "n_neighbours {owner} must be .* n_nodes - 1 = 3; got 4"),
         (points(4), {"n_neighbours": 0, "method": "learned"}, "n_neighbours {owner} must be .* got 0"),
         ([[0.0], [np.nan]], {"n_neighbours": 1}, "features {owner} must hold finite numbers; got nan"),
-        ([["a"], ["b"]], {"n_neighbours": 1}, "features {owner} must be a matrix of numbers"),
-        (points(4), {"scale": "plain"}, "scale must be one of"),
     ],
 )
 def test_wrong_input(features: Any, options: dict[str, Any], fragment: str) -> None:

@@ -411,7 +411,7 @@ def test_communities_are_recovered(kind: type[DGLFRMB]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "published", "n_splits", "error"),
-    [(GAE, (91.0, 92.0), 6, 1.0), (VGAE, (91.4, 92.6), 6, 1.0), (Graphite, (91.5, 93.2), 4, 1.5)],
+    [(VGAE, (91.4, 92.6), 3, 1.5), (Graphite, (91.5, 93.2), 2, 2.0)],
 )
 def test_link_prediction_on_cora(kind: Any, published: Any, n_splits: int, error: float) -> None:
     """From split to split, the figures have a deviation of 1.5."""

@@ -72,7 +72,7 @@ def test_a_true_null_is_rejected_as_often_as_stated(stop_after: int | None) -> N
         pairs = rng.permutation(190)[:40]
         first, second = np.triu_indices(20, 1)
         graph = Graph.from_edges(first[pairs], second[pairs], node_ids=range(20))
-        settings: dict[str, Any] = {"alternative": "greater", "n": 99, "stop_after": stop_after, "rng": rng}
+        settings: dict[str, Any] = {"alternative": "greater", "n": 39, "stop_after": stop_after, "rng": rng}
         (result,) = inference.null_test(graph, "triangles", null="erdos-renyi", **settings)
         rejections += result.p_value <= 0.05
     assert rejections <= stats.binom.isf(1e-4, 300, 0.05)
@@ -133,9 +133,6 @@ def test_results_in_other_forms() -> None:
     ("settings", "message"),
     [
         ({"null": "configuraton"}, "null of null_test must be one of .* Did you mean configuration"),
-        ({"null": 3}, "model must be a graph model"),
-        ({"alternative": "larger"}, "alternative of null_test must be one of"),
-        ({"n": 0}, "n of null_test must be an integer of at least 1"),
         ({"statistic": "degrees"}, "statistic must be a number to be tested; degrees has 34 values"),
         ({"statistic": lambda g: 1.0 if g == CLUB else [1.0, 2.0]}, "statistic 1 has 2 values in a sample"),
     ],

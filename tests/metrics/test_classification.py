@@ -175,20 +175,16 @@ def test_precision_and_zeros() -> None:
     ("call", "message"),
     [
         (lambda: accuracy([0.5, 0.5], [0]), "one column per class"),
-        (lambda: scores([[0.5, math.nan]], [0]), "probabilities must hold finite numbers; got nan"),
         (lambda: accuracy([[0.5, 0.6]], [0]), "add up to 1 in every row; got a sum of 1.1"),
         (lambda: nll([[-0.5, 1.5]], [0]), "probabilities must not be negative; got -0.5"),
         (lambda: brier([[0.5, 0.5]], [2]), "labels of the nodes must lie between 0 and 1; got 2"),
-        (lambda: nll([[0.5, 0.5]], [0, 1]), "labels must hold one entry per node, 1 in all; got 2"),
         (lambda: scores([[0.5, 0.5]], [0], []), "nodes must hold at least one node to evaluate; got none"),
-        (lambda: expected_calibration_error(P, LABELS, n_bins=0), "n_bins must be an integer between 1 and"),
         (lambda: selective_accuracy([], [], [0.1]), "correct must hold at least one node; got none"),
         (lambda: selective_accuracy([True], [0.1, 0.2]), "uncertainty must hold one entry per node"),
         (lambda: selective_accuracy([True], [0.1], [1]), "left_out must hold shares .*; got 1"),
         (lambda: selective_accuracy([1, 0.4], [0.1, 0.2]), "correct must hold booleans, or 0 and 1; got 0.4"),
         (lambda: area_under_roc([0.5, 0.1], [3, 0]), "positive must hold booleans, or 0 and 1; got 3"),
         (lambda: area_under_roc([1, 2], [True, True]), "positives and negatives; got 2 positives of 2"),
-        (lambda: TemperatureScaling(0).apply([[0.5, 0.5]]), r"temperature must be .* at least 0\.05; got 0"),
     ],
 )
 def test_wrong_input(call: Any, message: str) -> None:

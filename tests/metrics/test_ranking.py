@@ -152,7 +152,6 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"metrics": ["ndcg@4"]}, "k of the metric 'ndcg@4' must be .* the number of items = 3; got 4"),
         ({"metrics": "recall@1"}, "metrics must be a list of names such as 'recall@10'; got 'recall@1'"),
         ({"metrics": ["recal@1"]}, r"form 'recall@k', .*; got 'recal@1'. Did you mean recall@1\?"),
-        ({"convention": "paper"}, "convention must be one of 'formula', 'printed'; got 'paper'"),
         ({"test": Interactions(np.zeros((2, 3)))}, "test must hold at least one interaction"),
         ({"test": Interactions(np.ones((1, 3)))}, "test must be of the users and items of "),
         ({"score": lambda rows: np.full((2, 3), np.nan)}, "scores must hold finite numbers; got nan"),

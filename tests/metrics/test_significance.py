@@ -81,8 +81,6 @@ def test_p_value_is_symmetric(pairs: list[tuple[int, int]]) -> None:
         ([], [], r"first must hold the result of at least one trial; got none"),
         ([1, 2], [1], r"second must hold one entry per trial, 2 in all; got 1"),
         ([1, math.nan], [1, 2], r"first must hold finite numbers; got nan"),
-        ([1, 2], ["a", "b"], r"second must hold numbers; got <U1"),
-        ([[1, 2]], [1, 2], r"first must have one dimension"),
     ],
 )
 def test_errors(first: Any, second: Any, message: str) -> None:

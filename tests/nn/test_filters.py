@@ -148,9 +148,6 @@ def test_a_model_of_many_is_the_model_alone() -> None:
     [
         ({"widths": ()}, "widths must be a list of integers"),
         ({"widths": (8, 0)}, "widths must be an integer of at least 1; got 0"),
-        ({"feedback": 11}, "feedback must be an integer between 1 and 10; got 11"),
-        ({"radius": 0}, "radius must be a number between 0.01 and 1; got 0"),
-        ({"attention_dropout": 1.0}, "attention_dropout must be"),
         ({"propagation": "convolution"}, "propagation must be one of 'filter'"),
     ],
 )

@@ -119,7 +119,6 @@ def test_tuning_with_torch() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 0}, "budget must be an integer of at least 1"),
         ({"k": 25}, "k must be"),
         ({"validation": tastes().difference(tastes())}, "validation must hold at least one interaction"),
         ({"validation": Interactions(np.ones((3, 24)))}, "validation: users must hold strings"),

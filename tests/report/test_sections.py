@@ -35,13 +35,6 @@ def summary(name: str, accuracy: float, half: float, **values: Any) -> dict[str,
     return {"name": name, "accuracy": accuracy, "interval": interval} | given | values
 
 
-def test_graphs() -> None:
-    assert headlines.graphs_headline(6309, [(6215, 621)]) == (
-        "The pictured sample has 6,215 edges (observed: 6,309), of which 10 % are observed edges."
-    )
-    assert headlines.graphs_headline(5, []) == ""
-
-
 def test_statistics_within_the_range_of_samples() -> None:
     same = compare(TRIANGLE, [TRIANGLE, TRIANGLE])
     n = sum(row.p_value >= 0 for row in same if row.name not in ("n_nodes", "edge_overlap"))
@@ -91,26 +84,6 @@ def test_attacks() -> None:
         "they give b; all evidence, the method of nodecopy defend, restores it (70 %)."
     )
     assert headlines.attack_headline(classes, 1, evidence, 4).endswith("does not correct it: it gives a.")
-
-
-def test_recommendations() -> None:
-    lists = [
-        {"name": "Popularity", "recall": 0.2, "interval": [0.17, 0.23], "k": 10},
-        {"name": "CopyEASE", "recall": 0.5, "interval": [0.46, 0.54], "k": 10},
-    ]
-    assert headlines.recommendations_headline(lists) == (
-        "The first 10 recommendations of CopyEASE contain 50 ± 4 % of a user's held-out items; Popularity "
-        "20 ± 3 %."
-    )
-    assert headlines.recommendations_headline([]) == ""
-
-
-def test_tables() -> None:
-    assert headlines.tables_headline(["level", "above", "ahead", "below"]) == (
-        "Of 4 results with published numbers, 1 are level with them, 1 ahead, 0 behind and 2 statistics "
-        "differ, at 2 standard errors."
-    )
-    assert headlines.tables_headline([]) == ""
 
 
 def evaluation(n: int, accuracy: float, n_splits: int = 1) -> HeldOutPredictions:
