@@ -225,7 +225,7 @@ def test_only_large_networks_share_operations_among_threads() -> None:
 def test_parts_run_at_the_same_time_with_one_thread_each() -> None:
     started = [Event(), Event()]
 
-    def wait_for_the_other(part: int, stop: Event) -> tuple[int, int]:
+    def wait_for_the_other(part: int) -> tuple[int, int]:
         started[part].set()
         assert started[1 - part].wait(timeout=60)
         return part, torch.get_num_threads()
@@ -235,13 +235,15 @@ def test_parts_run_at_the_same_time_with_one_thread_each() -> None:
 
 
 def test_an_error_in_one_part_stops_the_others() -> None:
-    def fail_or_wait(part: int, stop: Event) -> bool:
+    stop = Event()
+
+    def fail_or_wait(part: int) -> bool:
         if part == 0:
             raise ValueError("part 0")
         return stop.wait(timeout=60)
 
     with pytest.raises(ValueError, match="part 0"):
-        map_on_threads(fail_or_wait, [0, 1])
+        map_on_threads(fail_or_wait, [0, 1], on_error=stop.set)
 
 
 @pytest.mark.usefixtures("two_threads")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from threading import Event
 from typing import Any, TypeAlias
 
@@ -84,9 +83,9 @@ class Engine:
     ) -> Networks:
         """Return networks trained on graphs, ``len(adjacencies) / len(observed)`` for each observed graph."""
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
-        is_plain = callback is None and build_objective is None
+        is_plain, stop = callback is None and build_objective is None, Event()
 
-        def train_part(models: range, stop: Event | None = None) -> Networks:
+        def train_part(models: range) -> Networks:
             part = Targets([targets[model] for model in models], self.device)
             graphs = [adjacencies[model] for model in models]
             observed = [self.matrices[model // per_graph] for model in models]
@@ -119,11 +118,14 @@ class Engine:
         if len(parts) == 1:
             return train_part(parts[0])
 
-        def train_weights(models: range, stop: Event | None = None) -> list[Tensor]:
-            networks = train_part(models, stop)
+        def train_weights(models: range) -> list[Tensor]:
+            networks = train_part(models)
             return [*(weight.detach() for weight in networks.weights), networks.masks.keys]
 
-        trained = map_on_threads(train_weights, parts) if is_on_cpu else list(map(train_weights, parts))
+        if is_on_cpu:
+            trained = map_on_threads(train_weights, parts, on_error=stop.set)
+        else:
+            trained = list(map(train_weights, parts))
         *weights, keys = (torch.cat(of_parts) for of_parts in zip(*trained, strict=True))
         stack = SparseStack([self.features] * n_models, self.device)
         return self.config.network_type(self.config, stack, weights, keys)
@@ -136,7 +138,7 @@ class Engine:
         if self.device.type == "cpu":  # networks are on threads of their own already
             parts = [cut_out_two_hops(*pair) for pair in pairs]
         else:
-            parts = map_on_threads(lambda pair, stop: cut_out_two_hops(*pair), pairs)
+            parts = map_on_threads(lambda pair: cut_out_two_hops(*pair), pairs)
         graphs: list[Matrix] = []
         features = []
         for rows, (_, chosen), (graph, outer) in zip(targets.rows, pairs, parts, strict=True):
@@ -196,7 +198,7 @@ def average_predictions(
     steps = range(config.n_epochs, config.n_epochs + n_weight_samples) or [None]
 
     @torch.no_grad()
-    def sum_part(models: range, stop: Event | None = None) -> list[tuple[Tensor, Tensor]]:
+    def sum_part(models: range) -> list[tuple[Tensor, Tensor]]:
         """Return the sums of probabilities and of entropies over all samples for each network."""
         part = networks.select(slice(models.start, models.stop), features)
         compute_logits = build_predictor(part, [matrices[model // per_graph] for model in models])
@@ -211,12 +213,12 @@ def average_predictions(
     total: list[Any] = [0.0] * len(matrices)
     entropies: list[Any] = [0.0] * len(matrices)
     for start in range(0, n_models, at_once):
-        parts = [range(start, min(start + at_once, n_models))]
-        if config.is_compiled(device) and len(parts[0]) > 1:
-            parts = [range(model, model + 1) for model in parts[0]]
-            sums = chain(*map_on_threads(sum_part, parts))
+        models = range(start, min(start + at_once, n_models))
+        if config.is_compiled(device) and len(models) > 1:
+            parts = map_on_threads(sum_part, [range(model, model + 1) for model in models])
+            sums = [sums_of_model for part in parts for sums_of_model in part]
         else:
-            sums = chain(*map(sum_part, parts))
+            sums = sum_part(models)
         for model, (probabilities, of_model) in enumerate(sums, start):
             total[model // per_graph] = total[model // per_graph] + probabilities
             entropies[model // per_graph] = entropies[model // per_graph] + of_model

@@ -329,18 +329,20 @@ def share_threads(networks: Networks) -> AbstractContextManager[object]:
     return choose_threads(n_entries if len(features.entries) == 1 else 0, features.device)
 
 
-def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Part]) -> list[Result]:
+def map_on_threads(
+    function: Callable[[Part], Result], parts: Sequence[Part], on_error: Callable[[], None] | None = None
+) -> list[Result]:
     """Return the results of a function for all parts, computed on as many threads as torch has."""
-    stop = Event()
     with (
         one_thread_per_operation() as n_threads,
         ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
     ):
-        futures = [pool.submit(function, part, stop) for part in parts]
+        futures = [pool.submit(function, part) for part in parts]
         try:
             return [future.result() for future in futures]
         except BaseException:
-            stop.set()
+            if on_error is not None:
+                on_error()
             for future in futures:
                 future.cancel()
             raise

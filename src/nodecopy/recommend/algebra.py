@@ -39,9 +39,6 @@ def row_blocks(size: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
-# Gram matrices
-
-
 def gram_matrix(
     matrix: sparse.csr_array,
     weights: NDArray[Any] | None = None,
@@ -150,9 +147,6 @@ def _part(A: Any, w: NDArray[np.float64], P: Any, rows: IntArray) -> NDArray[np.
     left = sparse.csr_array(sparse.diags_array(w[rows]) @ A[rows])
     right = A[rows] if P is None else P[rows] @ A
     return np.asarray((left.T @ right).toarray())
-
-
-# Moments of a matrix whose entries are copied from donor users and donor items
 
 
 def copied_moments(
@@ -285,9 +279,6 @@ def _multiply(rule: Any, matrix: Any, *, is_transposed: bool = False) -> Any:
     return product
 
 
-# Ridge regression of each item on the others, in closed form
-
-
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:
     """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1; may overwrite both."""
     # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
@@ -383,9 +374,6 @@ def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
     largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
     bound = MAX_CONDITION * np.min(regularisation)
     return "single" if largest + np.max(regularisation) <= bound else "double"
-
-
-# Arrays of NumPy and tensors of torch
 
 
 def like(values: NDArray[Any], array: Any) -> Any:
@@ -497,9 +485,6 @@ def _invert_blocks(M: Any) -> None:
     A.addmm_(B, T.T)
     B.neg_()
     M[half:, :half].copy_(B.T)
-
-
-# Memory
 
 
 def usable_memory() -> float:

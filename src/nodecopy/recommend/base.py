@@ -569,9 +569,6 @@ def fit_copy(model: Model, interactions: Interactions, validation: Any, seed: Se
     return copy.copy(model).fit(interactions, validation=validation, rng=seed)
 
 
-# Matching ids with the training interactions
-
-
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
     """Return interactions, converted if need be and without times, or raise an error if there are none."""
     interactions = convert_interactions(interactions, name).without_times()
@@ -666,9 +663,6 @@ def append_interactions(train: Interactions, new: Interactions) -> Interactions:
         ids.append(np.concatenate([old, other[~np.isin(other, old)]]))
     users, items = (np.concatenate(pair) for pair in zip(train.table()[:2], new.table()[:2], strict=True))
     return Interactions.from_table(users, items, user_ids=ids[0], item_ids=ids[1]).binary()
-
-
-# The best items of many users
 
 
 def select_candidates(

@@ -450,9 +450,6 @@ def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
     return csr
 
 
-# Negative sampling
-
-
 class NegativeSampler:
     """Draw, for given users, items outside the stored entries of a users x items matrix."""
 

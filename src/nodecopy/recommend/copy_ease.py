@@ -8,6 +8,7 @@ have exact expressions and nothing is sampled; ``docs/copy_ease.md`` derives the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +21,8 @@ from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend import algebra
-from nodecopy.recommend.algebra import RunningGrams, copied_moments
-from nodecopy.recommend.baselines import relative_popularity
-from nodecopy.recommend.ease import DonorSystem, LinearRecommender, Moments
+from nodecopy.recommend.algebra import copied_moments
+from nodecopy.recommend.ease import LinearRecommender, Moments
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"
@@ -99,38 +99,25 @@ class CopyEASE(LinearRecommender):
                 allowed = "must be a donor rule such as Jaccard() or 'uniform'"
                 raise InputError(f"{name} of CopyEASE", f"{allowed}; got {show(rule)}.")
 
-    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        P, Q = self._donor_probabilities(train, rules)
-        popularity, weights = relative_popularity(train), self.user_weights(train)
-        shares = self.user_share, self.item_share
-        self.n_neighbours_ = self.sparse_neighbours(train.n_items)
-        if self.n_neighbours_:
-            from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
-
-            if P is None or Q is None:
-                hint = "got 'uniform'. Use n_neighbours=None otherwise."
-                raise InputError(f"the sparse form of CopyEASE needs donor rules with few donors; {hint}")
-            parts = sparse_moments(train.matrix, P, Q, *shares, weights, self.n_neighbours_)
-        else:  # single precision is enough for sums, but not always for the solver
-            dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")
-            options: Any = {"dtype": dtype, "device": device, "running": running}
-            parts = copied_moments(train.matrix, P, Q, *shares, weights, **options)
-        return Moments(*parts, popularity, Q)
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
+        # Single precision is enough for sums, but not always for the solver.
+        dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")
+        options: Any = {"dtype": dtype, "device": device, "running": running}
+        return copied_moments(A, P, Q, *self.shares, weights, **options)
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
         if state:
             check_settings(self, item_bonus_=0.0)
 
-    def build_donor_system(self) -> DonorSystem:
-        train = self.interactions_
-        P, Q = self._donor_probabilities(train)
-        shares = self.user_share, self.item_share, self.item_bonus_
-        penalties = self.item_penalties(relative_popularity(train))
-        return DonorSystem(train.matrix, penalties, self.user_weights(train), P, Q, *shares)
+    @property
+    def shares(self) -> tuple[float, float]:
+        return self.user_share, self.item_share
 
-    def _donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> list[Any]:
-        """Return the donor probabilities of users and of items, ``None`` for the uniform rule."""
+    def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
+        if self.n_neighbours_ and (isinstance(self.user_donors, str) or isinstance(self.item_donors, str)):
+            hint = "got 'uniform'. Use n_neighbours=None otherwise."
+            raise InputError(f"the sparse form of CopyEASE needs donor rules with few donors; {hint}")
         known: dict[Any, Any] = {} if rules is None else rules
         transpose = Interactions(train.matrix.T, train.item_ids, train.user_ids)
 

@@ -37,6 +37,11 @@ Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, donor rules included (measured)
 MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster than factorisations
+MAX_INVERTED_ITEMS = 2000
+COLUMNS_PER_BLOCK = 256
+ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
+TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
+MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form below which the bonus is all of it but rounding
 
 
 class Moments(NamedTuple):
@@ -71,8 +76,30 @@ class LinearRecommender(Recommender):
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
+        """Return M and C for donor probabilities, possibly from Gram matrices to update."""
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The shares of donor users and donor items in the input."""
+        return 0.0, 0.0
+
+    def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
+        """Return the donor probabilities of users and of items, ``None`` for the uniform rule."""
+        return None, None
+
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
         """Return moments, with Gram matrices to update and a dictionary that keeps donor probabilities."""
+        self.n_neighbours_ = self.sparse_neighbours(train.n_items)
+        P, Q = self.donor_probabilities(train, rules)
+        weights = self.user_weights(train)
+        if self.n_neighbours_:
+            from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
+
+            parts = sparse_moments(train.matrix, P, Q, *self.shares, weights, self.n_neighbours_)
+        else:
+            parts = self.dense_moments(train.matrix, P, Q, weights, running)
+        return Moments(*parts, relative_popularity(train), Q)
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Yield a fitted recommender for each of many regularisations, from one set of moments."""
@@ -277,15 +304,13 @@ class LinearRecommender(Recommender):
         """Return what each item adds to the scores of all items."""
         return self.score_rows(rows)
 
-    def build_donor_system(self) -> DonorSystem:
-        """Return the equations by which :meth:`explain` finds the donors behind a score."""
-        train = self.interactions_
-        penalties = self.item_penalties(relative_popularity(train))
-        return DonorSystem(train.matrix, penalties, self.user_weights(train))
-
     @cached_property
     def _donor_system(self) -> DonorSystem:
-        return self.build_donor_system()
+        """The equations by which :meth:`explain` finds the donors behind a score."""
+        train = self.interactions_
+        penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
+        (P, Q), bonus = self.donor_probabilities(train), getattr(self, "item_bonus_", 0.0)
+        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
@@ -353,20 +378,13 @@ class EASE(LinearRecommender):
     regularisation_exponent: float = 0.0
     popularity_penalty: float = 0.0
 
-    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        popularity, weights = relative_popularity(train), self.user_weights(train)
-        self.n_neighbours_ = self.sparse_neighbours(train.n_items)
-        if self.n_neighbours_:
-            from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
-
-            parts = sparse_moments(train.matrix, None, None, 0.0, 0.0, weights, self.n_neighbours_)
-            return Moments(*parts, popularity)
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
         if running is not None:
-            gram = running.update("own", train.matrix, weights)
+            gram = running.update("own", A, weights)
         else:
             dtype = np.float32 if self.precision == "single" else np.float64
-            gram = algebra.gram_matrix(train.matrix, weights, dtype=dtype, device=self.device)
-        return Moments(gram, gram, popularity)
+            gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
+        return gram, gram
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
@@ -376,13 +394,6 @@ class EASE(LinearRecommender):
         weights /= -inverse.diagonal()
         algebra.set_diagonal(weights, 0.0)
         return weights
-
-
-MAX_INVERTED_ITEMS = 2000
-COLUMNS_PER_BLOCK = 256
-ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
-TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
-MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form below which the bonus is all of it but rounding
 
 
 class DonorSystem:
