@@ -59,13 +59,6 @@ def test_estimated_communities_have_a_sentence_and_are_not_pooled() -> None:
     assert "In the others (coverage 10 to 10 %, ratios 0.20 to 0.20)" in text
 
 
-def test_sharpness_counts_cells_where_all_cover() -> None:
-    text = describe_sharpness(ROWS)
-    assert "in 3 cells" in text
-    assert "by up to 1.30 (node copying), 1.80 (dot product graph) and 5.00 (block model)." in text
-    assert "All three cover at least 90 % in 1 cells. In 1 of them (100%) the factor" in text
-
-
 def test_errors_of_the_truth_move_factors_on_one_side_alike() -> None:
     # 1.03 and 1.02 are factors on the same side of 1: whatever the truth is, the second is closer to it.
     assert Sharpness([1.03, 1.02, 1.02], [0, 0, 0], True).compare(0, 0) == (False, False)
@@ -82,11 +75,7 @@ def test_errors_of_ratios_are_those_of_means_over_trials() -> None:
     rows: list[Row] = [{**row, "std": "8.9443"} for row in ROWS]
     errors = find_sharpness(rows)["sbm", "200", "15", "density"].errors
     assert [round(error, 4) for error in errors] == [0.02, 0.0194, 0.0204]
-    text = describe_sharpness(rows)
-    assert "is at most that of both others in 1 cells (100%); if the mean" in text
-    assert (
-        "In the other 0 (0%) it is larger by more than these errors explain, and in 0 it is smaller" in text
-    )
+    assert "is at most that of both others in 1 cells (100%); if the mean" in describe_sharpness(rows)
 
 
 def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(

@@ -210,15 +210,10 @@ def test_files_cannot_name_other_classes(name: str, message: str, tmp_path: Path
 def write_damaged(path: Path, kind: str) -> None:
     """Write a saved model and damage it."""
     NodeCopying(SameLabel()).fit(community_graph()).save(path)
-    content = path.read_bytes()
     with np.load(path) as archive:
         arrays = dict(archive)
-    if kind == "truncated":
-        path.write_bytes(content[: len(content) // 2])
-    elif kind == "other bytes":
+    if kind == "other bytes":
         path.write_bytes(b"not an archive" * 9)
-    elif kind == "empty":
-        path.write_bytes(b"")
     elif kind == "no tree":
         np.savez(path, weights=np.ones(3))
     elif kind == "no JSON":
@@ -241,9 +236,7 @@ def write_damaged(path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("truncated", "damaged or of another format"),
         ("other bytes", "damaged or of another format"),
-        ("empty", "the file is empty"),
         ("no tree", r"must hold a fitted object; it holds weights"),
         ("no JSON", "damaged or of another format"),
         ("missing array", "damaged or of another format .'array_1'"),

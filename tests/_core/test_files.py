@@ -243,12 +243,6 @@ def test_the_suffix_selects_the_format(name: str, suffix: str) -> None:
     assert is_table(name) == (suffix != ".npz")
 
 
-@pytest.mark.parametrize("name", ["edges", "edges.gz", "graph.npz.gz", "edges.parquet.gz", "edges.csv.zip"])
-def test_other_suffixes_are_errors(name: str) -> None:
-    with pytest.raises(InputError, match=rf"{name} must end in one of \.csv, \.tsv, \.txt, \.parquet"):
-        format_of(name, TABLES)
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [

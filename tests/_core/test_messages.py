@@ -21,12 +21,6 @@ from nodecopy._core.messages import (
 from nodecopy.errors import DataWarning
 
 
-def test_decisions_are_logged_at_level_info(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        log_decision("features are standardised")
-    assert caplog.record_tuples == [("nodecopy", logging.INFO, "features are standardised")]
-
-
 def test_warnings_name_the_first_caller_outside_the_package() -> None:
     with pytest.warns(DataWarning, match="few labels") as caught:
         warn_about_data("few labels")

@@ -159,11 +159,6 @@ def test_few_samples_cover_as_stated() -> None:
 
 
 def test_results_of_numbers_and_nodes() -> None:
-    text = repr(RESULT)
-    assert text.startswith("How much would the statistic vary if the edges were resampled")
-    assert "30 samples of NodeCopying(donors=SameLabel" in text
-    assert "density: 0.139, standard error" in text
-    assert "degrees: 34 nodes, an interval each" in text
     loaded = json.loads(json.dumps(RESULT.to_dict()))
     assert (loaded["resample"], loaded["confidence"]) == ("edges", 0.95)
     assert loaded["statistics"]["density"]["observed"] == pytest.approx(0.139, abs=1e-3)
@@ -282,8 +277,6 @@ def test_differences_in_other_forms() -> None:
     assert first.text.startswith("first graph: ")
     assert result.to_dict()["problems"][0] == first._asdict()
     assert f"Warning: {first}" in repr(result)
-    assert "if the edges were resampled" in result.question
-    assert "density: 0.139 - 0.139 = 0" in repr(result)
     assert list(result.to_pandas().index) == ["density", "transitivity"]
     assert result.to_dict()["statistics"]["transitivity"]["difference"] == 0
     pytest.importorskip("matplotlib").use("agg")

@@ -118,15 +118,11 @@ def test_planted_triangles_are_found() -> None:
 
 def test_results_in_other_forms() -> None:
     results = inference.null_test(CLUB, ["transitivity", "assortativity"], n=30, rng=0)
-    assert results["transitivity"].question.startswith("How often is transitivity as extreme as observed")
-    assert "z = " in repr(results)
     assert results.to_pandas().loc["transitivity", "p_value"] == results["transitivity"].p_value
     assert results.to_dict()["assortativity"]["n_samples"] == results["assortativity"].n_samples
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     assert len(results.plot()) == 2
-    title = inference.null_test(CLUB, "transitivity", n=5, rng=0).plot().get_title()
-    assert title.startswith("transitivity")
 
 
 @pytest.mark.parametrize(
