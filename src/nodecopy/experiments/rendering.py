@@ -1,4 +1,4 @@
-"""Tables as text: Markdown to read, CSV to compute with, LaTeX to print; and plain rows for a terminal."""
+"""Tables as Markdown, CSV and LaTeX, and as plain rows for a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = "Seconds: the fewest among trials 1 to {}. The time of a batch is shar
 
 
 class Style(NamedTuple):
-    """How a format writes a best result, a deviation and text that might hold its special characters."""
+    """How a format writes best results, deviations and text."""
 
     best: str
     star: str = "*"
@@ -32,7 +32,7 @@ TERMINAL = Style("{} best")
 
 
 def render_markdown(results: Results) -> str:
-    """Return a table per dataset, the gains below it, and where the numbers come from."""
+    """Return the tables of each dataset, with notes and provenance."""
     experiment = results.experiment
     notes = [f"- {escape_markdown(note)}" for note in build_notes(results)]
     lines = [f"# {experiment.name}: {escape_markdown(experiment.title)}", "", *notes, ""]
@@ -45,7 +45,7 @@ def render_markdown(results: Results) -> str:
 
 
 def render_latex(results: Results) -> str:
-    """Return a ``tabular`` with a block per dataset, or several of them; needs the booktabs package."""
+    """Return ``tabular`` environments with a block per dataset; they need the booktabs package."""
     experiment = results.experiment
     comments = [f"{experiment.name}: {experiment.title}", *build_notes(results), *build_footer(results)]
     lines = [f"% {join_lines(line)}" for line in comments]
@@ -93,7 +93,7 @@ def split_columns(results: Results) -> list[list[Column]]:
 
 
 def iterate_tables(results: Results, style: Style) -> Iterator[tuple[str, list[Grid]]]:
-    """Yield each dataset with its tables (results, gains, run times), then "" with the table of ranks."""
+    """Yield each dataset with its tables of results, gains and run times, then "" with the ranks."""
     for dataset in results.experiment.task.datasets:
         tables = []
         for columns in split_columns(results):
@@ -107,7 +107,7 @@ def iterate_tables(results: Results, style: Style) -> Iterator[tuple[str, list[G
 
 
 def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
-    """Return headings and rows of results, with the paper's number and a verdict where it prints one."""
+    """Return results, with the paper's number and a verdict where it prints one."""
     compared = {column for _, column, _ in results.experiment.published}
     headings = ["method"]
     for column in columns:
@@ -125,7 +125,7 @@ def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
 
 
 def gain_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
-    """Return headings and rows of the gains of methods over others on the same trials."""
+    """Return the gains of methods over others on the same trials."""
     titles = {method.name: method.title for method in results.experiment.methods}
     rows = []
     for method in results.experiment.methods:
@@ -139,7 +139,7 @@ def gain_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
 
 
 def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
-    """Return headings and rows of seconds per trial and their ratios to one method, beside the paper's."""
+    """Return seconds per trial and their ratios to one method, beside the paper's."""
     timing = results.experiment.timing
     if timing is None or timing.column not in columns:
         return [], []
@@ -162,14 +162,12 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
 
 
 def rank_grid(results: Results, style: Style) -> Grid:
-    """Return headings and rows of mean ranks by dataset, if there is a reference: 1 is always nearest."""
+    """Return mean ranks by dataset, if there is a reference: 1 is always nearest."""
     experiment, task = results.experiment, results.experiment.task
     ranks: dict[tuple[str, str], list[int]] = {}
     for dataset, column in product(task.datasets, task.columns):
-        cells = {
-            method.name: results.cells.get((dataset, column, method.name)) for method in experiment.methods
-        }
-        means = {name: cell.mean for name, cell in cells.items() if cell and cell.mean is not None}
+        cells = [results.cells.get((dataset, column, method.name)) for method in experiment.methods]
+        means = {cell.method: cell.mean for cell in cells if cell and cell.mean is not None}
         if task.reference in means and column.is_compared:
             target = means.pop(task.reference)
             distances = {name: abs(mean - target) for name, mean in means.items()}
@@ -205,7 +203,7 @@ def build_footer(results: Results) -> list[str]:
 
 
 def _format_cell(cell: Summary | None, style: Style, results: Results) -> tuple[str, str, str]:
-    """Return our result, with its number of trials if some are missing, the paper's and the verdict."""
+    """Return our result, the paper's and the verdict."""
     if cell is None:
         return "-", "-", "-"
     task, verdict = results.experiment.task, "-"
@@ -231,7 +229,7 @@ def _format_spread(
 
 
 def _decimals(value: float, digits: int | None) -> int:
-    """Return the digits after the point: those given, or as many as leave three significant ones."""
+    """Return the digits after the point, by default for three significant ones."""
     if digits is not None:
         return digits
     return min(6, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 2

@@ -40,8 +40,8 @@ VERDICT_NOTE = (
 class Task(ABC):
     """What the trials of an experiment are; its fields are the keys of the section ``[protocol]``.
 
-    A task type is a subclass, named in ``TASKS``. It has a :attr:`main_score`, writes
-    :attr:`columns`, :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
+    Subclasses have a :attr:`main_score`, define :attr:`columns`, :meth:`solve` and :meth:`notes`, and
+    override other defaults.
     """
 
     datasets: tuple[str, ...] = key(["text"])
@@ -51,13 +51,13 @@ class Task(ABC):
     )
     own_datasets: tuple[FileDataset, ...] = ()  # datasets in files of the user
     reference: str = ""  # the row to which the others should be near; empty where higher is better
-    verdict_of: str = ""  # the method that is compared with the published numbers of methods that are not run
+    verdict_of: str = ""  # the method compared with the published numbers of methods that are not run
 
     main_score: ClassVar[str]  # a score that every finished trial has
     protocol_fields: ClassVar[tuple[str, ...]] = ()  # further fields that the data of a trial depend on
     family: ClassVar[str] = ""  # what the class of a method must be, in errors
     family_methods: ClassVar[tuple[str, ...]] = ()  # methods that the class of a method must have
-    sections: ClassVar[tuple[str, ...]] = ("protocol",)  # sections of the file that the task reads
+    sections: ClassVar[tuple[str, ...]] = ("protocol",)  # that the task reads
     data_kind: ClassVar[str] = "graph"  # the kind of datasets: ``"graph"`` or ``"interactions"``
     file_kind: ClassVar[str] = ""  # the kind of datasets in files where it is not ``data_kind``
     digits: ClassVar[int | None] = 1  # digits after the decimal point; ``None``: three significant ones
@@ -66,15 +66,13 @@ class Task(ABC):
     allowed_uses: ClassVar[tuple[str, ...]] = ()  # values that ``use`` may have in an object among settings
     extra_scores: ClassVar[tuple[str, ...]] = ()  # scores whose means are listed beside every column
     published_by: ClassVar[str] = "paper"  # heading of the published numbers
-    has_fixed_split: ClassVar[bool] = False  # all trials have one split, so that a single trial has a verdict
+    has_fixed_split: ClassVar[bool] = False  # then a single trial has a verdict
     picture: ClassVar[str] = ""  # what is drawn of the results: ``"samples"``, ``"coverage"`` or nothing
-    # Whether many trials of a cell are faster together. If not, all methods solve one trial after another, so
-    # that they can share fits.
-    is_batched: ClassVar[bool] = False
+    is_batched: ClassVar[bool] = False  # if not, all methods solve one trial after another and share fits
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
-        """Read the sections of the task, and check them; ``others`` are fields that are no keys."""
+        """Read and check the sections of the task; ``others`` are fields that are no keys."""
         task = read_section(cls, sections["protocol"], "[protocol]", **others)
         task.check()
         return task
@@ -117,16 +115,16 @@ class Task(ABC):
         return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
 
     def log_decisions(self, cell: Cell) -> None:
-        """Log decisions about the user's own data, in the process that starts a run; reading logs most."""
+        """Log decisions about the user's own data; reading logs most."""
         if self.find_own(cell) is not None:
             self.load(cell)
 
     def find_own(self, cell: Cell) -> FileDataset | None:
-        """Return the dataset of a cell if it is in files of the user."""
+        """Return the dataset of a cell if it is the user's own."""
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)
 
     def digest_data(self, cell: Cell) -> str:
-        """Return a digest of the graph of a cell, which may have several public forms."""
+        """Return a digest of the graph of a cell, of which several forms are public."""
         is_public = cell.dataset in datasets.names() and self.data_kind == "graph"
         return digest_dataset(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
 
@@ -139,11 +137,11 @@ class Task(ABC):
         return own if files is None else {**own, "files": files.fingerprint}
 
     def fingerprint_extras(self) -> dict[str, Any]:
-        """Return what results depend on besides the protocol and the method, by name."""
+        """Return what else results depend on, by name."""
         return {}
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
-        """Return files of the store that a trial shares with other cells; ``--fresh`` removes them too."""
+        """Return files of the store that a trial shares with other cells."""
         return ()
 
     @abstractmethod

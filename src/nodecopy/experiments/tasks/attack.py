@@ -1,7 +1,6 @@
 """The task ``attack``: accuracy at targets of an attack on the graph, the same targets for every method.
 
-A graph without features gets the identity matrix as features. An attack may take longer than
-everything that is trained afterwards, so its flips are stored.
+A graph without features gets the identity matrix as features. The flips of attacks are stored.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from nodecopy.graph import Graph
 from nodecopy.metrics.classification import accuracy, area_under_roc, scores
 
 LOG = logging.getLogger(__name__)
-SCORES = {  # those after ``others`` are of methods that look for the targets themselves
+SCORES = {  # with headings; after "others", scores of methods that detect targets
     "accuracy": "",
     "others": "others",
     "auc": "detection",
@@ -98,7 +97,7 @@ class AttackTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """One column for each number of labels, attack and score; several scores make a table per attack."""
+        """Several scores make a table per attack."""
         columns = []
         for labels, attack, score in product(self.labels, self.attacks, self.scores):
             heading = [attack.title]
@@ -128,7 +127,7 @@ class AttackTask(NodeTask):
         return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
 
     def draw_targets(self, cell: Cell, trial: int) -> NDArray[np.int64]:
-        """Return the targets of a trial, test nodes that have neighbours."""
+        """Return the targets of a trial: test nodes with neighbours."""
         test = self.split(cell, trial).test
         candidates = test[self.load(cell).degrees[test] > 0]
         if len(candidates) < self.n_targets:

@@ -1,8 +1,7 @@
 """The tasks ``classify``, accuracy at test nodes, and ``uncertainty``, calibration and detection by it.
 
-All trials of a batch are trained together. Trials of ``uncertainty`` are fitted twice: to all classes, and
-without the labels of one class, whose test nodes are to be detected by their uncertainty. Trial t leaves out
-class t modulo the number of classes.
+Trials of ``uncertainty`` are fitted twice: to all classes, and without the labels of one class (t modulo the
+number of classes in trial t), whose test nodes are to be detected by their uncertainty.
 """
 
 from __future__ import annotations
@@ -37,17 +36,14 @@ from nodecopy.models import check_graph_model
 if TYPE_CHECKING:
     from nodecopy.classify import Prediction, Trial
 
-
 NodeSplit: TypeAlias = Split[NDArray[np.int64]]
 UNITS = "In percent, mean and standard deviation over trials."
 CALLED_ERRORS = (
     "The paper calls its deviations standard errors; by their size they are standard deviations too."
 )
-
-
-LEFT_OUT = (0.1, 0.2, 0.5)  # shares of the test nodes, the most uncertain ones, that are left out
+LEFT_OUT = (0.1, 0.2, 0.5)  # shares of the most uncertain test nodes that are left out
 KINDS = ("total", "epistemic")
-MAX_ROUNDING = 1e-5  # epistemic uncertainty in nats of a classifier that samples nothing
+MAX_ROUNDING = 1e-5  # largest epistemic uncertainty (nats) of a classifier that samples nothing
 CALIBRATION = {
     "accuracy": "accuracy",
     "nll": "NLL",
@@ -77,7 +73,7 @@ UNCERTAINTY_NOTES = (
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTask(Task):
-    """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
+    """Tasks on nodes, with ``labels`` training nodes per class."""
 
     labels: tuple[int, ...] = key(["count"])
     validation: int = key("count")
@@ -102,13 +98,13 @@ class NodeTask(Task):
         return graph
 
     def load_with_features(self, cell: Cell) -> Graph:
-        """Return the graph of a cell, with one feature for each node if it has none."""
+        """Return the graph of a cell, with the identity matrix if it has no features."""
         from nodecopy.nn.networks import add_identity_features
 
         return add_identity_features(self.load(cell))
 
     def log_decisions(self, cell: Cell) -> None:
-        """Log if a method scales the features of the user's files as word counts, although they are none."""
+        """Log if a method scales the user's features as word counts, although they are none."""
         graph = None if self.find_own(cell) is None else self.load(cell)
         if graph is None or graph.features is None:
             return
@@ -123,7 +119,7 @@ class NodeTask(Task):
             _log_row_scaling(cell.dataset, cell.method, reason)
 
     def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
-        """Return the class code of every node (its column of the probabilities), -1 for unlabelled nodes."""
+        """Return the class code of every node, -1 for unlabelled nodes."""
         return class_codes(self.load(cell).labels)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
@@ -141,16 +137,12 @@ class NodeTask(Task):
         """Return trials as classifiers take them."""
         from nodecopy.classify import Trial
 
-        splits = [self.split(cell, trial) for trial in trials]
-        return [
-            Trial(
-                graph,
-                split.train,
-                split.validation if len(split.validation) else None,
-                child(cell.trial_seed(trial), TrialSeeds.METHOD),
-            )
-            for trial, split, graph in zip(trials, splits, graphs, strict=True)
-        ]
+        made = []
+        for trial, graph in zip(trials, graphs, strict=True):
+            split, seed = self.split(cell, trial), child(cell.trial_seed(trial), TrialSeeds.METHOD)
+            validation = split.validation if len(split.validation) else None
+            made.append(Trial(graph, split.train, validation, seed))
+        return made
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [UNITS, BEST_NOTE]
@@ -161,14 +153,10 @@ class NodeTask(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifyTask(NodeTask):
-    """Classification of the test nodes, without their edges if ``without_test_edges`` is true.
+    """Classification of the test nodes."""
 
-    Each entry of ``visible_validation`` is a condition: how many of the validation nodes methods are given.
-    Training and test nodes are the same in all of them. Where it is left out, methods are given all.
-    """
-
-    without_test_edges: bool = key("flag", default=False)
-    visible_validation: tuple[int, ...] = key(["number"], default=())
+    without_test_edges: bool = key("flag", default=False)  # the edges of test nodes are removed
+    visible_validation: tuple[int, ...] = key(["number"], default=())  # validation nodes methods are given
 
     protocol_fields = (*NodeTask.protocol_fields, "without_test_edges")
     filters = (*NodeTask.filters, "visible_validation")
@@ -230,7 +218,7 @@ class ClassifyTask(NodeTask):
             yield Record(trial, trial_scores, seconds, dict(prediction.details))
 
     def read_copies(self, cell: Cell, trials: Sequence[int], store: Store) -> dict[int, Record]:
-        """Return trials that are stored with other numbers of validation nodes, by their number."""
+        """Return trials that are stored with other numbers of validation nodes, by number."""
         copies: dict[int, Record] = {}
         for conditions in cell.all_conditions:
             if {**conditions, "visible_validation": cell.conditions["visible_validation"]} != cell.conditions:
@@ -260,7 +248,7 @@ class ClassifyTask(NodeTask):
 
 @cache
 def _log_row_scaling(dataset: str, method: str, reason: str) -> None:
-    """Log once what is the same for all cells of a method."""
+    """Log once for all cells of a method."""
     log_decision(
         f"features of {dataset}: {method} scales each node's row to a sum of one, as in its paper, although "
         f'they are not word counts ({reason}). The preset "default" in the settings of [methods.{method}] '
@@ -280,7 +268,7 @@ class UncertaintyTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """For each number of labels, one table of calibration, one of selection and one of detection."""
+        """Tables of calibration, selection and detection for each number of labels."""
         return tuple(
             Column(
                 score,
@@ -321,9 +309,8 @@ class UncertaintyTask(NodeTask):
         from nodecopy.classify import Trial
 
         labels = self.get_class_codes(cell)
-        graphs = {
-            code: graph.replace(labels=np.where(labels == code, UNLABELLED, labels)) for code in set(left_out)
-        }
+        masked = {code: np.where(labels == code, UNLABELLED, labels) for code in set(left_out)}
+        graphs = {code: graph.replace(labels=others) for code, others in masked.items()}
         without_class = []
         for trial, code in zip(trials, left_out, strict=True):
             split, seed = self.split(cell, trial), child(cell.trial_seed(trial), TrialSeeds.METHOD)
@@ -351,7 +338,7 @@ def score_uncertainty(
 
 
 def get_uncertainties(prediction: Prediction, nodes: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
-    """Return the total and the epistemic uncertainty of nodes; the total one twice if nothing is sampled."""
+    """Return total and epistemic uncertainty of nodes; the total one twice if nothing is sampled."""
     uncertainty = prediction.uncertainty()
     is_sampled = uncertainty.epistemic.max() > MAX_ROUNDING
     epistemic = uncertainty.epistemic if is_sampled else uncertainty.total
@@ -361,7 +348,7 @@ def get_uncertainties(prediction: Prediction, nodes: NDArray[np.int64]) -> dict[
 def detection_auc(
     positives: str, kind: str, uncertainty: NDArray[np.float32], is_positive: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """Return the area under the ROC curve by name; nothing if all nodes are positive, or none."""
+    """Return the area under the ROC curve by name, if it is defined."""
     if is_positive.all() or not is_positive.any():
         return {}
     return {f"{positives} auc by {kind}": area_under_roc(uncertainty, is_positive)}

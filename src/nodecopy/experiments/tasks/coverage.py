@@ -1,9 +1,9 @@
 """The tasks ``coverage``, of confidence intervals, and ``level``, the size and power of tests.
 
-Every trial of ``coverage`` draws some networks from a known model and bootstraps each; the coverage is how
-often the intervals hold the true expectation. The truth is simulated: for the target ``edges`` with the same
-nodes in all trials, for ``nodes`` with new nodes in every network. The size of a test is how often it rejects
-a true null model, its power how often it rejects networks with planted structure.
+Every trial of ``coverage`` draws networks from a known model and bootstraps each; the coverage is how often
+the intervals hold the true expectation, which is simulated: for the target ``edges`` with the same nodes in
+all trials, for ``nodes`` with new nodes in every network. The size of a test is how often it rejects a true
+null model, its power how often it rejects networks with planted structure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_
 
 N_TRUE = 2_000  # networks from which the truth is simulated
 LEVEL = 0.95
-MAX_NODES = {"path_length": 500, "found_modularity": 500}  # nodes up to which slow statistics are computed
+MAX_NODES = {"path_length": 500, "found_modularity": 500}  # limits of slow statistics
 NODES, TRUTH = 0, 1  # children of the seed of a dataset
 STATISTICS = {
     "density": "density",
@@ -86,7 +86,7 @@ MEANINGS = {
 
 
 class Truth(NamedTuple):
-    """What is simulated of a statistic: expectation, standard deviation, and quantiles around the former."""
+    """The simulated expectation and deviation of a statistic, and quantiles around the expectation."""
 
     mean: float
     deviation: float
@@ -118,21 +118,15 @@ def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class CoverageTask(Task):
-    """Coverage of intervals on networks of known models; a trial has ``networks`` of them.
+    """Coverage of intervals on networks of known models."""
 
-    ``sizes`` are pairs of a number of nodes and a mean degree, ``samples`` the number per network. Methods in
-    ``known_labels`` get the true blocks as labels, the others estimated communities. The modularity of
-    communities that are found in every sample takes long; it is measured for the methods in ``found_by``, by
-    default all.
-    """
-
-    samples: int = key("count")
-    networks: int = key("count")
-    sizes: tuple[tuple[int, int], ...] = key(read_sizes)
+    samples: int = key("count")  # per network
+    networks: int = key("count")  # per trial
+    sizes: tuple[tuple[int, int], ...] = key(read_sizes)  # numbers of nodes and mean degrees
     reference: str = key("text")
     target: str = key(MEANINGS, default="edges")
-    known_labels: tuple[str, ...] = key(["text"], default=())
-    found_by: tuple[str, ...] = key(["text"], default=())
+    known_labels: tuple[str, ...] = key(["text"], default=())  # methods that get the true blocks as labels
+    found_by: tuple[str, ...] = key(["text"], default=())  # methods with found_modularity; by default all
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(STATISTICS))
 
     family = "a graph model, or a sampler of nodes"
@@ -161,7 +155,7 @@ class CoverageTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """For each size, one table of each kind; the first heading of a table names both."""
+        """A table for each size and kind, which its first heading names."""
         columns = []
         for conditions, kind in product(self.conditions, KINDS):
             nodes, degree = conditions.values()
@@ -174,7 +168,7 @@ class CoverageTask(Task):
         return tuple(columns)
 
     def select_scores(self, nodes: int) -> list[str]:
-        """Return the statistics of networks of some size, names before functions, as results have them."""
+        """Return the statistics of networks of some size, names before functions."""
         scores = [score for score in self.scores if nodes <= MAX_NODES.get(score, nodes)]
         return sorted(scores, key=lambda score: score in FUNCTIONS)
 
@@ -186,12 +180,10 @@ class CoverageTask(Task):
         truths = self.load_truth(cell, store)
         for trial in trials:
             start = time.perf_counter()
-            scores: dict[str, list[float]] = {}
-            for number in range(self.networks):
-                seed = child(cell.trial_seed(trial), number)
-                for name, value in self.score_network(cell, truths, seed, device).items():
-                    scores.setdefault(name, []).append(value)
-            means = {name: float(np.mean(values)) for name, values in scores.items()}
+            seeds = [child(cell.trial_seed(trial), number) for number in range(self.networks)]
+            rows = [self.score_network(cell, truths, seed, device) for seed in seeds]
+            names = dict.fromkeys(name for row in rows for name in row)
+            means = {name: float(np.mean([row[name] for row in rows if name in row])) for name in names}
             yield Record(trial, means, time.perf_counter() - start, {})
 
     def score_network(self, cell: Cell, truths: Truths, seed: SeedSequence, device: str) -> dict[str, float]:
@@ -207,12 +199,11 @@ class CoverageTask(Task):
         with mute_data_warnings():
             options: Any = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
             rng = child(seed, TrialSeeds.METHOD)
-            return score_result(
-                inference.bootstrap(graph, statistics, model=model, rng=rng, **options), truths
-            )
+            result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
+            return score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
-        """Return the model of all networks of the dataset, or one with the nodes of a seed."""
+        """Return the model of all networks of the dataset, or one with new nodes."""
         nodes, degree = cell.conditions.values()
         if self.target == "edges":
             return fixed_network(cell.dataset, nodes, degree, cell.seed)
@@ -242,7 +233,7 @@ class CoverageTask(Task):
         return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
 
     def load_truth(self, cell: Cell, store: Store) -> Truths:
-        """Return the truth, which is simulated once for all methods; a damaged file counts as missing."""
+        """Return the truth, which is simulated once for all methods."""
         path, names = store.folder / self.truth_file(cell), self.select_scores(cell.conditions["nodes"])
         truths = read_checked(path, lambda content: parse_truths(content, names))
         if truths is None:
@@ -271,7 +262,7 @@ class CoverageTask(Task):
 
 
 def parse_truths(content: Mapping[str, Any], names: Sequence[str]) -> Truths:
-    """Return the truth of each statistic from the content of a file; anything else in it is an error."""
+    """Return the truth of each statistic from the content of a file."""
     if set(content) != set(names):
         raise ValueError(f"it must have the statistics {', '.join(names)}")
     for name, numbers in content.items():
@@ -355,8 +346,7 @@ class LevelTask(Task):
         """Draw a network, and return whether each test of it rejects."""
         graph = draw_null_network(cell.dataset, self.nodes, self.degree, child(seed, TrialSeeds.SPLIT))
         model: Any = instantiate(cell.path, cell.settings, cell.section, device)
-        with mute_data_warnings():  # that node copying is no exact null model is what is measured
-            tests = inference.null_test(
-                graph, list(self.scores), null=model, n=self.samples, rng=child(seed, TrialSeeds.METHOD)
-            )
+        rng = child(seed, TrialSeeds.METHOD)
+        with mute_data_warnings():
+            tests = inference.null_test(graph, list(self.scores), null=model, n=self.samples, rng=rng)
         return {result.name: result.p_value <= SIGNIFICANCE for result in tests}

@@ -1,7 +1,7 @@
 """The task ``generate``: statistics of samples of graph models, compared with the observed graph.
 
-A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the very model that
-the table shows on its own. A model with a ``sampler`` is trained once for all samplers.
+A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the model that the
+table shows on its own. A model with a ``sampler`` is trained once for all samplers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GenerationSeeds(IntEnum):
 
 
 class Statistic(NamedTuple):
-    """Heading, printed units per stored unit, and whether a model should be near the observed graph."""
+    """The heading, scale and comparison of a :class:`.Column`."""
 
     heading: str
     scale: float = 100.0
@@ -73,7 +73,7 @@ STATISTICS = TABLE_1 | {
 
 
 class ObservedGraph(GraphModel[Graph]):
-    """A graph model whose samples are the observed graph itself: the reference row of tables."""
+    """A graph model whose samples are the observed graph: the reference row of tables."""
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         """Store the graph."""
@@ -122,7 +122,7 @@ class GenerateTask(Task):
         return [VERDICT_NOTE.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the mean statistics of a trial's samples; the details have the statistics of each sample."""
+        """Yield the mean statistics of a trial's samples, with the statistics of each as details."""
         graph = self.load(cell)
         for trial in trials:
             start = time.perf_counter()

@@ -1,8 +1,8 @@
 """The tasks ``recommend``, on random splits, and ``public-split``, on the splits by which papers compare.
 
 Of a method's ``search``, the settings with the best Recall@20 on the validation part count; ties go to the
-first. Every candidate and every part that a method is built on gets the same seed. A setting ``{ class =
-"module.Class", use = "fitted", ... }`` is the very recommender that the table shows on its own.
+first. All fits of a trial get the same seed. A setting ``{ class = "module.Class", use = "fitted", ... }`` is
+the recommender that the table shows on its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from nodecopy.interactions import Interactions
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
-
 
 TimedFit: TypeAlias = "tuple[Recommender, float]"  # a fitted recommender and the seconds of its fit
 SELECTION_SCORE = "recall@20"
@@ -58,7 +57,7 @@ VERDICTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RankingTask(Task):
-    """Recommendation of the interactions in a test part; subclasses define the parts."""
+    """Recommendation of the interactions in a test part."""
 
     scores: tuple[str, ...] = key([SCORES], default=tuple(SCORES))
 
@@ -167,7 +166,7 @@ class TrialFits:
     trial: int
     device: str
     split: Split[Interactions]
-    has_validation: bool = True  # whether the validation part is given to methods, which may stop early by it
+    has_validation: bool = True  # whether methods get the validation part, to stop early
     is_cached: bool = True  # models of many items take too much memory
 
     def search(self) -> tuple[Recommender, dict[str, Any]]:
