@@ -295,7 +295,7 @@ def test_a_fit_is_made_once_for_the_same_data_and_settings() -> None:
         return len(fits)
 
     def get(cell: Any = CELL, trial: int | None = 0, device: str = "cpu", **settings: Any) -> Any:
-        return cache.get_or_fit(cell, trial, device, "a.B", settings, fit)
+        return cache.get_or_fit(fit, cell, trial, device, "a.B", settings)
 
     assert get(k=1, n=2) == get(n=2, k=1) == get(OTHER, k=1, n=2) == 1  # another method, the same data
     assert get(k=2) == 2
@@ -315,7 +315,7 @@ def test_threads_share_one_fit() -> None:
         return "model"
 
     with ThreadPoolExecutor(4) as pool:
-        models = list(pool.map(lambda _: cache.get_or_fit(CELL, 0, "cpu", "a.B", {}, fit), range(8)))
+        models = list(pool.map(lambda _: cache.get_or_fit(fit, CELL, 0, "cpu", "a.B", {}), range(8)))
     assert (models, fits) == (["model"] * 8, [1])
 
 

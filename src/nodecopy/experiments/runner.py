@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -333,17 +333,9 @@ class FitCache:
         self.entries: OrderedDict[str, tuple[threading.Lock, list[Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get_or_fit(
-        self,
-        cell: Cell,
-        trial: int | None,
-        device: str,
-        path: str,
-        settings: Mapping[str, Any],
-        fit: Callable[[], Any],
-    ) -> Any:
-        """Return the cached fit of a class to a trial's data, or call ``fit``; other threads wait for it."""
-        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), trial, device, path, settings]
+    def get_or_fit(self, fit: Callable[[], Any], cell: Cell, *others: Any) -> Any:
+        """Return the cached fit of the cell's data and ``others``, or call ``fit``; other threads wait."""
+        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), *others]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:
             lock, fits = self.entries.setdefault(name, (threading.Lock(), []))

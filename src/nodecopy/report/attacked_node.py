@@ -18,7 +18,7 @@ from nodecopy.report.page import Section
 if TYPE_CHECKING:
     from nodecopy.defend import NodeReport
 
-PREFERRED_DEGREE, MAX_DEGREE = 3, 8  # of the attacked node: enough flips, and few enough for a figure
+PREFERRED_DEGREE, MAX_DEGREE = 3, 8  # of the attacked node
 MAX_ATTACKED = 20
 N_DONORS, N_DONORS_SHOWN = 10, 3
 
@@ -33,7 +33,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AttackedNode:
-    """A node before the attack, after it, and with copied neighbours; the last of ``n_attacked`` nodes."""
+    """A node before an attack, after it, and with copied neighbours."""
 
     node: int
     n_flips: int
@@ -52,8 +52,15 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
 
     fitted = GCN().fit(graph, train, rng=rng)
     clean, codes = fitted.predict_proba(), fitted.trial_.codes
-    nodes = _find_candidates(graph, clean, codes, graph.positions(candidates, "candidates"))
-    nodes = generator(rng).permutation(nodes)[:MAX_ATTACKED].tolist()
+    positions = graph.positions(candidates, "candidates")
+    degrees, is_correct = graph.degrees[positions], clean[positions].argmax(axis=1) == codes[positions]
+    suitable = positions[is_correct & (degrees > 0) & (degrees <= MAX_DEGREE)]
+    if not len(suitable):
+        needed = f"a node with 1 to {MAX_DEGREE} neighbours that a GCN classifies correctly"
+        raise InputError(f"an attack needs {needed}; none of the {len(positions)} candidates is one.")
+    degrees = graph.degrees[suitable]
+    suitable = suitable[degrees >= min(PREFERRED_DEGREE, degrees.max())]
+    nodes = generator(rng).permutation(suitable)[:MAX_ATTACKED].tolist()
     chosen, n_attacked = (np.inf, nodes[0], graph, None), 0
     for node in nodes:
         n_attacked += 1
@@ -71,20 +78,6 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
     by_evidence = EvidenceDefence(GCN(), n_donors=n_donors, retrain=True)
     evidence = by_evidence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
     return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages, evidence)
-
-
-def _find_candidates(
-    graph: Graph, probabilities: NDArray[np.float32], codes: NDArray[np.int64], candidates: IntArray
-) -> IntArray:
-    """Return the candidates that are classified correctly and have a suitable number of neighbours."""
-    degrees = graph.degrees[candidates]
-    is_correct = probabilities[candidates].argmax(axis=1) == codes[candidates]
-    nodes = candidates[is_correct & (degrees > 0) & (degrees <= MAX_DEGREE)]
-    if not len(nodes):
-        needed = f"a node with 1 to {MAX_DEGREE} neighbours that a GCN classifies correctly"
-        raise InputError(f"an attack needs {needed}; none of the {len(candidates)} candidates is one.")
-    is_suitable = graph.degrees[nodes] >= min(PREFERRED_DEGREE, graph.degrees[nodes].max())
-    return np.asarray(nodes[is_suitable])
 
 
 def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph, Any]:
@@ -120,7 +113,7 @@ def _edges(**nodes: IntArray) -> list[tuple[int, str]]:
 def attack_section(
     attacked: AttackedNode, ids: ArrayLike, *, images: NDArray[Any] | None = None, noun: str = "node"
 ) -> Section:
-    """Return the section of a node before an attack, after it, and with copied neighbours."""
+    """Return the section of an attacked node."""
     names, codes, classes = np.asarray(ids), attacked.codes, to_texts(attacked.classes)
     text = (
         f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
@@ -159,7 +152,7 @@ def attack_section(
 
 
 def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section | None:
-    """Return the evidence about an attacked node by class, and its edges, the least credible first."""
+    """Return the evidence about an attacked node by class, and its edges."""
     report, (_, after, _) = attacked.evidence, attacked.stages
     if report is None:
         return None

@@ -167,16 +167,14 @@ def _count_observed(sample: Graph, observed: Graph) -> int:
 
 
 def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntArray) -> dict[str, Any]:
-    pairs = _edge_pairs(sample.graph.subgraph(nodes))
+    pairs, donors = _edge_pairs(sample.graph.subgraph(nodes)), sample.donors
     source, target = nodes[pairs].T
-    donors = sample.donors
     flags = OBSERVED * _are_edges(observed, source, target)
     flags = flags + FROM_SOURCE * _are_edges(observed, donors[source], target)
     if not observed.directed:
         flags = flags + FROM_TARGET * _are_edges(observed, donors[target], source)
-    number = np.full(observed.n_nodes, -1)
+    number, ids = np.full(observed.n_nodes, -1), observed.node_ids
     number[nodes] = np.arange(len(nodes))
-    ids = observed.node_ids
     return {
         "title": title,
         "n_edges": sample.graph.n_edges,
@@ -307,8 +305,7 @@ def _read_rows(file: Path) -> list[dict[str, str]]:
 
 
 def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) -> dict[str, Any]:
-    name = rows[0]["experiment"]
-    groups = []
+    name, groups = rows[0]["experiment"], []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         own = [row for row in rows if row["dataset"] == dataset]
         columns = list(dict.fromkeys(map(_column, own)))

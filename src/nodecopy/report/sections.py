@@ -131,18 +131,17 @@ def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str,
         "has_learned": low > majority,
         "n_nodes": len(codes),
         "n_splits": len(np.unique(splits)),
-        "reliability": _reliability(p, codes, is_correct, splits) if has_curves else [],
+        "reliability": _reliability(p, codes, splits) if has_curves else [],
         "certainty": _certainty(is_correct, np.asarray(evaluation.uncertainty), splits) if has_curves else [],
     }
 
 
-def _interval(is_correct: NDArray[np.bool_], splits: NDArray[np.int64]) -> tuple[float, float]:
+def _interval(is_correct: NDArray[np.bool_], splits: IntArray) -> tuple[float, float]:
     return accuracy_interval(np.bincount(splits, is_correct), np.bincount(splits))
 
 
-def _reliability(
-    p: NDArray[Any], codes: IntArray, is_correct: NDArray[np.bool_], splits: NDArray[np.int64]
-) -> list[list[float | None]]:
+def _reliability(p: NDArray[Any], codes: IntArray, splits: IntArray) -> list[list[float | None]]:
+    is_correct = p.argmax(axis=1) == codes
     confidence, accuracy, n_nodes = reliability_curve(p, codes, n_bins=N_BINS)
     bins = confidence_bins(p.astype(np.float64), N_BINS)[1]
     intervals = [_interval(is_correct[bins == number], splits[bins == number]) for number in np.unique(bins)]
@@ -153,7 +152,7 @@ def _reliability(
 
 
 def _certainty(
-    is_correct: NDArray[np.bool_], uncertainty: NDArray[Any], splits: NDArray[np.int64]
+    is_correct: NDArray[np.bool_], uncertainty: NDArray[Any], splits: IntArray
 ) -> list[list[float | None]]:
     groups = [np.flatnonzero(splits == number) for number in np.unique(splits)]
     accuracies = np.array([selective_accuracy(is_correct[g], uncertainty[g], 1 - SHARES) for g in groups])
@@ -230,8 +229,7 @@ def _numbers(ids: ArrayLike, names: dict[str, int]) -> list[int]:
 
 
 def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names) -> dict[str, Any]:
-    matrix = interactions.matrix
-    own = matrix[[user]].indices
+    matrix, own = interactions.matrix, interactions.matrix[[user]].indices
     order = np.argsort(-donors.data, kind="stable")[:N_SIMILAR_USERS]
     likeliest = [(int(donors.indices[i]), float(donors.data[i])) for i in order if donors.indices[i] != user]
     histories = [matrix[[donor]].indices for donor, _ in likeliest]

@@ -243,7 +243,7 @@ class ClassifyTask(NodeTask):
             model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
             return CachedGraphModel(model, time.perf_counter() - start)
 
-        return FIT_CACHE.get_or_fit(cell, None, device, path, settings, fit)
+        return FIT_CACHE.get_or_fit(fit, cell, None, device, path, settings)
 
 
 @cache
@@ -269,19 +269,14 @@ class UncertaintyTask(NodeTask):
     @property
     def columns(self) -> tuple[Column, ...]:
         """Tables of calibration, selection and detection for each number of labels."""
-        return tuple(
-            Column(
-                score,
-                (("labels", labels),),
-                f"{labels} labels, {heading}" if number == 0 else heading,
-                lower_is_better=score.endswith(("nll", "ece")),
-                part=f"{labels} {part}",
-            )
-            for labels, (part, headings) in product(
-                self.labels, enumerate((CALIBRATION, SELECTION, DETECTION))
-            )
-            for number, (score, heading) in enumerate(headings.items())
-        )
+        columns, tables = [], enumerate((CALIBRATION, SELECTION, DETECTION))
+        for labels, (part, headings) in product(self.labels, tables):
+            start, place = f"{labels} labels, ", (("labels", labels),)
+            for score, heading in headings.items():
+                options: Any = {"lower_is_better": score.endswith(("nll", "ece")), "part": f"{labels} {part}"}
+                columns.append(Column(score, place, start + heading, **options))
+                start = ""
+        return tuple(columns)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores of the predictions of test nodes."""

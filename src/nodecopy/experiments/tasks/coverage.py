@@ -210,7 +210,7 @@ class CoverageTask(Task):
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
-        """Return the statistics; modularity is of the true blocks, or of communities of each graph."""
+        """Return the statistics; modularity is of the true blocks or of estimated communities."""
         blocks = network.blocks if self.target == "edges" else None
         n_communities = None if graph is None else count_communities(graph)
 
@@ -272,7 +272,7 @@ def parse_truths(content: Mapping[str, Any], names: Sequence[str]) -> Truths:
 
 
 def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
-    """Return whether each interval holds the truth, the ratio of standard errors, bias and warnings."""
+    """Return the scores of each statistic, of the four ``KINDS``."""
     scores: dict[str, float] = {}
     doubtful = {problem.statistic for problem in result.problems}
     for row in result:
@@ -286,7 +286,7 @@ def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
 
 
 def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
-    """Return the scores of intervals with the true quantiles around the observed value."""
+    """Return the scores of intervals with the true quantiles."""
     scores: dict[str, float] = {}
     for name, value in observed.items():
         truth = truths[name]
@@ -298,7 +298,7 @@ def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class LevelTask(Task):
-    """Size and power of tests of ``scores``; datasets are kinds of networks, methods are null models."""
+    """Size and power of tests; datasets are kinds of networks, methods are null models."""
 
     samples: int = key("count")
     networks: int = key("count")

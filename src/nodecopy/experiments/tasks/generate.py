@@ -154,7 +154,7 @@ def fit_model(cell: Cell, trial: int, device: str) -> Any:
         if "sampler" in settings:
             settings = {**settings, "sampler": "raw"}
         model = instantiate(path, settings, cell.section, device)
-        return FIT_CACHE.get_or_fit(cell, trial, device, path, settings, lambda: model.fit(graph, rng=seed))
+        return FIT_CACHE.get_or_fit(lambda: model.fit(graph, rng=seed), cell, trial, device, path, settings)
 
     if "sampler" in cell.settings:
         return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])

@@ -198,8 +198,8 @@ class TrialFits:
             model.fit(self.split.train, validation=validation, rng=seed)
             return model, time.perf_counter() - start
 
-        is_cached, place = self.is_cached, (self.cell, self.trial, self.device)
-        model, seconds = FIT_CACHE.get_or_fit(*place, path, before, fit) if is_cached else fit()
+        parts = self.cell, self.trial, self.device, path, before
+        model, seconds = FIT_CACHE.get_or_fit(fit, *parts) if self.is_cached else fit()
         model = copy.copy(model)
         for name in SETTINGS_AFTER_FIT:
             if name in settings:
