@@ -176,8 +176,8 @@ def holds_probabilities(output: Tensor) -> bool:
 def evaluation_mode(module: torch.nn.Module, *, dropout: bool = False) -> Iterator[None]:
     """Switch off dropout, batch statistics and the caches of PyG's layers; restore all of them at the end.
 
-    A layer such as ``GCNConv(cached=True)`` would otherwise use the edges of its first call for every graph.
-    ``dropout`` leaves dropout on: everything is in training mode but layers with running statistics.
+    ``GCNConv(cached=True)`` would otherwise use the edges of its first call for every graph. With ``dropout``
+    all layers are in training mode, except those with running statistics.
     """
     before = []
     for part in module.modules():
@@ -198,9 +198,8 @@ def evaluation_mode(module: torch.nn.Module, *, dropout: bool = False) -> Iterat
 def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes of a module's output columns, and the column of every node's label (-1 for none).
 
-    With as many columns as distinct labels, the columns are these in ascending order, as in
-    :class:`~nodecopy.graph.Graph`; with more, column k is the label k. Without labels the classes are
-    0, 1, 2, ...
+    With as many columns as distinct labels, the columns are the labels in ascending order; with more, column
+    k is label k. Without labels the classes are 0, 1, 2, ...
     """
     if graph.labels is None:
         return np.arange(n_columns), np.full(graph.n_nodes, -1)
@@ -264,9 +263,8 @@ def train_module(
 ) -> None:
     """Train a module by Adam, in training mode and with the same decay for all parameters.
 
-    It is evaluated once before, which checks its output and initialises lazy layers. With ``validation``
-    (edges of the observed graph, and nodes), it takes back the state with the lowest loss on these nodes
-    after ``config.patience`` epochs without a lower one.
+    It is evaluated once before, to check its output and initialise lazy layers. ``validation`` (edges of the
+    observed graph, and nodes) is for early stopping, which restores the best state.
     """
     module, last = network.module, torch.zeros(())
     with torch.no_grad(), evaluation_mode(module):

@@ -74,9 +74,9 @@ class Explanation:
     score, items
         The score, and the contributions of the items of the user's history, which add up to it.
     donors, donor_items
-        The users and items of training from which the weights were learnt, and what they add to the score;
-        ``None`` where donors were not requested or the model has none. In CopyEASE a user also counts for
-        users whose donor it is. All donors, all donor items and ``remainder`` add up to the score.
+        What users and items of training add to the score through the weights; ``None`` if not requested or
+        if the model has none. In CopyEASE a user also counts for users whose donor it is. All donors, all
+        donor items and ``remainder`` add up to the score.
     remainder
         The part without donors: rounding, and in the sparse form the entries that were left out.
 
@@ -119,9 +119,8 @@ def largest_contributions(ids: NDArray[Any], values: NDArray[Any], k: int | None
 class Recommender(Saveable, ABC):
     """A model that recommends items to users.
 
-    Only the presence of an interaction counts, not its weight: select the ratings that express a preference
-    with :meth:`.Interactions.at_least` first. A user without history is scored by popularity, the number of
-    users who have each item, whatever the model.
+    Weights of interactions are ignored: select ratings that express a preference with
+    :meth:`.Interactions.at_least` first. Items of a user without history are scored by their number of users.
 
     A subclass writes :meth:`fit_interactions`, which sets attributes whose names end in an underscore, and
     :meth:`score_rows`; a model of user and item embeddings inherits :class:`EmbeddingRecommender` instead.
@@ -205,8 +204,7 @@ class Recommender(Saveable, ABC):
         validation
             Other interactions of the same users and items, by which models that are trained by epochs stop.
         seen
-            Everything else that these users have met, whether they liked it or not: it is not recommended
-            again, though nothing is learnt from it.
+            Other interactions of these users: not recommended again, but not learnt from.
         rng
             Seed or generator; models that draw nothing ignore it.
         """
@@ -300,7 +298,7 @@ class Recommender(Saveable, ABC):
             Whether to leave out the items that a user has met (default).
         unknown
             Whether ids in ``items`` and ``exclude`` that were not in training are an error (``"error"``,
-            default) or left out (``"ignore"``), as is useful for a list of items in stock.
+            default) or left out (``"ignore"``).
         """
         positions = self._user_positions(users)
         options: Any = {"items": items, "exclude": exclude, "exclude_seen": exclude_seen, "unknown": unknown}
@@ -446,8 +444,8 @@ class Recommender(Saveable, ABC):
     ) -> ranking.Evaluation:
         """Return metrics of the recommendations on test interactions, and their values for every user.
 
-        Training and validation interactions are not candidates. Other interactions in ``seen_`` are: what
-        users met and did not like may be among the test interactions. Users and items are matched by ids.
+        Training and validation interactions are not candidates; other interactions in ``seen_`` are. Users
+        and items are matched by ids.
 
         Parameters
         ----------

@@ -158,10 +158,8 @@ class LinearRecommender(Recommender):
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to the training interactions; the result equals a fit to all of them.
 
-        Users and items may be new. Donor rules are fitted again. In the sums over users behind the moments,
-        only users with changes of their own or of their donors are computed again; the first call computes
-        and keeps the sums of all users, up to three items x items matrices. In the sparse form, everything is
-        fitted again.
+        Users and items may be new. Donor rules are fitted again, sums over users are updated. The first call
+        computes and keeps these sums, up to three items x items matrices. The sparse form is fitted again.
 
         Examples
         --------
