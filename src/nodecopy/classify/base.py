@@ -42,24 +42,22 @@ MIN_UNIFORM_SHARE = 0.8  # share of nodes with nearly uniform probabilities abov
 class Trial:
     """A classification problem: a graph, the nodes whose labels may be read, and a seed.
 
-    The graph's labels may hold every true label; a classifier reads those of ``train`` and ``validation``
-    only. The classes are the distinct labels of the training nodes. A class that none of them has is left out
-    with a :class:`~nodecopy.errors.DataWarning`, and its nodes count as unlabelled.
+    A classifier reads the labels of ``train`` and ``validation`` only. Classes are the distinct labels of the
+    training nodes. Other classes are left out with a :class:`~nodecopy.errors.DataWarning`.
 
     Parameters
     ----------
     graph, train, validation, rng
-        As in :meth:`Classifier.fit`. Validation nodes of classes that are left out are dropped.
+        As in :meth:`Classifier.fit`.
 
     Attributes
     ----------
     classes, n_classes
         The labels that are classes, in ascending order, and their number.
     codes
-        The class number of every node, -1 where the graph has no label or one that is no class.
+        The class number of every node, -1 without a class.
     soft_labels, weights, predictions
-        Class probabilities and weights of the training nodes, and class probabilities of all nodes, if there
-        are pseudo-labels (:meth:`with_pseudo_labels`); otherwise ``None``.
+        As in :meth:`with_pseudo_labels`, for all training nodes; ``None`` without pseudo-labels.
 
     Examples
     --------
@@ -160,11 +158,11 @@ class Trial:
         Parameters
         ----------
         nodes, codes, soft
-            The further nodes, their class numbers and class probabilities; by default they are certain.
+            The further nodes, their class numbers and, for soft labels, their class probabilities.
         weights
             Weights of all training nodes in the loss, these nodes last; equal by default.
         predictions
-            Class probabilities of all nodes, of which these classes are a part.
+            Class probabilities of all nodes.
         rng
             Seed of the new trial.
         """
@@ -233,11 +231,11 @@ class Prediction:
     Parameters
     ----------
     probabilities
-        ``[n_nodes, n_classes]``; columns are the classes of the trial.
+        ``[n_nodes, n_classes]``.
     mean_entropy
-        The mean entropy of the sampled predictions; the entropy of the prediction if nothing is sampled.
+        Mean entropy of the sampled predictions, or the entropy of a single prediction.
     details
-        Further results of the classifier, ready for JSON.
+        Further results, ready for JSON.
     networks
         The trained networks, if they are kept.
 
@@ -280,9 +278,7 @@ class Prediction:
         Parameters
         ----------
         samples
-            Class probabilities, ``[n_samples, n_nodes, n_classes]``, or an iterable of arrays
-            ``[n_nodes, n_classes]``: of networks with other weights, with other dropout masks, or trained on
-            other graphs.
+            Class probabilities, ``[n_samples, n_nodes, n_classes]`` or an iterable of arrays.
 
         Examples
         --------
@@ -299,7 +295,7 @@ class Prediction:
         return cls(array.mean(axis=0), entropy(array).mean(axis=0))
 
     def check(self, n_nodes: int, n_classes: int) -> None:
-        """Raise an error unless this is a prediction for so many nodes and classes, as in a whole file."""
+        """Raise an error unless this is a prediction for so many nodes and classes."""
         shape, name = (n_nodes, n_classes), "probabilities of the prediction"
         array = _check_numbers(self.probabilities, name)
         if array.shape != shape or array.dtype.kind != "f":
@@ -404,36 +400,15 @@ def warn_if_not_learned(
     advice = "that most edges connect nodes of the same class"
     if needs_features:
         advice = "that measurements are standardised, that training lasts long enough"
-    warn_about_data(
-        f"the classifier has learned almost nothing: {sign}. Check {advice}, and that the labels belong to "
-        "the nodes.",
-        *parameters,
-    )
-
-
-def _warn_if_not_calibrated(
-    scaling: TemperatureScaling, probabilities: NDArray[np.float32], codes: NDArray[np.int64]
-) -> None:
-    """Warn if the labelled nodes do not determine the temperature that was fitted to them."""
-    n, n_right = len(codes), int((probabilities.argmax(axis=1) == codes).sum())
-    if n_right in (0, n):
-        reason = f"{'all' if n_right else 'none'} of the {n} nodes are predicted correctly"
-    elif scaling.is_at_bound:
-        reason = f"it is at the bound of what is allowed ({n_right} of {n} nodes are predicted correctly)"
-    else:
-        return
-    warn_about_data(
-        f"the temperature {scaling.temperature:.3g} does not calibrate the probabilities: {reason}. "
-        "Calibrate by more labelled nodes, some of which are misclassified; dozens are needed."
-    )
+    advice += ", and that the labels belong to the nodes"
+    warn_about_data(f"the classifier has learned almost nothing: {sign}. Check {advice}.", *parameters)
 
 
 class Classifier(Saveable):
     """A node classifier: ``fit`` it to a graph, then ask for predictions on its nodes.
 
-    A subclass writes :meth:`predict_trial`; its constructor stores its arguments and nothing else. Those
-    that predict on other graphs write :meth:`predict_graph`, and those that are faster with many trials at
-    once override :meth:`fit_trials`. Everything else, ``save`` and ``load`` included, follows.
+    A subclass writes :meth:`predict_trial`, and :meth:`predict_graph` to predict on other graphs. Its
+    constructor only stores its arguments. It may override :meth:`fit_trials` to train many trials at once.
 
     Attributes
     ----------
@@ -442,12 +417,12 @@ class Classifier(Saveable):
     classes_, node_ids_
         Classes and nodes, as the observed graph names them.
     feature_encoder_
-        How the features of the observed graph were encoded, if they were read from a table, or ``None``:
-        ``read_graph(..., encoder=classifier.feature_encoder_)`` encodes new rows in the same way.
+        The encoder of features that were read from a table, or ``None``; pass it to ``read_graph`` as
+        ``encoder`` to encode new rows in the same way.
     temperature_
-        The temperature by which probabilities are scaled: 1, unless :meth:`calibrate` was called.
+        The temperature of :meth:`calibrate`, or 1.
     trial_
-        The graph, the training and validation nodes and the seed given to ``fit``. It is not saved.
+        The arguments of ``fit``. It is not saved.
 
     Examples
     --------
@@ -487,16 +462,16 @@ class Classifier(Saveable):
     def predict_trial(self, trial: Trial) -> ArrayLike | Prediction:
         """Return the class probabilities of every node, ``[n_nodes, n_classes]``; subclasses write this.
 
-        Only the labels of ``trial.train`` and ``trial.validation`` may be read, and whatever is drawn
-        comes from ``trial.rng``. A :class:`Prediction` may be returned instead of an array.
+        Read only the labels of ``trial.train`` and ``trial.validation``, and draw from ``trial.rng``. A
+        :class:`Prediction` may be returned instead of an array.
         """
         raise NotImplementedError(f"{type(self).__name__} must define predict_trial(trial).")
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         """Return the prediction of each trial, which does not depend on the other trials.
 
-        Classifiers train the networks of all trials at once; these must share their features and labels.
-        With ``keep_networks`` the predictions hold the trained networks, which may be large.
+        The trials must share their features and labels, since their networks are trained together. With
+        ``keep_networks`` the predictions hold the trained networks, which may be large.
         """
         name = f"predict_trial of {type(self).__name__}"
         return [
@@ -514,8 +489,8 @@ class Classifier(Saveable):
     ) -> Self:
         """Train on the labels of some nodes of a graph.
 
-        A :class:`~nodecopy.errors.DataWarning` says if the classifier has learned almost nothing: one class
-        is predicted for all nodes, or the largest probability of 80 % of them is at most 20 % above uniform.
+        A :class:`~nodecopy.errors.DataWarning` is given if one class is predicted for all nodes, or the
+        largest probability of 80 % of them is at most 20 % above uniform.
 
         Parameters
         ----------
@@ -523,10 +498,9 @@ class Classifier(Saveable):
             The observed graph. Only the labels of ``train`` and ``validation`` are read.
         train
             Training nodes: positions, a boolean mask or node ids, of at least two classes. By default all
-            labelled nodes that are not in ``validation``. A class that no training node has is left out of
-            ``classes_``, with a warning.
+            labelled nodes that are not in ``validation``.
         validation
-            Nodes that decide when training stops, or between models; none by default.
+            Nodes for early stopping and model selection; none by default.
         rng
             Seed or generator; fresh entropy by default.
         """
@@ -564,8 +538,7 @@ class Classifier(Saveable):
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         """Return the prediction of the trained networks on a graph with as many features.
 
-        Subclasses without networks override this to predict on graphs other than the observed one. They
-        return class probabilities or a :class:`Prediction`, as in :meth:`predict_trial`.
+        Subclasses without networks override this, with results as in :meth:`predict_trial`.
         """
         networks = self.check_fitted().networks
         if networks is None:
@@ -604,16 +577,13 @@ class Classifier(Saveable):
         Parameters
         ----------
         graph
-            A graph with as many features, for example the observed one with other edges, on which the
-            trained networks are evaluated; by default the observed graph.
+            A graph with as many features; by default the observed graph.
         """
         return self._calibrated(self.prediction_on(graph))
 
     def _calibrated(self, prediction: Prediction) -> NDArray[np.float32]:
-        p = prediction.probabilities
-        if self.temperature_ == 1:
-            return p
-        return TemperatureScaling(self.temperature_).apply(p).astype(np.float32)
+        p, temperature = prediction.probabilities, self.temperature_
+        return p if temperature == 1 else TemperatureScaling(temperature).apply(p).astype(np.float32)
 
     def predict(self, graph: Graph | None = None) -> NDArray[Any]:
         """Return the likeliest class of each node, as the observed graph names it."""
@@ -624,15 +594,14 @@ class Classifier(Saveable):
     def calibrate(self, nodes: ArrayLike | None = None) -> Self:
         """Calibrate the probabilities by a temperature that is fitted to labelled nodes.
 
-        From then on :meth:`predict_proba` and :meth:`table` return calibrated probabilities, until the next
-        ``fit``. Predicted classes and :meth:`uncertainty` stay as they are. See
-        :class:`~nodecopy.metrics.TemperatureScaling`.
+        It changes :meth:`predict_proba` and :meth:`table` until the next ``fit``, but not predicted classes
+        and :meth:`uncertainty`. See :class:`~nodecopy.metrics.TemperatureScaling`.
 
         Parameters
         ----------
         nodes
-            Labelled nodes that are not training nodes, by default the validation nodes given to ``fit``.
-            Dozens are needed, some of them misclassified; a warning says if there are too few.
+            Labelled nodes that are not training nodes, by default the validation nodes. Dozens are needed,
+            some of them misclassified.
 
         Examples
         --------
@@ -664,11 +633,18 @@ class Classifier(Saveable):
         self.temperature_ = scaling.temperature
         n_left_out = int((~is_known).sum())
         others = f"; nodes of a class that no training node has are left out ({n_left_out})"
-        log_decision(
-            f"calibration: the temperature is {scaling.temperature:.3g}, fitted to {len(p)} labelled "
-            f"nodes{others if n_left_out else ''}."
-        )
-        _warn_if_not_calibrated(scaling, p, codes)
+        fitted = f"fitted to {len(p)} labelled nodes{others if n_left_out else ''}"
+        log_decision(f"calibration: the temperature is {scaling.temperature:.3g}, {fitted}.")
+        n, n_right, reason = len(p), int((p.argmax(axis=1) == codes).sum()), ""
+        if n_right in (0, n):
+            reason = f"{'all' if n_right else 'none'} of the {n} nodes are predicted correctly"
+        elif scaling.is_at_bound:
+            reason = f"it is at the bound of what is allowed ({n_right} of {n} nodes are predicted correctly)"
+        if reason:
+            warn_about_data(
+                f"the temperature {scaling.temperature:.3g} does not calibrate the probabilities: {reason}. "
+                "Calibrate by more labelled nodes, dozens of them, some of which are misclassified."
+            )
         return self
 
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
@@ -683,10 +659,10 @@ class Classifier(Saveable):
         Parameters
         ----------
         nodes
-            Labelled nodes: positions, a boolean mask or node ids. By default all labelled nodes, without
-            those that ``fit`` used for training and validation if ``graph`` is left out.
+            Labelled nodes: positions, a boolean mask or node ids. By default all of ``graph``, or all of the
+            observed graph that are neither in ``train`` nor in ``validation``.
         graph
-            The graph to predict on, which also holds the labels; by default the one given to ``fit``.
+            The graph to predict on, with labels; by default the observed graph.
         """
         graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         predicted = self.predict(graph)
@@ -696,14 +672,12 @@ class Classifier(Saveable):
         labelled = self.trial_.graph if graph is None else graph
         if labelled.labels is None:
             raise InputError("graph", "must have labels to compare predictions with; this one has none.")
-        if nodes is None:
-            chosen = np.flatnonzero(labelled.labels != UNLABELLED)
-            if graph is None:
-                chosen = np.setdiff1d(chosen, self.trial_.train)
-                if self.trial_.validation is not None:
-                    chosen = np.setdiff1d(chosen, self.trial_.validation)
-        else:
+        if nodes is not None:
             chosen = check_nodes(labelled, nodes, "nodes")
+        else:
+            chosen = np.flatnonzero(labelled.labels != UNLABELLED)
+            for used in (self.trial_.train, self.trial_.validation) if graph is None else ():
+                chosen = chosen if used is None else np.setdiff1d(chosen, used)
         if not len(chosen):
             way_out = "By default they are those not used in fit: give the nodes to score."
             raise InputError("nodes", f"must hold at least one labelled node; got none. {way_out}")
@@ -721,10 +695,7 @@ class Classifier(Saveable):
         )
 
     def table(self, graph: Graph | None = None) -> dict[str, NDArray[Any]]:
-        """Return columns with a row per node: ids, classes, probabilities and uncertainty (in nats).
-
-        ``graph`` is as in :meth:`predict_proba`.
-        """
+        """Return columns with a row per node: ids, classes, probabilities and uncertainty (in nats)."""
         prediction = self.prediction_on(graph)
         entropies, probabilities = prediction.uncertainty(), self._calibrated(prediction)
         codes = prediction.probabilities.argmax(axis=1)
@@ -739,10 +710,7 @@ class Classifier(Saveable):
         return import_optional("pandas", "to_pandas").DataFrame(self.table(graph)).set_index("id")
 
     def save(self, path: PathLike) -> None:
-        """Write parameters, trained networks and the prediction to an ``.npz`` file, without the graph.
-
-        :func:`nodecopy.load` reads the file.
-        """
+        """Write parameters, networks and prediction, without the graph, to an ``.npz`` file for ``load``."""
         self.check_fitted()
         super().save(path)
 
@@ -763,11 +731,9 @@ class Classifier(Saveable):
 
 
 class ClassifierSeeds(IntEnum):
-    """Which child of a trial's seed serves which purpose.
+    """Children of a trial's seed by purpose; stored results depend on these numbers, so they never change.
 
-    The stored results of the experiments depend on these numbers, so they never change. A purpose with
-    rounds takes ``MAX_ROUNDS`` numbers, from its own on: round r adds r.
-    Numbers from 10**7 on are left to methods that train a classifier with their own seed.
+    Round r of a purpose adds r. Numbers from 10**7 are left to methods that train a classifier.
     """
 
     NETWORKS = 0  # weights and dropout masks of a round; round 0 is trained on the observed graph

@@ -35,14 +35,14 @@ PREDICTIONS_AVERAGED = 60  # predictions of the online schedule that are average
 class BayesianGCN(BatchClassifier):
     """Classify nodes by an ensemble over sampled graphs and sampled weights.
 
-    A base network is trained on the observed graph. A graph model is fitted to that graph with the predicted
-    labels, a network is trained on each of its samples, and predictions on the observed graph are averaged.
+    A graph model is fitted to the observed graph with the labels that a base network predicts, a network is
+    trained on each of its samples, and predictions on the observed graph are averaged.
 
     Parameters
     ----------
     graph_model
-        Any :class:`~nodecopy.GraphModel`. By default ``NodeCopying(SameLabel(),
-        symmetrise="maximum")``, as in the paper: donors are the nodes of the same predicted label.
+        Any :class:`~nodecopy.GraphModel`; by default, as in the paper,
+        ``NodeCopying(SameLabel(), symmetrise="maximum")``.
     n_graphs
         Sampled graphs (the paper's N_G), with one network trained on each.
     n_weight_samples
@@ -52,9 +52,8 @@ class BayesianGCN(BatchClassifier):
         the observed graph, continues for ``n_graphs`` epochs with a new sampled graph in each, and its last
         60 predictions are averaged.
     n_rounds
-        How often the graph model is fitted to the labels predicted by the ensemble before it: 1 in the
-        paper. ``"validation"`` compares up to three rounds, and none, by the accuracy on validation nodes.
-        Always 1 in the online schedule.
+        How often the graph model is fitted to predicted labels: 1 in the paper and in the online schedule.
+        ``"validation"`` compares zero to three rounds by the validation accuracy.
     base
         The networks: ``GCN()`` by default, ``APPNP()``, ``SBMGCN()``, :class:`CustomNetwork` or its factory.
         The edges that ``SBMGCN()`` explains are those of the sampled graph.
@@ -195,12 +194,9 @@ class _OnlineSchedule(TrainingCallback):
     def average(self) -> list[Prediction]:
         means = []
         for of_trial in zip(*self.predictions, strict=True):
-            networks = [prediction.networks for prediction in of_trial if prediction.networks is not None]
-            means.append(
-                Prediction(
-                    np.mean([prediction.probabilities for prediction in of_trial], axis=0),
-                    np.mean([prediction.mean_entropy for prediction in of_trial], axis=0),
-                    networks=Ensemble.join(networks) if networks else None,
-                )
-            )
+            parts = [part.networks for part in of_trial if part.networks is not None]
+            probabilities = np.mean([part.probabilities for part in of_trial], axis=0)
+            entropies = np.mean([part.mean_entropy for part in of_trial], axis=0)
+            networks = Ensemble.join(parts) if parts else None
+            means.append(Prediction(probabilities, entropies, networks=networks))
         return means

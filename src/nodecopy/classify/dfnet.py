@@ -47,16 +47,14 @@ class DFNet(BatchClassifier):
 
     Notes
     -----
-    There are four differences from the authors' code. The last of the 200 epochs counts, where their code
-    shows the accuracy on test nodes after every epoch. With ``patience`` the epoch with the lowest loss on
-    validation nodes counts, but the probabilities of these networks are so close to 0 and 1 that the loss is
-    lowest after a few epochs, long before the accuracy is highest. Normalisation takes mean and variance of
-    the graph at hand, in predictions too, where their code takes a moving average that has not converged
-    after 200 epochs. The Laplacian's largest eigenvalue counts as 2, its bound. Classes have equal weights;
-    theirs are meant to balance classes, but are shifted by one class.
+    There are four differences from the authors' code. The last of the 200 epochs counts, where theirs shows
+    the test accuracy after every epoch. (With ``patience`` the validation loss is lowest after a few epochs,
+    long before the accuracy is highest.) Normalisation takes mean and variance of the graph at hand, where
+    theirs predicts with a moving average that has not converged. The Laplacian's largest eigenvalue counts as
+    2, its bound. Classes have equal weights; theirs are shifted by one class.
 
-    The filters multiply by up to 36, so rounding errors are magnified: the probabilities of a trial may
-    differ visibly when it runs together with other trials.
+    The filters multiply rounding errors by up to 36, so the probabilities of a trial may differ visibly when
+    it runs together with other trials.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,23 +29,20 @@ MAX_SEED = 2**31 - 1
 class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore[misc]
     """Classify the rows of a table, of which few have labels, as nodes of their nearest-neighbour graph.
 
-    An estimator of scikit-learn (1.6 or later), for pipelines, grid searches and cross-validation. The rows
-    given to ``fit``, labelled or not, are the nodes of a graph on which a classifier of nodecopy is trained.
-    New rows are connected to their nearest fitted rows, and the trained networks predict on the larger graph.
+    An estimator of scikit-learn (1.6 or later). The rows given to ``fit`` are the nodes of a graph on which a
+    classifier of nodecopy is trained. New rows are connected to their nearest fitted rows.
 
     Parameters
     ----------
     classifier
-        The classifier of nodes. By default ``APPNP(n_epochs=100, features=scale)``, whose predictions of new
-        rows do not depend on each other, and which is fast. One that is given scales the columns by its own
-        parameter ``features``.
+        The classifier of nodes, by default ``APPNP(n_epochs=100, features=scale)``. Any other scales columns
+        by its own parameter ``features``.
     method, n_neighbours, metric
-        As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows to
-        which a new row is connected; it is lowered for tables with fewer rows.
+        As in :func:`~nodecopy.graph_from_features`. A new row, too, is connected to ``n_neighbours`` fitted
+        rows.
     scale
         ``"standardise"`` (default), ``"auto"``, ``"unit"``, ``"rows"``, ``"binary"`` or ``"none"``: how
-        features are scaled before distances are measured, as in :func:`~nodecopy.graph_from_features`, and
-        for the default classifier.
+        features are scaled before distances are measured, and for the default classifier.
     random_state
         Seed of the networks: an integer, a ``RandomState`` or ``None``.
 
@@ -56,18 +53,16 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     transduction_
         The predicted class of each fitted row.
     classifier_, graph_, scaling_
-        The fitted classifier, the graph on which it was trained, whose features are the rows as they
-        were given, and the scaling before distances are measured.
+        The fitted classifier, the graph of the rows, and the scaling for distances.
     n_features_in_, feature_names_in_
         Number of columns, and their names if the table has names.
 
     Notes
     -----
-    A new row receives from fitted rows and sends nothing, so that the prediction of a row does not depend on
-    the other rows of the call. (It does with ``BayesianGCN`` and ``SelfTraining``, whose dropout masks depend
-    on the position, and with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has
-    the edges of that row, or of the first such row. So ``predict`` of the fitted rows is ``transduction_``,
-    up to duplicates.
+    Edges lead from new to fitted rows only, so that the prediction of a row does not depend on the other rows
+    of the call. (It does with ``BayesianGCN`` and ``SelfTraining``, whose dropout masks depend on the
+    position, and with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has its
+    edges, so that ``predict`` of the fitted rows is ``transduction_``, up to duplicates.
 
     Examples
     --------
@@ -110,8 +105,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             One label per row. Unlabelled are -1 among numbers, the empty string among strings, and ``None``
             or NaN among either.
         graph
-            A graph of the rows, in place of that of their nearest neighbours: a :class:`~nodecopy.Graph`, an
-            array or a SciPy sparse adjacency matrix, with its nodes in the order of the rows.
+            A :class:`~nodecopy.Graph` or adjacency matrix of the rows, in their order, in place of that of
+            nearest neighbours.
         """
         matrix = self._check_table(X, reset=True)
         labels, is_labelled = split_labels(y)
@@ -181,8 +176,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             raise InputError(
                 "classifier of GraphClassifier", f"must be one such as GCN(); got {show(self.classifier)}."
             )
-        copied: Classifier = base.clone(self.classifier)
-        return copied
+        return cast(Classifier, base.clone(self.classifier))
 
     def _build_graph(self, matrix: Any, graph: Any) -> Graph:
         n = matrix.shape[0]
@@ -198,10 +192,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         if n_neighbours >= n:
             log_decision(f"n_neighbours: {n - 1} instead of {n_neighbours}, since there are {n} rows.")
         points = self.scaling_.apply_to_rows(matrix)
-        fitted = graph_from_features(
-            points, self.method, n_neighbours=min(n_neighbours, n - 1), metric=self.metric
-        )
-        return fitted.replace(features=matrix)
+        settings: Any = {"n_neighbours": min(n_neighbours, n - 1), "metric": self.metric}
+        return graph_from_features(points, self.method, **settings).replace(features=matrix)
 
     def _predict_rows(self, X: Any) -> Prediction:
         validation.check_is_fitted(self)
@@ -227,9 +219,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         weight = adjacency.data.mean() if adjacency.nnz else 1.0
         ends = np.repeat(new, n_neighbours), nearest[new].ravel()
         edges = sparse.csr_array((np.full(len(ends[0]), weight), ends), shape=(n_new, n))
-        copies = sparse.csr_array(
-            (np.ones(n_new - len(new)), (np.flatnonzero(is_equal), nearest[is_equal, 0])), shape=(n_new, n)
-        )
+        ends = np.flatnonzero(is_equal), nearest[is_equal, 0]
+        copies = sparse.csr_array((np.ones(len(ends[0])), ends), shape=(n_new, n))
         stack = sparse.vstack if sparse.issparse(fitted) else np.vstack
         empty = sparse.csr_array((n + n_new, n_new))
         enlarged = sparse.hstack([sparse.vstack([adjacency, edges + copies @ adjacency]), empty])

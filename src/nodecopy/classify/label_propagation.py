@@ -26,14 +26,14 @@ class LabelPropagation(Classifier):
 
     In each step a node takes the share ``alpha`` of its score of a class from its neighbours, by
     D^-1/2 A D^-1/2, and the rest from its own label, if it is a training node. Scores are scaled to
-    probabilities. A node that no label reaches has equal ones, and so the first class; ``fit`` warns of such
-    nodes. Labels spread along both directions of directed edges: A + A^T replaces A.
+    probabilities, which are equal, with a warning, if no label reaches a node. In directed graphs A + A^T
+    replaces A.
 
     Parameters
     ----------
     alpha
-        The share that comes from neighbours, below 1. By default that of 0.5, 0.8, 0.9, 0.95 and 0.99 with
-        the highest accuracy on validation nodes, ties going to the first, and 0.95 without validation nodes.
+        The share of neighbours, below 1. By default that of 0.5, 0.8, 0.9, 0.95 and 0.99 with the highest
+        validation accuracy, ties going to the first, and 0.95 without validation nodes.
     n_steps
         Steps of propagation.
     weights
@@ -72,9 +72,8 @@ class LabelPropagation(Classifier):
         if details["unreached"]:
             warn_about_data(
                 f"no label reaches {details['unreached']} of {len(self.node_ids_)} nodes in {self.n_steps} "
-                f"steps along edges: their probabilities are equal, and their predicted class is the first, "
-                f"{self.classes_[0]}. Label a node in each connected component, or use a classifier that "
-                "reads features."
+                f"steps along edges: their predicted class is the first, {self.classes_[0]}. Label a node in "
+                "each connected component, or use a classifier that reads features."
             )
 
     def predict_trial(self, trial: Trial) -> Prediction:

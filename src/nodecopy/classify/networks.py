@@ -72,7 +72,7 @@ class TrainingBatch:
     def train(
         self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence], **options: Any
     ) -> Any:
-        """Return networks trained on graphs, ``len(adjacencies) / len(trials)`` for each trial."""
+        """Return networks trained on graphs, as many for each trial."""
         per_trial = len(adjacencies) // len(self.trials)
         trials = [trial for trial in self.trials for _ in range(per_trial)]
         targets = [
@@ -152,12 +152,12 @@ class NetworkClassifier(BatchClassifier):
     bias
         Whether both layers have a bias.
     features
-        ``"auto"``: word counts are scaled by ``"unit"``, anything else is standardised, and the choice is
-        logged. ``"unit"``: each node's features are scaled to a length of one; ``"rows"``: to a sum of one;
-        ``"standardise"``: each column to mean 0 and deviation 1; ``"binary"``: present or not; ``"none"``.
+        ``"auto"``: ``"unit"`` for word counts, otherwise ``"standardise"``. ``"unit"``: each node's features
+        are scaled to a length of one; ``"rows"``: to a sum of one; ``"standardise"``: each column to mean 0
+        and deviation 1; ``"binary"``: present or not; ``"none"``.
     weights
-        Of edges. ``"auto"``: heavy-tailed weights are ``"log"``, others ``"raw"``, and the choice is logged.
-        ``"raw"``: as they are; ``"log"``: log(1 + weight / smallest weight); ``"binary"``: all one.
+        Of edges. ``"auto"``: ``"log"`` for heavy-tailed weights, otherwise ``"raw"``. ``"raw"``: as they
+        are; ``"log"``: log(1 + weight / smallest weight); ``"binary"``: all one.
     dropout, drop_input
         Share of hidden units that a training step drops, and whether it drops features, too.
     learning_rate, weight_decay, decay_all
@@ -165,8 +165,7 @@ class NetworkClassifier(BatchClassifier):
     n_epochs
         Epochs of training, at most.
     patience
-        Epochs without a lower validation loss before training stops and takes back the best weights; 0 for
-        no early stopping.
+        Epochs without a lower validation loss before training stops; 0 for no early stopping.
     device
         ``"cpu"`` or ``"cuda"``.
 
@@ -214,8 +213,7 @@ class GCN(NetworkClassifier):
     Parameters
     ----------
     preset
-        As in :class:`NetworkClassifier`; ``"g3nn"`` has the settings of Ma et al. (2019), which stop by the
-        validation loss.
+        As in :class:`NetworkClassifier`, or ``"g3nn"``: Ma et al. (2019), with early stopping.
     drop_edges
         Share of edges that each layer drops in a training step.
     rank

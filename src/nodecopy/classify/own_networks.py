@@ -30,17 +30,15 @@ EXAMPLE = "lambda n_features, n_classes: torch_geometric.nn.GAT(n_features, 16, 
 class CustomNetwork(BatchClassifier):
     """Classify nodes by a network of your own, such as a model of PyTorch Geometric.
 
-    It is the base of :class:`BayesianGCN` and :class:`SelfTraining` that takes any network; those wrap a bare
-    factory in it. Networks are trained one after another, in training mode, by Adam and the cross-entropy of
-    the training nodes, and predict in evaluation mode.
+    It may be the base of :class:`BayesianGCN` and :class:`SelfTraining`, which also take a bare factory.
+    Networks are trained one after another by Adam and the cross-entropy of the training nodes.
 
     Parameters
     ----------
     factory
-        A function of the numbers of features and classes, or a class with such a constructor, that returns a
-        new ``torch.nn.Module`` as in :class:`ModuleClassifier`. ``x`` is the scaled features. Layers of PyG
-        read the in-neighbours of directed edges, where :class:`GCN` and :class:`APPNP` read out-neighbours;
-        ``fit`` logs this.
+        A function of the numbers of features and classes that returns a new ``torch.nn.Module`` as in
+        :class:`ModuleClassifier`, for scaled features. Layers of PyG read the in-neighbours of directed
+        edges, where :class:`GCN` and :class:`APPNP` read out-neighbours.
     n_epochs, learning_rate, patience, features, weights, device
         As in :class:`NetworkClassifier`.
     weight_decay
@@ -48,8 +46,8 @@ class CustomNetwork(BatchClassifier):
 
     Notes
     -----
-    Weights and dropout masks are drawn from torch's global generators, which are seeded for each network and
-    restored afterwards. On a GPU the sums of PyG's layers have no fixed order, so results differ by rounding.
+    Torch's global generators are seeded for each network and restored afterwards. On a GPU, sums in PyG's
+    layers have no fixed order, so results differ by rounding.
 
     A file of :meth:`save` holds the trained weights and the name of the factory, not its code:
     ``nodecopy.load(path, classes=[factory])`` takes the function again.
@@ -90,13 +88,9 @@ class CustomNetwork(BatchClassifier):
 
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
         check_factory(self.factory, self.owner)
-        batch = TrainingBatch(
-            trials,
-            self.change_config(replace(KIPF, **ANY_DATA)),
-            self.device,
-            keep_networks=keep_networks,
-            create_engine=partial(ModuleEngine, self.factory, self.owner),
-        )
+        config = self.change_config(replace(KIPF, **ANY_DATA))
+        options: Any = {"create_engine": partial(ModuleEngine, self.factory, self.owner)}
+        batch = TrainingBatch(trials, config, self.device, keep_networks=keep_networks, **options)
         if any(trial.graph.directed for trial in trials):
             order = "read in-neighbours, where GCN and APPNP of nodecopy read out-neighbours"
             log_decision(f"directed edges: edge_index is that of to_pyg, so that layers of PyG {order}.")
@@ -129,17 +123,16 @@ def check_factory(factory: Any, name: str) -> None:
 class ModuleClassifier(Classifier):
     """A module that was trained elsewhere, such as a model of PyTorch Geometric, as a classifier.
 
-    ``fit`` trains nothing: it predicts on the observed graph, and ``train`` only says which nodes the module
-    was trained on, so that :meth:`score` leaves them out. The module is evaluated on its own device, without
-    dropout and without the caches of PyG's layers; its state is restored after every call.
+    ``fit`` trains nothing: it predicts on the observed graph, and :meth:`score` leaves out the nodes of
+    ``train``. The module is evaluated on its own device, without dropout and without the caches of PyG's
+    layers; its state is restored after every call.
 
     Parameters
     ----------
     module
         A trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
         ``forward(x, edge_index, edge_weight)``, which returns logits, log-probabilities or probabilities, one
-        row per node and one column per class. ``x`` is the graph's features, dense and as they are.
-        ``edge_index`` is that of :func:`nodecopy.to_pyg`, with both directions of undirected edges.
+        row per node. ``x`` is the dense features, and ``edge_index`` as in :func:`nodecopy.to_pyg`.
         ``edge_weight`` is given for weighted graphs only, or as 1 if it has no default.
     classes
         Names of the output columns, as the graph names its labels. By default the distinct labels of the
@@ -177,9 +170,8 @@ class ModuleClassifier(Classifier):
     ) -> Self:
         """Predict on the observed graph; nothing is trained, and nothing is drawn from ``rng``.
 
-        The graph needs labels only if ``train`` or ``validation`` is given, the nodes on which the module was
-        trained and chosen, which :meth:`score` leaves out. By default ``train`` is the ``train_mask`` of a
-        ``Data`` with labels.
+        Labels are needed only if ``train`` or ``validation``, which :meth:`score` leaves out, is given. By
+        default ``train`` is the ``train_mask`` of a ``Data`` with labels.
         """
         train_mask = training_nodes(graph, train)
         graph = convert_graph(graph, f"graph of {type(self).__name__}")

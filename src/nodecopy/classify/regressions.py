@@ -101,30 +101,26 @@ class RegressionClassifier(Classifier):
 class SGC(RegressionClassifier):
     """Classify nodes by logistic regression on features that are propagated along edges (Wu et al., 2019).
 
-    Nothing but the regression is trained, so that it takes a fraction of a second. With few labels it is more
-    accurate than networks on some graphs, also as the base of :class:`SelfTraining`, whose default averages
-    both.
+    Only the regression is trained, in a fraction of a second.
 
     Parameters
     ----------
     restart
-        The share of a node's own features in each step, as in :class:`APPNP`: the smaller, the farther
-        features are propagated.
+        The share of a node's own features in each step, as in :class:`APPNP`.
     n_steps
         Steps of propagation.
     rank
-        Dimension to which features, weighted by TF-IDF, are reduced before, by a truncated SVD.
+        Dimension to which features, weighted by TF-IDF, are first reduced by a truncated SVD.
     C
-        Inverse strength of the penalty of the regression, as in scikit-learn, of training nodes whose weights
-        add up to one per class on average. So it means the same with few and with many labels.
+        Inverse strength of the penalty, as in scikit-learn, with training nodes whose weights add up to one
+        per class on average.
     features, weights
         As in :class:`NetworkClassifier`, but ``"auto"`` leaves word counts as they are.
 
     Notes
     -----
-    The published method has no restarts and two steps. Propagated features have unit length, and are then
-    scaled so that their mean squared distance from their mean is one, for ``C`` to mean the same on graphs in
-    which propagation leaves little difference between nodes.
+    The published method has no restarts and two steps. Here propagated features have unit length and are then
+    scaled to a mean squared distance of one from their mean.
 
     Examples
     --------
@@ -157,34 +153,30 @@ class SGC(RegressionClassifier):
 
     def sample_weights(self, trial: Trial) -> NDArray[np.floating]:
         weights = np.ones(len(trial.train)) if trial.weights is None else trial.weights
-        scaled: NDArray[np.floating] = weights * (trial.n_classes / weights.sum())
-        return scaled
+        return np.asarray(weights * (trial.n_classes / weights.sum()))
 
 
 @dataclass(eq=False, repr=False)
 class DGI(RegressionClassifier):
     """Classify nodes by logistic regression on embeddings that are trained without labels.
 
-    The embeddings are those of Deep Graph Infomax (Velickovic et al., 2019): the outputs of one graph
-    convolution, trained to differ from those of the graph with permuted features. They are scaled to unit
-    length.
+    Deep Graph Infomax (Velickovic et al., 2019) trains the outputs of one graph convolution to differ from
+    those with permuted features. They are scaled to unit length.
 
     Parameters
     ----------
     n_hidden
         Dimension of the embeddings.
     C
-        Inverse strength of the penalty of the regression, as in scikit-learn. By default that of 1, 10, 100
-        and 1000 with the highest accuracy on validation nodes, ties going to the largest, and 10 without
-        validation nodes.
+        Inverse strength of the penalty, as in scikit-learn. By default that of 1, 10, 100 and 1000 with the
+        highest validation accuracy, ties going to the largest, and 10 without validation nodes.
     learning_rate, n_epochs, features, weights, device
         As in :class:`NetworkClassifier`.
     patience
         Epochs without a lower loss before training stops and takes back the best weights.
     seed
-        Of the embeddings, which depend on the graph and not on its labels: with a fixed seed, as by default,
-        they are trained once for all trials on a graph, and ``rng`` of ``fit`` has no effect. ``None`` draws
-        them from ``rng``, so that the variance over seeds includes theirs.
+        Of the embeddings. With a fixed seed (default) they are trained once for all trials on a graph, and
+        ``rng`` of ``fit`` has no effect; ``None`` draws them from ``rng``.
 
     Examples
     --------
@@ -267,13 +259,8 @@ class PropagatedFeatures(Embedding):
         check_features(graph)
         # Word counts are not scaled as for networks, which may be trained beside it.
         is_counts = not explain_no_counts(as_matrix(graph.features, "features"), graph.feature_encoder)
-        scaling = FeatureScaling.fit(
-            graph.features,
-            settings.features,
-            encoder=graph.feature_encoder,
-            counts="none",
-            purpose="for SGC" if is_counts else "",
-        )
+        options = {"encoder": graph.feature_encoder, "purpose": "for SGC" if is_counts else ""}
+        scaling = FeatureScaling.fit(graph.features, settings.features, counts="none", **options)
         weight_scaling = WeightScaling.fit(graph.adjacency, settings.weights)
         rank, restart, n_steps = settings.rank, settings.restart, settings.n_steps
 
@@ -297,8 +284,7 @@ class PropagatedFeatures(Embedding):
         rows = own = np.asarray(reduced, np.float32)
         for _ in range(self.n_steps):
             rows = np.asarray((1 - self.restart) * (matrix @ rows) + self.restart * own)
-        propagated: NDArray[np.float64] = unit_rows(rows.astype(np.float64)) * self.length
-        return propagated
+        return np.asarray(unit_rows(rows.astype(np.float64)) * self.length)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -337,9 +323,8 @@ class InfomaxEmbedding(Embedding):
         def train() -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
             rng = generator(child(trial.rng, ClassifierSeeds.NETWORKS) if seed is None else seed)
             features, matrix = Embedding(scaling, weight_scaling).scale(graph)
-            trained = cls(
-                scaling, weight_scaling, *train_infomax(features, matrix, rng=rng, device=device, **training)
-            )
+            weights = train_infomax(features, matrix, rng=rng, device=device, **training)
+            trained = cls(scaling, weight_scaling, *weights)
             return trained, trained.apply(graph)
 
         if seed is None:
@@ -399,9 +384,8 @@ def softmax_regressions(
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Return the coefficients and intercepts of a regression for each strength C of the inverse penalty.
 
-    ``targets`` are class probabilities of the rows. The loss is that of scikit-learn: C times the weighted
-    sum of cross-entropies plus half the sum of squared coefficients. Intercepts are not penalised. Each
-    regression starts from the solution of the one before.
+    The loss is that of scikit-learn: C times the weighted sum of cross-entropies with the ``targets`` plus
+    half the sum of squared coefficients. Each regression starts from the solution of the previous one.
     """
     with one_blas_thread():
         # The coefficients are combinations of rows: with few rows, there are few numbers to find.
@@ -431,16 +415,9 @@ class _Loss:
     def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
         """Return the coefficients of least loss."""
         largest = TOLERANCE * strength * self.totals.sum().item()
-        result = minimize(
-            self.evaluate,
-            start.ravel(),
-            (strength,),
-            "L-BFGS-B",
-            jac=True,
-            options={"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": ROUNDING},
-        )
-        solution: NDArray[np.float64] = result.x.reshape(self.shape)
-        return solution
+        options: Any = {"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": ROUNDING}
+        result = minimize(self.evaluate, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
+        return np.asarray(result.x.reshape(self.shape))
 
     def evaluate(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
         """Return the loss and its gradient."""
@@ -453,10 +430,9 @@ class _Loss:
 
 
 class Infomax:
-    """A layer of graph convolution trained to separate its outputs from those of a corrupted graph.
+    """A graph convolution trained to separate its outputs h from those with permuted features.
 
-    The corrupted graph has the rows of the features permuted. Outputs h of either graph are scored by h M s,
-    where s is the sigmoid of the mean output of the observed graph.
+    Outputs are scored by h M s, where s is the sigmoid of the mean output of the observed graph.
     """
 
     def __init__(

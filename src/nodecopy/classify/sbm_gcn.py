@@ -46,21 +46,19 @@ class SBMGCN(BatchClassifier):
     objective
         ``"paper"``: as above. ``"authors"``: their code, in which labels that generate edges come from the
         perceptron instead of q, the entropy has the opposite sign, and expectations of labels and edges
-        are divided by the number of classes. With it, 200 epochs and ``patience=0``, accuracies with few
-        labels are as low as those printed in the node copying paper.
+        are divided by the number of classes. With 200 epochs and ``patience=0`` it is as inaccurate with few
+        labels as in the node copying paper.
     base
-        The network q: ``GCN(preset="g3nn", features="auto", weights="auto")`` by default, with the authors'
-        settings, which stop by the validation loss, for any data. Word counts that are ``"auto"`` are scaled
-        by ``"rows"`` here if at least 80 % of them are zero, as in ``GCN(preset="g3nn")``. The perceptron
-        shares its parameters.
+        The network q, whose parameters the perceptron shares: by default
+        ``GCN(preset="g3nn", features="auto", weights="auto")``. ``"auto"`` scales word counts by ``"rows"``
+        here if at least 80 % of them are zero.
     device
         ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
 
     Notes
     -----
-    Every expectation is a mean over nodes, edges or pairs and not a sum, as in the authors' code. They
-    sample as many pairs of nodes as there are edges to stand for missing edges; the mean over all pairs
-    of q_i . q_j is the squared length of the mean of q, so nothing is sampled here.
+    Expectations are means over nodes, edges or pairs, as in the authors' code. They sample missing edges;
+    here the mean of q_i . q_j over all pairs is computed exactly, the squared length of the mean of q.
 
     Examples
     --------

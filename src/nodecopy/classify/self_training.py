@@ -1,8 +1,4 @@
-"""Self-training: confident predictions become training labels of the next round.
-
-:class:`SelfTraining` trains a base again and again. Its default base, :func:`build_default_base`, is a vote
-of networks on copied graphs, SGC and DGI; :class:`SoftVoting` mixes voters, by :func:`average`.
-"""
+"""Self-training: confident predictions become training labels of the next round."""
 
 from __future__ import annotations
 
@@ -80,17 +76,14 @@ class SelfTraining(Classifier):
         Rounds with pseudo-labels; 0 is the base alone.
     share
         Pseudo-labels of a class are at most this share of its estimated size, above 0. By default
-        0.8 - 0.4 / r, where r is the square root of the mean number of labels per class: 0.4 with one label,
-        0.62 with five.
+        0.8 - 0.4 / r, where r is the square root of the mean number of labels per class.
     balance
-        How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
-        of nodes that are predicted to be of it and m the mean over classes. Probabilities are scaled by
-        class to these sizes before pseudo-labels are chosen, so that no class dies out over the rounds.
-        0 trusts the predictions, 1 makes all classes equal. By default 1 / r, with the r of ``share``.
+        A class has the estimated size ``n ** (1 - balance) * m ** balance``, where n is the number of nodes
+        predicted to be of it and m the mean over classes. Probabilities are scaled to these sizes before
+        pseudo-labels are chosen, so that no class dies out. By default 1 / r.
     base_weight
         Weight of the base, without pseudo-labels, in its mean with the chosen round. By default 0.5 for the
-        default base (with any ``voters``) if there are more than five labels per class on average and no
-        validation nodes, and 0 otherwise.
+        default base with more than five labels per class on average and no validation nodes, otherwise 0.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
@@ -98,38 +91,32 @@ class SelfTraining(Classifier):
         none more than a label; ``"equal"``: as much as a label; ``"confidence"``: its largest probability.
     network
         Networks of the default base: ``"appnp"``, ``"gcn"``, or ``"auto"`` (default), which is ``"appnp"``
-        for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
+        for word counts of which at least 80 % are zero and ``"gcn"`` otherwise.
     pseudo_degree
         Copying in the default base: a node of degree d keeps its own neighbours with probability
-        d / (d + pseudo_degree), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five
-        labels per class, with the r of ``share``.
+        d / (d + pseudo_degree). By default 4 / r, and 20 / r^3 with more than five labels per class.
     voters
-        Classifiers of the default base whose probabilities are averaged: some of ``"networks"``, ``"sgc"``
-        and ``"dgi"``. By default all of them, without ``"dgi"`` in graphs of more than 50,000 nodes. Leave
-        ``"networks"`` out if time matters.
+        Classifiers of the default base: some of ``"networks"``, ``"sgc"`` and ``"dgi"``. By default all of
+        them, without ``"dgi"`` in graphs of more than 50,000 nodes. ``"networks"`` take the longest.
     n_graphs, features, weights
-        For the default base; another base has its own. Sampled graphs (5 by default), and how voters see
-        features and edge weights, as in :class:`GCN` (``"auto"`` by default).
+        Sampled graphs (5 by default), and scaling as in :class:`GCN` (``"auto"`` by default), of the default
+        base.
     device
         ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
     Notes
     -----
-    The default base is a vote of three classifiers that see the graph in different ways
-    (:class:`SoftVoting`): a :class:`BayesianGCN` of networks that are trained on copied graphs, :class:`SGC`,
-    and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are copied
-    by ``KeepByDegree`` with ``pseudo_degree``, whose other donors have the same predicted class. With APPNP
-    (of 16 hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to
-    50,000 nodes.
+    The default base is a :class:`SoftVoting` of a :class:`BayesianGCN` on copied graphs, :class:`SGC`, and
+    :class:`DGI` with 256 dimensions, 150 epochs and a fixed seed. Graphs are copied by ``KeepByDegree`` from
+    donors of the same predicted class. With APPNP (of 16 hidden units) these are the 100 nearest by the
+    features of their neighbourhoods in graphs of up to 50,000 nodes.
 
-    The chosen round is that with the highest validation accuracy, ties going to the latest; without
-    validation nodes it is the last, and ``fit`` logs which. With many labels, pseudo-labels can cost
-    accuracy; without validation nodes, the default base is then averaged with the last round.
+    The chosen round has the highest validation accuracy, ties going to the latest; without validation nodes
+    it is the last.
 
     ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its pseudo-labels of each
     class (``pseudo_labels``), the validation accuracy of every round, if there is one (``round_accuracy``),
-    and the values of ``share``, ``balance`` and ``base_weight``, which is 0 if the base itself is the chosen
-    round.
+    and the values of ``share``, ``balance`` and ``base_weight`` (0 if the base is the chosen round).
 
     Examples
     --------
@@ -290,10 +277,8 @@ class SelfTraining(Classifier):
         """Return the estimated sizes of the classes."""
         balance = self._settings(trial)["balance"]
         n_predicted = np.bincount(probabilities.argmax(axis=1), minlength=trial.n_classes)
-        sizes: NDArray[np.float64] = (
-            n_predicted ** (1 - balance) * (len(probabilities) / trial.n_classes) ** balance
-        )
-        return sizes
+        mean = len(probabilities) / trial.n_classes
+        return np.asarray(n_predicted ** (1 - balance) * mean**balance)
 
     def _settings(self, trial: Trial) -> dict[str, float]:
         """Return the parameters that depend on the trial unless they are given."""
@@ -333,8 +318,7 @@ class SelfTraining(Classifier):
 
 def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows, each scaled to the sum one."""
-    normalised: NDArray[np.float64] = rows / np.maximum(rows.sum(axis=1, keepdims=True), TINY)
-    return normalised
+    return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), TINY))
 
 
 def _scarcity(trial: Trial) -> float:
@@ -357,7 +341,6 @@ def build_default_base(trial: Trial, settings: SelfTraining) -> Classifier:
         elif voter == "sgc":
             base.append(SGC(**given))
         else:
-            # More dimensions and epochs take long and gain little.
             base.append(DGI(256, n_epochs=150, device=settings.device, **given))
     return base[0] if len(base) == 1 else SoftVoting(base)
 
@@ -399,15 +382,14 @@ def _choose_network(graph: Graph) -> str:
 class SoftVoting(Classifier):
     """Classify nodes by the weighted mean of the probabilities of several classifiers.
 
-    Classifiers that err at other nodes correct each other. Their disagreement counts as epistemic
-    uncertainty.
+    Their disagreement counts as epistemic uncertainty.
 
     Parameters
     ----------
     classifiers
-        The classifiers. Each is fitted to the same training nodes.
+        The classifiers, each fitted to the same training nodes.
     weights
-        Weights of the classifiers in the mean, at least 0; equal by default.
+        Weights in the mean, at least 0; equal by default.
 
     Examples
     --------
@@ -425,9 +407,7 @@ class SoftVoting(Classifier):
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         classifiers, weights = self._check_parameters()
         with log_decisions_once():
-            of_classifiers = [
-                classifier.fit_trials(trials, keep_networks=keep_networks) for classifier in classifiers
-            ]
+            of_classifiers = [part.fit_trials(trials, keep_networks=keep_networks) for part in classifiers]
         return [average(predictions, weights) for predictions in zip(*of_classifiers, strict=True)]
 
     def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:

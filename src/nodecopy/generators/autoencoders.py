@@ -61,8 +61,7 @@ class Decoder:
 class GraphAutoencoder(GraphModel[Graph]):
     """The base class of graph autoencoders; :class:`.GAE` documents the parameters and attributes.
 
-    A subclass may change the number of outputs of the encoder per latent dimension (``_n_heads``; two are the
-    mean and the log standard deviation of a normal distribution), encoder, decoder, loss and embeddings.
+    The encoder has ``_n_heads`` outputs per latent dimension; two are a mean and a log standard deviation.
     """
 
     n_hidden: int = 32
@@ -124,7 +123,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
 
     def embeddings(self) -> NDArray[np.float32]:
-        """Return the embeddings, one row per node, read-only: means if nodes have distributions."""
+        """Return the embeddings, one row per node, read-only."""
         self.check_fitted()
         return self.embeddings_
 
@@ -200,7 +199,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         distribution = EdgeDistribution(self.decoded_)
         if self.sampler_ == "raw":
             return distribution
-        # A model that was trained on a GPU may be used on a machine without a GPU.
+        # A model trained on a GPU may be used without one.
         vectors = torch.tensor(self.decoded_, device=self.device if torch.cuda.is_available() else "cpu")
         edges = np.stack(list_edges(self.graph_))
         calibration = calibrate_scores(vectors, edges, balanced=self.balanced_)
@@ -224,11 +223,11 @@ class GAE(GraphAutoencoder):
         Epochs and learning rate of Adam.
     pairs
         ``"all"`` (default) for the authors' loss; ``"sampled"`` for a loss over edges and as many random
-        pairs, drawn again in every epoch, for graphs of more than about 10,000 nodes.
+        pairs in every epoch, for more than about 10,000 nodes.
     sampler
         How inner products become edges: ``"raw"``, ``"calibrated"`` or ``"corrected"`` (default).
     balanced
-        Whether edges have the same weight in the calibration as all other pairs together (default).
+        Whether edges together weigh as much in the calibration as all other pairs (default).
     device
         ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
 
@@ -244,15 +243,14 @@ class GAE(GraphAutoencoder):
     Edges of samples are independent. With the score p = sigma(f_i . f_j) of the decoded vectors f of a pair,
     its probability is
 
-    - ``"raw"``: p. Training gives edges the same weight as all other pairs together, so most p are near one
-      half and samples are very dense.
+    - ``"raw"``: p. Since edges have a large weight in training, samples are very dense.
     - ``"calibrated"``: sigma(a p + b), from a logistic regression of "is an edge" on p over all pairs. With
       ``balanced=False`` the expected number of edges is the observed one.
     - ``"corrected"``: the calibrated probability, scaled so that the expected number of edges is the observed
       one (or lower, if that would take probabilities above one).
 
-    Features X are used as they are, or are the identity if there are none. Directions and weights are
-    ignored. Memory grows with nodes and edges, the time of an epoch and of a sample with pairs of nodes.
+    Features X are used as they are; without features, X is the identity. Directions and weights are ignored.
+    Memory grows with nodes and edges, the time of an epoch and of a sample with pairs of nodes.
 
     Examples
     --------
@@ -294,8 +292,7 @@ class Graphite(GraphAutoencoder):
 
         Z* = (1 - feedback) Z + feedback T (ReLU(T Z W1) + ReLU(T X W0)) W2,
 
-    and the logits are Z* Z*^T. T has rank n_latent + 1 and is stored as its factor, so that time and memory
-    of the decoder grow with nodes. Other parameters, attributes and notes are those of :class:`.GAE`.
+    and the logits are Z* Z*^T. Other parameters, attributes and notes are those of :class:`.GAE`.
 
     Parameters
     ----------
@@ -384,8 +381,7 @@ class PairLoss(BlockwiseLoss):
     """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
 
     Entry (i, j) has the weight ``positive_weight`` = (N^2 - sum A) / sum A where A + I is one, otherwise one,
-    and the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). As in their code, the diagonal
-    is among the targets, but not in these two numbers. A is binary and symmetric, with at least one edge and
+    and the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). A is binary and symmetric with
     an empty diagonal; ``logits_at_once`` affects speed and memory only.
     """
 

@@ -40,7 +40,7 @@ class EdgeListModel(GraphModel[Graph]):
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
         """Estimate the parameters from a graph, or from any object that :func:`.as_graph` converts.
 
-        Only models that assign nodes to blocks or draw batches of nodes use ``rng``.
+        Few models use ``rng``.
         """
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self._estimate(graph, np.random.default_rng(seed_sequence(rng)))

@@ -52,17 +52,15 @@ class BlockModel(EdgeListModel):
 class SBM(BlockModel):
     """The stochastic block model: the probability of an edge is the observed density between two blocks.
 
-    Edges are independent, and the expected number of edges between two blocks is the observed one. Time and
-    memory grow with nodes and edges, not with pairs of nodes or of blocks.
+    Edges are independent, and the expected number of edges between two blocks is the observed one.
 
     Attributes
     ----------
     blocks_
-        The block of each node: its label, or the result of label propagation for nodes without a label. A
-        graph without labels is divided into communities. The ``rng`` of :meth:`fit` breaks ties.
+        The block of each node: its label, or the result of label propagation, with ties broken by the
+        ``rng`` of :meth:`fit`. A graph without labels is divided into communities.
     block_pairs_, probabilities_
-        The pairs of blocks with an edge between them, ``[2, n]``, and the densities. In a directed graph
-        (r, s) and (s, r) are different pairs.
+        The pairs of blocks with an edge between them, ``[2, n]``, and the densities.
 
     Examples
     --------
@@ -90,8 +88,7 @@ class DegreeCorrectedSBM(BlockModel):
 
     The number of edges between two blocks is Poisson with the observed number as its mean. Each end is a node
     of its block, drawn in proportion to its observed degree (out- and in-degree if the graph is directed).
-    Repeated edges and self-loops of this multigraph are dropped, so nodes with a large share of the degrees
-    of their block get somewhat fewer edges than observed.
+    Repeated edges and self-loops are dropped, so hubs get somewhat fewer edges than observed.
 
     Attributes
     ----------
@@ -100,8 +97,7 @@ class DegreeCorrectedSBM(BlockModel):
     block_pairs_, n_block_edges_
         The pairs of blocks with an edge between them, ``[2, n]``, and the observed numbers of edges.
     stubs_
-        The first and the second nodes of all edges, sorted by block, so that a node occurs as often as its
-        degree. Both are the same for undirected graphs.
+        The first and the second nodes of all edges, sorted by block; the same for undirected graphs.
 
     Examples
     --------
@@ -136,8 +132,7 @@ def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
     """Return the number of pairs of different nodes in each pair of blocks, ``[2, n]``."""
     first, second = block_pairs
     within = sizes[first] * (sizes[first] - 1) // (1 if directed else 2)
-    counts: Nodes = np.where(first == second, within, sizes[first] * sizes[second])
-    return counts
+    return np.asarray(np.where(first == second, within, sizes[first] * sizes[second]))
 
 
 def draw_block_edges(
@@ -237,8 +232,8 @@ class MMSBM(EdgeListModel):
     certainty
         Initial membership of a node in the block of its label; the other blocks share the rest.
     assignment
-        ``"mixed"`` (default) for the model; ``"hard"`` for the authors' code, in which samples assign every
-        node to its most likely block alone.
+        ``"mixed"`` (default) for the model; ``"hard"`` for the authors' code, which samples with every node
+        in its most likely block.
     delta
         Probability of an edge between nodes that draw different blocks.
     n_steps, batch_size
@@ -262,9 +257,9 @@ class MMSBM(EdgeListModel):
 
         phi <- abs(phi + step / 2 (alpha - 1 - rho phi + phi gradient)),
 
-    and the same for theta, without noise, so that the result is a point estimate. The gradient uses all edges
-    of the updated nodes and, scaled up, their non-edges to ``batch_size`` random partners. In a directed
-    graph (i, j) and (j, i) are two observations with the same probability.
+    and the same for theta, without noise. The gradient uses all edges of the updated nodes and, scaled up,
+    their non-edges to ``batch_size`` random partners. In a directed graph (i, j) and (j, i) are two
+    observations with the same probability.
 
     Examples
     --------
@@ -341,8 +336,8 @@ class MMSBM(EdgeListModel):
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Draw candidate pairs, then accept each with the ratio of the two probabilities.
 
-        A pair is drawn a Poisson number of times, whose mean is the mean of -log(1 - p) over the blocks that
-        both nodes draw. By convexity, it is drawn at least with its probability of an edge.
+        A pair is drawn a Poisson number of times, whose mean is that of -log(1 - p) over the drawn blocks;
+        by convexity, this is at least its probability of an edge.
         """
         pi, beta, delta = self.sampling_memberships_, self.strengths_, self.delta_
         n_nodes, n_blocks = pi.shape
@@ -442,5 +437,4 @@ class _StochasticGradient:
 def _edge_probabilities(first: Floats, second: Floats, excess: Floats, delta: float) -> Floats:
     """Return the probabilities of edges, given the memberships of both nodes of each pair."""
     mixed = delta + np.einsum("ek,ek,k->e", first, second, excess)
-    result: Floats = np.maximum(mixed, MIN_PROBABILITY)
-    return result
+    return np.asarray(np.maximum(mixed, MIN_PROBABILITY))

@@ -36,9 +36,8 @@ class _TransitionTraining:
             for shape in ((n_nodes, model.rank), (model.rank, n_nodes))
         )
         weights = [self.down.requires_grad_(), self.up.requires_grad_()]
-        self.stepper = AdamStepper(
-            [{"params": weights, "weight_decay": model.weight_decay}], model.learning_rate
-        )
+        groups: Any = [{"params": weights, "weight_decay": model.weight_decay}]
+        self.stepper = AdamStepper(groups, model.learning_rate)
         self.model, self.loss = model, TransitionLoss(adjacency, device)
         degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
         self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)
@@ -58,10 +57,9 @@ class _TransitionTraining:
 class CELL(EdgeScoreModel):
     """CELL learns transition probabilities P = softmax(W_down W_up) and samples edges by their use in walks.
 
-    Training minimises the mean of -log P_ij over all edges, in both directions. With enough steps P would be
-    the random walk on the observed graph, so training stops when samples have a given share of its edges. The
-    score of a pair is pi_i P_ij + pi_j P_ji, where pi is the stationary distribution of P. Samples have as
-    many edges as the observed graph.
+    Training minimises the mean of -log P_ij over all edges, in both directions, and stops when samples have a
+    given share of the observed edges. The score of a pair is pi_i P_ij + pi_j P_ji, with the stationary
+    distribution pi of P. Samples have as many edges as the observed graph.
 
     Parameters
     ----------

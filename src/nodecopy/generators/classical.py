@@ -1,7 +1,4 @@
-"""Classical random graph models, which keep the number of edges or the degrees of the observed graph.
-
-Time and memory of all of them grow with the number of nodes and edges.
-"""
+"""Classical random graph models, which keep the number of edges or the degrees of the observed graph."""
 
 from __future__ import annotations
 
@@ -25,13 +22,12 @@ class ErdosRenyi(EdgeListModel):
     Parameters
     ----------
     fixed_edges
-        Whether samples have exactly the observed number of edges, the model G(n, m); no by default. A test
-        against it is exact, since nothing is estimated.
+        Whether samples have exactly the observed number of edges, the model G(n, m); no by default.
 
     Attributes
     ----------
     density_
-        The probability p, the share of pairs of different nodes that are edges of the observed graph.
+        The probability p, the observed share of pairs of different nodes that are edges.
     n_edges_
         The number of edges of all samples, ``None`` if it varies.
 
@@ -87,8 +83,7 @@ class ChungLu(EdgeListModel):
 
     Here d are the observed degrees (the out-degree of i and the in-degree of j if the graph is directed).
     The expected degree in a sample is d_i, less d_i^2 / sum d for the missing self-loop, and less where
-    probabilities are cut off at one. Nodes of equal degree are drawn as one block; the pairs of distinct
-    degrees are at most twice as many as the edges.
+    probabilities are cut off at one.
 
     Attributes
     ----------
@@ -174,8 +169,7 @@ class ConfigurationModel(SwapModel):
 
     Notes
     -----
-    Self-loops of a directed graph are kept. Swaps never reverse a directed cycle of three nodes, so directed
-    graphs that differ only in such cycles are not reached from each other.
+    Self-loops of a directed graph are kept. Swaps never reverse a directed cycle of three nodes.
 
     Examples
     --------
@@ -199,8 +193,8 @@ class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
     Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`. This is a
-    degree-corrected block model with exactly the observed degrees and numbers of edges between blocks; a test
-    against it estimates nothing if the blocks are known. Self-loops are dropped.
+    degree-corrected block model with exactly the observed degrees and numbers of edges between blocks.
+    Self-loops are dropped.
 
     Parameters
     ----------

@@ -34,8 +34,7 @@ class DGLFRMB(GraphAutoencoder):
 
     Training draws the v of the stick-breaking prior from Kumaraswamy distributions and memberships from
     relaxed Bernoulli distributions with logits GCN + logit(pi). It minimises the weighted cross-entropy of
-    all pairs (:class:`.PairLoss`), that of the features if there are any (:class:`.PresenceLoss`), and the
-    divergences from the prior.
+    pairs (:class:`.PairLoss`) and features (:class:`.PresenceLoss`) and the divergences from the prior.
 
     Parameters
     ----------

@@ -32,8 +32,8 @@ class RandomDotProduct(EdgeListModel):
     """The random dot product graph: the probability of an edge is the product of two latent positions.
 
     Positions are the adjacency spectral embedding: the probabilities are the best approximation of the
-    adjacency matrix of low rank, cut off at 0 and 1. The time of a sample is proportional to the number of
-    pairs of nodes. Up to 6,000 nodes only the first sample takes so long: it stores the probabilities.
+    adjacency matrix of low rank, cut off at 0 and 1. A sample takes time in proportion to the pairs of nodes;
+    up to 6,000 nodes only the first one does.
 
     Parameters
     ----------
@@ -112,9 +112,8 @@ class IndependentEdges:
     """Edges that occur independently, each with its own probability.
 
     The number of points that fall on a pair is Poisson with mean -log(1 - p), so that the pair has one with
-    probability p, exactly. All points together are a Poisson number, and each falls on a pair in proportion
-    to its mean: a sample costs a binary search per edge, instead of a random number per pair. Without
-    ``directed``, probabilities above the diagonal count.
+    probability p. A sample therefore costs a binary search per edge, instead of a random number per pair.
+    Without ``directed``, probabilities above the diagonal count.
     """
 
     def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:

@@ -109,8 +109,7 @@ class EdgeDistribution:
     def probabilities(self, first: PairArray, second: PairArray) -> Floats:
         """Return the probabilities of the pairs ``(first[k], second[k])``."""
         logits = np.einsum("kd,kd->k", self.decoded[first], self.decoded[second], dtype=np.float64)
-        result: Floats = self._transform(torch.from_numpy(logits).sigmoid_()).numpy()
-        return result
+        return np.asarray(self._transform(torch.from_numpy(logits).sigmoid_()))
 
     def draw(self, rng: Generator) -> PairArray:
         """Draw the edges of one graph, ``[2, n]``, row by row."""
@@ -149,9 +148,8 @@ class EdgeDistribution:
 def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Calibration:
     """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
-    This is a logistic regression of "is an edge" over all pairs. The penalty a^2 / 2, scikit-learn's default,
-    keeps a finite if scores separate edges from all other pairs. If it is ``balanced``, edges together have
-    the same weight as all other pairs together. Newton steps need five sums over all pairs, which are
+    This is a logistic regression of "is an edge" over all pairs with the penalty a^2 / 2. If it is
+    ``balanced``, edges together have the same weight as all other pairs together. Sums over all pairs are
     computed as if no pair were an edge and then corrected at the edges.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
@@ -214,16 +212,14 @@ def _sum_scores(scores: Tensor, line: Floats) -> Floats:
     q = (p * line[0] + line[1]).sigmoid_()
     w = q - q * q
     wp = w * p
-    sums: Floats = torch.stack([q.sum(), q @ p, w.sum(), wp.sum(), wp @ p]).cpu().numpy()
-    return sums
+    return np.asarray(torch.stack([q.sum(), q @ p, w.sum(), wp.sum(), wp @ p]).cpu())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EdgeScoreModel(GraphModel[Graph]):
     """The base class of models that are trained up to a given edge overlap and sample edges by scores.
 
-    A subclass writes ``_score_blocks`` and names its ``_training_class``, whose ``step()`` takes a step and
-    whose ``evaluate(n_steps)`` returns the fitted attributes, for the nodes with edges.
+    ``_training_class`` has ``step()``, and ``evaluate(step)``, which returns the fitted attributes.
     """
 
     overlap: float = 0.5
@@ -239,10 +235,9 @@ class EdgeScoreModel(GraphModel[Graph]):
     _limits: ClassVar[dict[str, Any]]
 
     def fit(self, graph: GraphLike, *, rng: Rng = None, callback: Callback | None = None) -> Self:
-        """Train until a sample has the required share of the edges of a graph, which is undirected.
+        """Train until a sample has the required share of the edges of an undirected graph.
 
-        ``callback`` is called with the step and the sample of each evaluation; training ends if it returns
-        true.
+        ``callback`` gets the step and the sample of each evaluation; training ends if it returns true.
         """
         check_settings(self, overlap=(0.0, 1.0), learning_rate=0.0, n_steps=1, evaluate_every=1)
         check_settings(self, **self._limits)

@@ -228,9 +228,8 @@ class _AdversarialTraining:
 
     def evaluate(self, step: int) -> dict[str, Any]:
         self.model.check_finite(self.generator.weights)
-        counts = count_transitions(
-            self.generator, self.model.n_transitions, self.model.walk_length, self.counting_random
-        )
+        size = self.model.n_transitions, self.model.walk_length
+        counts = count_transitions(self.generator, *size, self.counting_random)
         cooled = MAX_TEMPERATURE * math.exp(-TEMPERATURE_DECAY * step)
         self.temperature.fill_(max(MIN_TEMPERATURE, cooled))
         return {"counts_": counts}
@@ -285,8 +284,8 @@ class NetGAN(EdgeScoreModel):
     Notes
     -----
     Weights, features and labels are not used; samples keep the features and labels. Nodes without edges have
-    none in samples. The authors also select the model by held-out edges; fit the ``train`` graph of
-    :func:`.split_edges` for that. Weight decay applies to all weights, as in the authors' code.
+    none in samples. To select a model by held-out edges, as the authors do, fit the ``train`` graph of
+    :func:`.split_edges`. Weight decay applies to all weights, as in the authors' code.
 
     Examples
     --------

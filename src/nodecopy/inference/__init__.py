@@ -1,9 +1,7 @@
 """Inference from one network: standard errors, confidence intervals, tests and comparisons.
 
-Read :mod:`.bootstrapping` first, then :mod:`.null_tests` and :mod:`.comparison`. :mod:`.statistics` computes
-statistics of a graph and :mod:`.resampling` those of its samples. :mod:`.donors` has the default donors, from
-the communities of :mod:`.communities`. :mod:`.diagnosis` finds reasons for warnings, and :mod:`.stability`
-compares communities between samples.
+Read :mod:`.bootstrapping` first. :mod:`.statistics` computes statistics of a graph and :mod:`.resampling`
+those of its samples. :mod:`.donors` has the default donors, :mod:`.diagnosis` the reasons for warnings.
 """
 
 from nodecopy.inference.bootstrapping import BootstrapResult as BootstrapResult

@@ -48,8 +48,8 @@ def bootstrap(
     """Return standard errors and confidence intervals for statistics of one network.
 
     An interval is for the expected value of the statistic under the distribution that generated the network.
-    The observed value is an unbiased estimate of it if the statistic was chosen before the network was seen,
-    so the interval lies around the observed value; the samples determine its width.
+    It lies around the observed value, an unbiased estimate if the statistic was chosen in advance; the
+    samples determine its width.
 
     Parameters
     ----------
@@ -58,12 +58,11 @@ def bootstrap(
     statistic
         A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
         number, one number per node, or a mapping from nodes or edges to numbers; only a number with
-        ``resample="nodes"``. An edge needs at least 20 samples that contain it to have an interval.
-        Modularity uses the labels or, without labels, the :func:`.spectral_communities` of each graph.
+        ``resample="nodes"``. An edge must be in at least 20 samples to have an interval. Modularity and block
+        models use the labels or, without labels, the :func:`.spectral_communities`.
     model
         The model of the samples. For ``resample="edges"``: a graph model or a donor rule, by default node
-        copying with :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). Block models
-        use the labels as blocks or, without labels, the communities of :func:`.spectral_communities`. For
+        copying with :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). For
         ``resample="nodes"``: :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or
         :class:`.LatentPositionBootstrap`.
     n, confidence
@@ -73,18 +72,18 @@ def bootstrap(
         ``"normal"``: the observed value plus and minus 1.96 standard errors, for a confidence of 0.95.
         ``"percentile"``: quantiles of the samples, which inherit the bias of the samples.
     resample
-        ``"edges"`` (default): the nodes are fixed and edges are resampled. ``"nodes"``: nodes are resampled
-        from their population, and the edges with them. The second variance includes the first.
+        ``"edges"`` (default): edges are resampled for the same nodes. ``"nodes"``: nodes are resampled from
+        their population, and the edges with them.
     simultaneous
         Whether the intervals of a node statistic form a simultaneous band, which covers all nodes with the
-        given confidence; by default each interval has it. The half-width is a multiple of the standard error,
-        a quantile of the largest standardised deviation over nodes. It needs ``method="basic"``.
+        given confidence. The half-width is the standard error times a quantile of the largest standardised
+        deviation over nodes. It needs ``method="basic"``.
     library
         The library whose graphs functions receive: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default
         the one of ``graph``.
     workers, processes
         Number of threads, and whether they are forked processes, which are faster for functions in pure
-        Python, but not available on Windows or for functions that use torch.
+        Python, but not available on Windows or with torch.
     rng
         Seed or generator.
 
@@ -119,9 +118,8 @@ def bootstrap(
             got = f"{name} has a value per node or edge. Resample edges, or choose the largest value"
             raise InputError("statistic", f"must be a number if nodes are resampled; {got}.")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
-    sampler, samples = start_sampling(
-        observed, measure, model, call="bootstrap", resample=resample, **settings
-    )
+    settings |= {"call": "bootstrap", "resample": resample}
+    sampler, samples = start_sampling(observed, measure, model, **settings)
     values = collect_values(samples, observed_values, n)
     factor = getattr(sampler, "deviation_factor", 1.0)
     intervals: dict[str, Any] = {"confidence": confidence, "method": method, "simultaneous": simultaneous}
@@ -130,7 +128,8 @@ def bootstrap(
         for name, value in observed_values.items()
     )
     problems = diagnose(sampler, estimates, values)
-    if method != "normal" and n < (n_needed := count_needed_samples(confidence)):
+    n_needed = int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # for both quantiles; less rounding
+    if method != "normal" and n < n_needed:
         text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."
         problems.append(Diagnostic(None, f"{text} Draw at least {n_needed}."))
     if measure.estimates_communities:
@@ -280,14 +279,8 @@ class BootstrapResult:
     def top_share(self, k: int, name: str | None = None) -> Floats:
         """Return, for each node, the share of samples in which it is among the ``k`` largest.
 
-        The bias of each node is subtracted before, because node copying shrinks the degrees of hubs.
-
-        Parameters
-        ----------
-        k
-            Number of nodes at the top of the ranking; ties go to the lower position.
-        name
-            A node statistic; needed if there are several.
+        The bias of each node is subtracted first, because node copying shrinks the degrees of hubs. Ties go
+        to the lower position. ``name`` is a node statistic; needed if there are several.
         """
         values = self._centred_values(name)
         check_integer(k, "k of top_share", low=1, high=values.shape[1], high_name="n_nodes")
@@ -297,12 +290,8 @@ class BootstrapResult:
     def rank_interval(self, name: str | None = None) -> tuple[Floats, Floats]:
         """Return the lowest and highest rank of each node in the central ``confidence`` of the samples.
 
-        The bias is subtracted as by :meth:`top_share`. The coverage of these quantiles has not been measured.
-
-        Parameters
-        ----------
-        name
-            A node statistic; needed if there are several. The largest value has rank 1.
+        The largest value has rank 1. Bias and ``name`` are as in :meth:`top_share`. The coverage of these
+        quantiles has not been measured.
         """
         order = np.argsort(-self._centred_values(name), axis=1, kind="stable")
         ranks = np.argsort(order, axis=1) + 1
@@ -323,13 +312,8 @@ class BootstrapResult:
     def annotate(self, network: Any) -> Any:
         """Return a copy of a NetworkX or igraph graph with values and intervals as attributes.
 
-        A statistic ``x`` becomes the attributes ``x``, ``x_low`` and ``x_high`` of the graph, of its nodes or
-        of its edges.
-
-        Parameters
-        ----------
-        network
-            The graph that was given to :func:`.bootstrap`; it is not changed.
+        ``network`` is the graph that was given to :func:`.bootstrap`. A statistic ``x`` becomes the
+        attributes ``x``, ``x_low`` and ``x_high`` of the graph, of its nodes or of its edges.
         """
         position_of = {node: position for position, node in enumerate(self.node_ids.tolist())}
 
@@ -347,13 +331,7 @@ class BootstrapResult:
         return annotate(network, attributes())
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the samples and the interval of each statistic, and return the axes.
-
-        Parameters
-        ----------
-        axes
-            As many axes of matplotlib as there are statistics; new ones by default.
-        """
+        """Draw samples and intervals on axes of matplotlib, one per statistic, and return the axes."""
         places = create_axes(axes, len(self.estimates), "BootstrapResult.plot")
         for place, estimate in zip(places, self, strict=True):
             if estimate.is_array:
@@ -380,11 +358,6 @@ def create_axes(axes: Any, n: int, owner: str) -> NDArray[Any]:
     if axes is None:
         _, axes = pyplot.subplots(1, n, figsize=(3.2 * n, 2.6), layout="constrained", squeeze=False)
     return np.atleast_1d(axes).ravel()
-
-
-def count_needed_samples(confidence: float) -> int:
-    """Return the number of samples from which both tail quantiles can be estimated."""
-    return int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # less what is rounding
 
 
 def estimate_interval(
@@ -430,11 +403,7 @@ def _estimate(
 
 
 def _deviations(values: Floats, factor: float) -> tuple[Floats, Any, Any]:
-    """Return the scaled deviations from the mean, the mean and the standard error.
-
-    Samples in which a value of an array is undefined are left out. With fewer than ``MIN_DEFINED`` defined
-    values there is no interval.
-    """
+    """Return the scaled deviations from the mean, the mean and the standard error; NaN with few values."""
     if values.ndim > 1 and not np.isfinite(values).all():
         is_rare = np.isfinite(values).sum(axis=0) < MIN_DEFINED
         values = np.where(is_rare | ~np.isfinite(values), np.nan, values)

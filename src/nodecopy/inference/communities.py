@@ -24,9 +24,8 @@ def count_communities(graph: GraphLike) -> int:
     """Return the number of communities that differ from chance, at least 1 and at most 30.
 
     This is the number of negative eigenvalues of the Bethe-Hessian matrices (r^2 - 1) I - r A + D with
-    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0 (Saade et al., 2014). The latter
-    finds groups with few edges inside, such as the two sides of a bipartite graph. Directions and weights are
-    ignored.
+    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0 (Saade et al., 2014), which finds
+    groups with few edges inside. Directions and weights are ignored.
 
     Examples
     --------
@@ -47,8 +46,8 @@ def spectral_communities(
     """Return the community of each node by spherical spectral clustering of the regularised adjacency.
 
     D^-1/2 A D^-1/2 is regularised by adding the mean degree to all degrees. The rows of its eigenvectors with
-    the largest absolute eigenvalues are scaled to length one, so that nodes of one community with different
-    degrees coincide, and clustered by k-means (Qin and Rohe, 2013). Directions and weights are ignored.
+    the largest absolute eigenvalues are scaled to length one and clustered by k-means (Qin and Rohe, 2013).
+    Directions and weights are ignored.
 
     Parameters
     ----------

@@ -22,22 +22,20 @@ def compare_graphs(
 ) -> GraphDifference:
     """Return the differences of statistics between two independent networks, with confidence intervals.
 
-    Each network is bootstrapped separately, so the two may have different nodes. The interval is that of
-    :func:`.bootstrap` for the difference, from pairs of independent samples.
+    Each network is bootstrapped separately, so the two may have different nodes.
 
     Parameters
     ----------
     first, second
         The graphs, or any objects that :func:`.as_graph` converts.
     statistic
-        As in :func:`.bootstrap`; each returns one number. Functions receive graphs of the library of
-        ``first``, unless ``library`` names another. If the graphs have different numbers of nodes, choose
-        statistics that do not depend on it.
+        As in :func:`.bootstrap`; each returns one number. If the graphs have different numbers of nodes,
+        choose statistics that do not depend on it.
     rng
         Seed or generator.
     settings
         Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``confidence``, ``method``, ``resample``,
-        ``library``, ``workers``, ``processes``.
+        ``library`` (by default that of ``first``), ``workers``, ``processes``.
 
     Examples
     --------

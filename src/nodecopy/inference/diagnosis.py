@@ -77,8 +77,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None) -> Ite
         if (factor := node_variance_factor(sampler.graph_)) > MAX_NODES_FACTOR:
             yield (
                 "degrees differ by little more than chance explains, so that the standard error of the "
-                "number of edges is too large for a population of nodes, by a factor of about "
-                f"{factor:.2g}, and other standard errors may be, too."
+                f"number of edges is too large, by a factor of about {factor:.2g}, and others may be, too."
             )
     elif copying is None:
         return
@@ -97,7 +96,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None) -> Ite
         yield (
             f"the degrees of a node's donors vary {reason} than chance explains, so that the standard error "
             f"of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, and "
-            f"other standard errors may be, too. Use {default}another model."
+            f"others may be, too. Use {default}another model."
         )
 
 

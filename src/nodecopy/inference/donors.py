@@ -31,8 +31,7 @@ class DegreeClasses(Configurable):
     Nodes of a community are sorted by degree and divided into classes, starting from the smallest degree. A
     class is as large as possible while the variance of its degrees is no more than chance explains: the mean
     over its nodes of sum_j p_ij (1 - p_ij), estimated from the numbers of edges to each community. Under
-    one-endpoint copying the number of edges then has the variance of independent edges. Donors from whole
-    communities overstate this variance where expected degrees differ, donors of equal degree understate it.
+    one-endpoint copying the number of edges then has the variance of independent edges.
 
     Parameters
     ----------
@@ -40,8 +39,7 @@ class DegreeClasses(Configurable):
         One integer per node, or ``"labels"`` for the labels of the graph. By default they are estimated by
         :func:`.spectral_communities`.
     tolerance
-        Standard errors by which the variance of a class may exceed the one of chance, 2 by default. Smaller
-        values give more and smaller classes.
+        Standard errors by which the variance of a class may exceed that of chance, 2 by default.
 
     Examples
     --------
@@ -117,9 +115,8 @@ class DirectedCopying(GraphModel[Graph]):
 
     This is one-endpoint node copying of the bipartite graph that has every node twice, as a source and as a
     target, with :class:`.DegreeClasses` by out-degree for sources and by in-degree for targets. It is the
-    default of :func:`.bootstrap` for directed graphs, where :class:`.NodeCopying` copies rows only: a node
-    without other donors would keep its out-neighbours in all samples, and in-degrees would vary more than
-    with independent edges. Samples have no self-loops.
+    default of :func:`.bootstrap` for directed graphs, of which :class:`.NodeCopying` copies rows only.
+    Samples have no self-loops.
 
     Parameters
     ----------

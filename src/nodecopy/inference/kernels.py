@@ -1,6 +1,5 @@
 """Compiled eigenvalues and PageRank of large undirected graphs, by Krylov methods.
 
-They need 10 to 25 products with the adjacency matrix of a graph with 10^5 nodes, power iterations 40 to 60.
 Nodes should be sorted by degree, which halves the time of a product: the lengths of rows are predictable.
 """
 
@@ -82,10 +81,8 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
 
     The system x = damping A D^-1 x + 1 is symmetric in z = D^-1 x: (D - damping A) z = 1, with D as the
     preconditioner. Then x is scaled to sum one, which also distributes the rank of nodes without edges.
-
-    Steps are in single precision. Their error is relative to the residual, which is therefore recomputed in
-    double precision each time that it has fallen by ``SINGLE_PRECISION_RANGE`` (residual replacement, van der
-    Vorst and Ye, 2000); the result is as accurate as in double precision.
+    Steps are in single precision; each time that the residual has fallen by ``SINGLE_PRECISION_RANGE`` it is
+    recomputed in double precision (van der Vorst and Ye, 2000).
     """
     n, factor = len(indptr) - 1, np.float32(damping)
     solution, degrees, inverse = np.zeros(n), np.empty(n, np.float32), np.empty(n, np.float32)

@@ -1,7 +1,4 @@
-"""Monte Carlo tests of network statistics against a null model.
-
-The p-value itself is computed by :class:`nodecopy.metrics.significance.MonteCarloTest`.
-"""
+"""Monte Carlo tests of network statistics against a null model."""
 
 from __future__ import annotations
 
@@ -50,35 +47,31 @@ def null_test(
 ) -> SignificanceTests:
     """Test network statistics against a null model.
 
-    The p-value of a Monte Carlo test is (h + 1) / (n + 1) if h of n samples are at least as extreme as the
-    observed value. A one-sided test is exact, apart from ties, if no parameter is estimated: this holds for
-    ``"erdos-renyi"``, ``"configuration"`` and, with labels, ``"degree-corrected-blocks"``. Samples of the
-    last two are the ends of Markov chains that start from one common graph, itself reached from the observed
-    graph by such a chain; observed graph and samples are therefore exchangeable, however short the chains
-    (Besag and Clifford, 1989). If parameters are estimated, the size of the test is approximate. A two-sided
-    p-value is twice the smaller one-sided p-value, which is conservative.
+    The p-value is (h + 1) / (n + 1) if h of n samples are at least as extreme as the observed value. A
+    one-sided test is exact, apart from ties, if no parameter is estimated: for ``"erdos-renyi"``,
+    ``"configuration"`` and, with labels, ``"degree-corrected-blocks"``. The Markov chains of the last two
+    start from one graph that such a chain reached from the observed graph, so that graph and samples are
+    exchangeable (Besag and Clifford, 1989). A two-sided p-value is twice the smaller one-sided one.
 
     Parameters
     ----------
     graph
         The observed graph, or any object that :func:`.as_graph` converts.
     statistic
-        As in :func:`.bootstrap`; each returns one number. Without labels, modularity uses communities that
-        are estimated from each graph.
+        As in :func:`.bootstrap`; each returns one number.
     null
         ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
         edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
-        are the labels or, without labels, the communities of :func:`.spectral_communities`),
-        ``"node-copying"`` (the default model of :func:`.bootstrap`, which warns because the test is not of
-        the stated size), a graph model or a donor rule.
+        are the labels or the :func:`.spectral_communities`), ``"node-copying"`` (the default model of
+        :func:`.bootstrap`; not of the stated size), a graph model or a donor rule.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
         Largest number of samples, 999 by default.
     stop_after
-        Sampling stops early after this number of samples that are at least as extreme, 20 by default, since
-        the p-value is then clearly not small. It is 20 / l after l samples and remains exact (Besag and
-        Clifford, 1991). ``None`` always draws ``n`` samples.
+        Sampling stops after this number of samples that are at least as extreme, 20 by default. The p-value
+        is then 20 / l after l samples and remains exact (Besag and Clifford, 1991). ``None`` always draws
+        ``n`` samples.
     library, workers, processes, rng
         As in :func:`.bootstrap`.
 
@@ -132,8 +125,8 @@ def _summarise(
     finite = values[np.isfinite(values)]
     if n_undefined := len(values) - len(finite):
         warn_about_data(
-            f"{name} is undefined in {n_undefined} of {len(values)} samples, which count as extreme: the "
-            "p-value is too large, rather than too small."
+            f"{name} is undefined in {n_undefined} of {len(values)} samples, which count as extreme, so that "
+            "the p-value may be too large."
         )
     deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
     difference = float(test.observed - finite.mean()) if len(finite) else float("nan")

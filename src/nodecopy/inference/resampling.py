@@ -1,8 +1,4 @@
-"""Samples of one network and the values of its statistics in them.
-
-Edges are resampled by a graph model, by default node copying, for the observed nodes. Nodes are resampled by
-a :class:`NodeResampler`, whose samples have other nodes than the observed graph.
-"""
+"""Samples of one network, by a graph model or by resampling nodes, and the values of its statistics."""
 
 from __future__ import annotations
 
@@ -118,9 +114,9 @@ class NodeSubsampling(NodeResampler):
     """Draw a share of the nodes without replacement and take the edges among them.
 
     See Bhattacharyya and Bickel (2015) and Lunde and Sarkar (2023). The standard deviation over samples of a
-    share s of the nodes is multiplied by sqrt(s / (1 - s)). This suits statistics with an error of order
-    n^-1/2 and an expectation that does not depend on the number of nodes, such as density and transitivity,
-    but not counts or degrees. Where nodes are alike, standard errors are too large.
+    share s of the nodes is multiplied by sqrt(s / (1 - s)). This suits statistics that do not depend on the
+    number of nodes, such as density and transitivity, but not counts or degrees. Where nodes are alike,
+    standard errors are too large.
 
     Parameters
     ----------
@@ -206,8 +202,7 @@ def start_sampling(
 ) -> tuple[Sampler, Iterator[Values]]:
     """Return the fitted model, and an iterator that draws samples and yields the values of statistics.
 
-    ``call`` is the name of the public function. For ``"null_test"`` the Markov chains of all samples start at
-    a hub, a graph that a chain reached from the observed one, so that samples and graph are exchangeable.
+    Markov chains of the call ``"null_test"`` start at a hub, a graph that a chain reached from the graph.
     """
     check_integer(workers, f"workers of {call}", low=1)
     seed = seed_sequence(rng)

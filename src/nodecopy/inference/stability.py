@@ -36,9 +36,9 @@ def community_stability(
 ) -> CommunityStability:
     """Return how stable communities are when they are estimated again from samples with the same nodes.
 
-    The default model takes donors from the same estimated community, so that samples have these communities
-    whether they exist or not. Small shares show that communities cannot be recovered; large shares are no
-    evidence that they exist. Use :func:`.null_test` of modularity for that.
+    The default model takes donors from the same estimated community, so that small shares show that
+    communities cannot be recovered, but large shares do not show that they exist. Use :func:`.null_test` of
+    modularity for that.
 
     Parameters
     ----------
@@ -47,11 +47,9 @@ def community_stability(
     communities
         A function of a graph that returns the community of each node, as an array, as sets of nodes like
         NetworkX or as a clustering of igraph. By default :func:`.spectral_communities`.
-    model
-        The model of the samples, as in :func:`.bootstrap`.
     n
         Number of samples, 200 by default.
-    library, workers, processes, rng
+    model, library, workers, processes, rng
         As in :func:`.bootstrap`.
 
     Examples

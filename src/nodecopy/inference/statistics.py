@@ -68,7 +68,9 @@ def prepare_measure(
         if isinstance(part, str):
             names.append(check_name(part, statistic_names(), "statistic"))
         elif callable(part):
-            functions.append(KeyedFunction(_name_function(part, len(functions)), part))
+            name = str(getattr(part, "__name__", type(part).__name__))
+            name = f"statistic {len(functions) + 1}" if name == "<lambda>" else name
+            functions.append(KeyedFunction(name, part))
         else:
             raise InputError("statistic", f"must be {allowed}; got {show(part)}.")
     every = [*names, *(function.name for function in functions)]
@@ -170,17 +172,10 @@ def find_library(graph: GraphLike) -> str:
     return package if package in CONVERT else "nodecopy"
 
 
-def _name_function(function: Callable[[Any], Any], number: int) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    return f"statistic {number + 1}" if name == "<lambda>" else str(name)
-
-
 def _make_modularity(observed: Graph, fixed_nodes: bool, fixed_number: bool) -> Callable[[Graph], float]:
     """Return the modularity of the labels, or of communities that are estimated from each graph.
 
-    The communities that are estimated from a graph fit it better than any other graph, so that their
-    modularity is biased; they are therefore estimated from every sample, too. Intervals fix their number at
-    that of the graph, since samples with another number would dominate the variance.
+    Intervals fix their number, since samples with another number would dominate the variance.
     """
     if observed.labels is None:
         n = count_communities(observed) if fixed_number else None
