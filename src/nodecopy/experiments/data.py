@@ -78,7 +78,7 @@ def digest_dataset(dataset: str, largest_component: bool = False) -> str:
 
 @dataclass(frozen=True)
 class FileDataset:
-    """A graph, interactions or a split of interactions in files."""
+    """A graph, interactions or a split in files."""
 
     name: str
     kind: str
@@ -87,7 +87,7 @@ class FileDataset:
     fingerprint: str
 
     def load(self, largest_component: bool = False) -> Any:
-        """Read the files, which must not have changed since the experiment was read."""
+        """Read the files, which must not have changed."""
         if _fingerprint(self.files, self.options) != self.fingerprint:
             raise InputError(f"files of the dataset {self.name} must not change while an experiment runs.")
         (_, path), *others = self.files

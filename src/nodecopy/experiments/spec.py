@@ -116,13 +116,7 @@ READERS: dict[str, Reader] = {
 }
 
 
-def instantiate(
-    path: str,
-    settings: Mapping[str, Any],
-    where: str,
-    device: str,
-    use: Callable[[str, dict[str, Any]], Any] | None = None,
-) -> Any:
+def instantiate(path: str, settings: Mapping[str, Any], where: str, device: str, use: Any = None) -> Any:
     """Make an object of the class at ``path`` and of the classes among its settings."""
 
     def resolve(value: Any) -> Any:
@@ -241,7 +235,7 @@ class TrialSeeds(IntEnum):
 
 
 def trial_seed(seed: int, dataset: str, trial: int, *, labels: int = 0) -> SeedSequence:
-    """Return the seed sequence of a trial; ``labels`` is 0 for tasks without labels per class."""
+    """Return the seed sequence of a trial."""
     return child(child(dataset_seed(seed, dataset), labels), trial)
 
 
@@ -277,7 +271,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Timing:
-    """Run times in the cells of ``column`` to compare with the method ``over``, and the paper's by method."""
+    """Run times of ``column`` to compare with the method ``over``, and the paper's by method."""
 
     over: str
     column: Column
@@ -369,7 +363,7 @@ class Experiment:
     def narrow(
         self, *, methods: Sequence[str] | None = None, trials: int | None = None, **filters: Sequence[Any]
     ) -> Experiment:
-        """Return the experiment with some of its methods and, by :attr:`.Task.filters`, of its trials."""
+        """Return a part of the experiment; other filters are :attr:`.Task.filters`."""
         changes: dict[str, Any] = {}
         for name, wanted in filters.items():
             if name not in self.task.filters or not getattr(self.task, name):

@@ -126,18 +126,13 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
 
 
 def compare_with_published(
-    mean: float,
-    std: float | None,
-    n: int,
-    published: Published | None,
-    published_trials: int,
-    digits: int | None = 1,
+    mean: float, std: float | None, n: int, published: Published | None, trials: int, digits: int | None = 1
 ) -> str | None:
-    """Return whether ours is ``ahead`` of the published mean, ``level`` with it or ``behind``."""
+    """Return whether ours is ``ahead`` of the published mean of some trials, ``level`` or ``behind``."""
     if published is None or std is None:
         return None
     difference, rounding = mean - published.mean, published.rounding
-    theirs = std**2 / n if published.std is None else published.std**2 / published_trials
+    theirs = std**2 / n if published.std is None else published.std**2 / trials
     if rounding is None and digits is not None:
         rounding = rounding_error(digits)
     if abs(difference) <= 2 * math.sqrt(std**2 / n + theirs) + (rounding or 0.0):

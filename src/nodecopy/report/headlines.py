@@ -100,10 +100,8 @@ def attack_headline(
     else:
         verb = "does" if n_flips == 1 else "do"
         start += f" {verb} not change the prediction {before} ({chances[0]} before, {chances[1]} after)"
-    effects = []
-    for found, chance, (subject, ending, auxiliary, pronoun) in zip(
-        corrected, chances[2:], CORRECTIONS, strict=False
-    ):
+    effects, stages = [], zip(corrected, chances[2:], CORRECTIONS, strict=False)
+    for found, chance, (subject, ending, auxiliary, pronoun) in stages:
         verb = ("restore" if attacked != before else "keep") + ending
         is_true = found == classes[truth]
         effect = f"{verb} it ({chance})" if is_true else f"{auxiliary} not correct it: {pronoun} {found}"

@@ -344,12 +344,7 @@ def _check_edges(edges: Any, name: str, n_nodes: int) -> None:
 
 
 def _draw_neighbourhood(
-    axes: Any,
-    node: int,
-    edges: Sequence[tuple[int, str]],
-    codes: NDArray[Any],
-    class_names: Sequence[str],
-    images: NDArray[Any] | None,
+    axes: Any, node: int, edges: Sequence[tuple[int, str]], codes: Any, names: Sequence[str], images: Any
 ) -> None:
     """Draw the node in the centre and its neighbours on a circle."""
     angles = np.pi / 2 + 2 * np.pi * np.arange(len(edges)) / max(1, len(edges))
@@ -359,7 +354,7 @@ def _draw_neighbourhood(
     nodes = [node, *(neighbour for neighbour, _ in edges)]
     for number, (x, y) in zip(nodes, [(0.0, 0.0), *circle], strict=True):
         if images is None:
-            name = class_names[int(codes[number])]
+            name = names[int(codes[number])]
             axes.text(x, y, name, ha="center", va="center", zorder=3, bbox={"fc": "white", "pad": 2})
         else:
             extent = (x - 0.2, x + 0.2, y - 0.2, y + 0.2)
@@ -370,13 +365,11 @@ def _draw_neighbourhood(
     axes.set_axis_off()
 
 
-def _draw_probabilities(
-    axes: Any, probabilities: NDArray[Any], true_class: int, class_names: Sequence[str]
-) -> None:
+def _draw_probabilities(axes: Any, probabilities: Any, true_class: int, names: Sequence[str]) -> None:
     classes = np.arange(len(probabilities))
     colours = [TRUE_CLASS if code == true_class else OTHER_CLASS for code in classes]
     axes.bar(classes, probabilities, color=colours, edgecolor=OBSERVED_EDGE, linewidth=0.6)
-    axes.set_xticks(classes, list(class_names))
+    axes.set_xticks(classes, list(names))
     axes.set_ylim(0, 1)
     axes.set_ylabel("probability")
     axes.spines[["top", "right"]].set_visible(False)

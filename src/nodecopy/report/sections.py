@@ -250,12 +250,7 @@ def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names
 
 
 def _item_data(
-    interactions: Interactions,
-    recommender: Any,
-    user: int,
-    items: NDArray[Any],
-    scores: NDArray[Any],
-    names: _Names,
+    interactions: Interactions, recommender: Any, user: int, items: Any, scores: Any, names: _Names
 ) -> list[list[Any]]:
     """Return the number, the score and, if possible, the reasons of each recommended item."""
     is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
