@@ -99,8 +99,8 @@ class BPRRecommender(EmbeddingRecommender):
     n_epochs
         Largest number of passes over the observed pairs.
     evaluate_every, patience
-        With validation interactions, ``recall@20`` on them is computed every ``evaluate_every`` epochs.
-        Training stops after ``patience`` evaluations without a better one, and the best weights are kept.
+        With validation interactions, their ``recall@20`` is computed every ``evaluate_every`` epochs;
+        training stops after ``patience`` evaluations without a better one. The best weights are kept.
     device
         ``"cpu"`` or ``"cuda"``.
 
@@ -352,14 +352,13 @@ class MGCCF(BPRRecommender):
         Mean degree of the similarity graphs.
     dropout
         Share of the neighbours that are dropped in every layer and step of training; 0.2 as in its paper.
-        A network trained with dropout is more stable on copied graphs, where neighbours change.
     fusion
         ``"sum"`` (the best in its paper) or ``"concatenation"``.
 
     Notes
     -----
-    Two things differ from its paper, which samples 15 and 10 neighbours and adds up similar nodes. Sampling
-    saves no time on graphs of this size, and the mean of similar nodes keeps tanh from saturating.
+    The paper samples 15 and 10 neighbours, and adds up similar nodes in place of their mean, where tanh may
+    saturate.
 
     Examples
     --------

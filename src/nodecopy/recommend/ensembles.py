@@ -37,8 +37,8 @@ class EnsembleBPR(Recommender):
     Parameters
     ----------
     base
-        A network trained by pairs, such as :class:`.LightGCN`. One that is already fitted to the same
-        interactions is not trained again. It is not changed.
+        A network trained by pairs, such as :class:`.LightGCN`; not changed, and not trained again if it is
+        fitted to the same interactions.
     donors
         Donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor.
     n_graphs
@@ -52,8 +52,7 @@ class EnsembleBPR(Recommender):
 
     Notes
     -----
-    Scores are not linear in the graph, so that the expected graph approximates the limit of many samples. It
-    has no sampling noise and costs as much as one graph.
+    Scores are not linear in the graph: the expected graph approximates the limit of many samples.
 
     Examples
     --------
