@@ -49,8 +49,7 @@ class CustomNetwork(BatchClassifier):
     Torch's global generators are seeded for each network and restored afterwards. On a GPU, sums in PyG's
     layers have no fixed order, so results differ by rounding.
 
-    A file of :meth:`save` holds the trained weights and the name of the factory, not its code:
-    ``nodecopy.load(path, classes=[factory])`` takes the function again.
+    A file holds the trained weights, not the factory: ``nodecopy.load(path, classes=[factory])`` takes it.
 
     Examples
     --------

@@ -402,15 +402,13 @@ class PairLoss(BlockwiseLoss):
         logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
         gradient += self.positives.product(z[None], slopes)[0]
-        # Twice, because a node is the first of its pairs and the second of the mirrored ones.
-        return (2 * self.scale * gradient,)
+        return (2 * self.scale * gradient,)  # twice: a node is both the first and the second of pairs
 
     def _sum_as_non_edges(self, z: Tensor) -> Tensor:
         """Return half the gradient of the sum of softplus(z_i . z_j), by sigma(x) = (1 + tanh(x/2)) / 2."""
         by_row = HALF_ROOT * z
         by_column = by_row.T.contiguous()
         gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
-        # Allocated once for all blocks, because an allocation takes as long as a product.
         buffer = z.new_empty(max(len(z), min(len(z) ** 2, self.logits_at_once)))
         for block in split_triangle(len(z), self.logits_at_once):
             rows, columns = by_row[block], by_column[:, block.start :]
@@ -425,7 +423,7 @@ class PairLoss(BlockwiseLoss):
 class SampledPairLoss(BlockwiseLoss):
     """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
 
-    Random permutations give every node partners; the few that are edges or self-pairs count like the others.
+    Random permutations give every node partners.
     """
 
     def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:

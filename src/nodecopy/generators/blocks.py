@@ -199,7 +199,7 @@ def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
     first, second = np.concatenate([first, second]), np.concatenate([second, first])
     for _ in range(N_PROPAGATION_STEPS * (not fixed.all())):
         proposed = _most_common_labels(labels, first, second, unlabelled, rng)
-        # Only half of the nodes change at a time; otherwise two neighbours could swap labels forever.
+        # Only half of the nodes change, so that neighbours do not swap labels forever.
         changed = ~fixed & (proposed != unlabelled) & (rng.random(n_nodes) < 0.5)
         labels = np.where(changed, proposed, labels)
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)

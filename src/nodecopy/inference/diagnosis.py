@@ -24,8 +24,7 @@ MAX_PRODUCTS = 10**8  # products of donors and edges up to which that ratio is c
 MAX_SHIFT = 3.0  # standard errors by which the mean of the samples may differ from the observed value
 EXTREMES = ("max_degree", "n_components", "largest_component")  # a bootstrap is unreliable for few nodes
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3  # of cubed degrees
-# Triangles per edge below which standard errors were 1.11 to 1.23 times too large in the experiment coverage.
-OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8
+OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by the experiment coverage
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 COVERS_LESS = "its interval may cover less often than stated."
@@ -209,8 +208,7 @@ def degree_variance_factor(copying: NodeCopying[Any]) -> float:
     """Return the factor by which, at least, the standard error of the variance of degrees is too large.
 
     Donors of node i have degrees of mean m_i and variance v_i. The true variance is about
-    (1/n^2) sum_i [4 (m_i - m)^2 v_i + 2 v_i^2]. For samples the factor 2 becomes 3, since their expected
-    degrees keep half of the deviation from m_i. Terms of order v_i, larger in samples, are v_i in both here.
+    (1/n^2) sum_i [4 (m_i - m)^2 v_i + 2 v_i^2]; for samples the factor 2 becomes 3.
     """
     graph = copying.graph_
     if graph.directed or copying.keep or copying.symmetrise != "one-endpoint":

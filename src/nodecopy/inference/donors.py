@@ -240,8 +240,8 @@ def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
 def _variance_of_lists(graph: Graph, donors: DonorLists) -> EdgeCountVariance:
     """Return the variance for donors from shared lists, in time and memory proportional to the edges.
 
-    For the list k of node i, p_ij is the share c_kj of the donors in k that are linked to j. So the sum of
-    p_ij p_ji over all pairs is the sum of G_kl G_lk over lists, with G_kl the sum of c_kj over nodes j of l.
+    With the share c_kj of the donors in list k that are linked to j, the sum of p_ij p_ji over all pairs is
+    the sum of G_kl G_lk over lists, where G_kl is the sum of c_kj over nodes j of l.
     """
     n_nodes, lists = graph.n_nodes, donors.list_of
     degrees, sizes = graph.degrees.astype(np.float64), np.diff(donors.offsets)
