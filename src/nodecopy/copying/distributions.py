@@ -1,8 +1,7 @@
 """Donor distributions: the probabilities with which each node takes the neighbourhood of each other node.
 
-There are two forms. In :class:`DonorLists` nodes share lists, and a donor is drawn uniformly from the list of
-a node (same label, nearest neighbours). In :class:`DonorRows` each node has a row of probabilities (Jaccard,
-any similarity). In both cases the copied rows have expectation P A.
+In :class:`DonorLists` a donor is drawn uniformly from a list that nodes may share (same label, nearest
+neighbours). In :class:`DonorRows` each node has a row of probabilities (Jaccard, any similarity).
 """
 
 from __future__ import annotations

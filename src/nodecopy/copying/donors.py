@@ -35,17 +35,16 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000  # of the row sums of Balanced, and of its iterations
-N_CANDIDATES = 4  # per wanted neighbour in searches within groups; 9 of 10 nodes need no further search
-MAX_BLOCK_ENTRIES = 2**22  # similarities that Jaccard holds in memory at once, unless one node has more
-MIN_COMPILED_PRODUCTS = 2**25  # multiplications from which Jaccard uses compiled code, which loads slowly
+N_CANDIDATES = 4  # per wanted neighbour in searches within groups
+MAX_BLOCK_ENTRIES = 2**22  # similarities that Jaccard holds in memory at once
+MIN_COMPILED_PRODUCTS = 2**25  # multiplications from which Jaccard uses compiled code
 
 
 class DonorRule(Protocol):
     """An object whose ``fit`` returns the distribution of every node's donor.
 
-    Two methods are optional. ``restrict(nodes, n_nodes)`` returns the rule of a slice of ``n_nodes`` nodes; a
-    rule that stores a value per node needs it for batches of graphs. ``group_labels(data)`` returns the
-    labels that a node and its donor share, -1 for nodes that keep their own neighbours.
+    Two methods are optional: ``restrict(nodes, n_nodes)`` returns the rule of a slice of ``n_nodes`` nodes,
+    for batches of graphs; ``group_labels(data)`` returns the labels that a node and its donor share, or -1.
     """
 
     def fit(self, data: Graph | Interactions) -> DonorDistribution:
@@ -60,7 +59,7 @@ def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistrib
 
 
 def check_distribution(distribution: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return what ``fit`` of a donor rule returned if it is a distribution of the donors of every node."""
+    """Return what ``fit`` of a donor rule returned, after a check."""
     n_rows = data.rows.n_rows
     if not isinstance(distribution, DonorDistribution):
         raise InputError(name, f"must return a DonorDistribution from fit; got {type_name(distribution)}.")
@@ -70,7 +69,7 @@ def check_distribution(distribution: Any, data: Graph | Interactions, name: str)
 
 
 def restrict_rule(donors: Any, nodes: slice, n_nodes: int) -> Any:
-    """Return the donor rule of some of ``n_nodes`` nodes, with their values if it has values per node."""
+    """Return the donor rule of some of ``n_nodes`` nodes."""
     return donors.restrict(nodes, n_nodes) if hasattr(donors, "restrict") else donors
 
 
@@ -107,8 +106,8 @@ class _OtherRule(Configurable):
 class SameLabel(Configurable):
     """Draw donors uniformly from the nodes with the same label (equation 4 of the paper).
 
-    On average, undirected samples by one endpoint lack a share 1 / n of the edges inside a class of n nodes:
-    a node that copies a neighbour of its class gets itself, and self-loops are dropped.
+    Undirected samples by one endpoint lack on average a share 1 / n of the edges inside a class of n nodes,
+    since self-loops are dropped.
 
     Parameters
     ----------
@@ -148,26 +147,24 @@ class NearestNeighbours(Configurable):
     Parameters
     ----------
     n_neighbours
-        Number of nearest nodes. More donors give samples that differ more from the observed graph.
+        Number of nearest nodes; with more, samples differ more from the observed graph.
     embeddings
         Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
-        ``"neighbourhoods"``: the features of the nodes within two hops, or those nodes themselves in a graph
-        without features, as by :attr:`~nodecopy.features.embeddings.NodeEmbeddings.neighbourhoods`.
+        ``"neighbourhoods"``: :attr:`~nodecopy.features.embeddings.NodeEmbeddings.neighbourhoods`.
     include_self
         Whether a node is its own first neighbour, as in the paper's Table 1.
     ties
-        ``"first"``: exactly ``n_neighbours`` donors, ties go to the lowest index. ``"all"``: every node that
-        is no farther than the last of them.
+        ``"first"``: ties go to the lowest index. ``"all"``: every node no farther than the last of them.
     groups
-        One integer per node, or ``"labels"`` for the labels of the graph: donors come from the same group. A
-        node without a group (-1) keeps its own neighbours.
+        One integer per node, or ``"labels"`` of the graph: donors come from the same group. A node without a
+        group (-1) keeps its own neighbours.
     max_degree_ratio
-        Largest allowed ratio of the degrees of a node and its donor, at least 1; no limit by default. A node
-        without a candidate keeps its own neighbours; one with few has fewer donors.
+        Largest ratio of the degrees of a node and its donor; no limit by default. A node without a candidate
+        keeps its own neighbours.
     scale
-        How the features of the graph are scaled. ``"auto"``: word counts are used as they are, anything else
-        is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` and
-        ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
+        How the features of the graph are scaled: ``"auto"`` (word counts are used as they are, anything else
+        is standardised), ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``, as by
+        :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
 
     Examples
     --------
@@ -314,8 +311,7 @@ class Weighted(Configurable):
 class Balanced(_OtherRule):
     """Rescale the probabilities of another donor rule so that every node is expected to be a donor once.
 
-    The expected degree distribution of the copied rows is then the observed one. Other donor rules lose
-    hubs, which are among the nearest neighbours of few nodes.
+    The expected degree distribution of the copied rows is then the observed one. Other rules lose hubs.
 
     Parameters
     ----------
@@ -362,7 +358,7 @@ def _take_first(
 
 
 def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
-    """Return integer codes of labels, by default the graph's; every unlabelled node has a code of its own."""
+    """Return codes of labels, by default the graph's; every unlabelled node has its own code."""
     if labels is None:
         labels = getattr(data, "labels", None)
         if labels is None:
@@ -437,7 +433,7 @@ class Jaccard(Configurable):
         return self._sharpen(similarity)
 
     def _sharpen(self, similarity: sparse.csr_array) -> sparse.csr_array:
-        """Raise similarities to the exponent, divided by the user's largest one so that none underflows."""
+        """Raise similarities to the exponent, divided by the user's largest so that none underflows."""
         lengths, is_positive = np.diff(similarity.indptr), similarity.data > 0
         largest = np.maximum.reduceat(similarity.data, similarity.indptr[:-1][lengths > 0])
         largest = np.maximum(largest, np.finfo(float).tiny)
@@ -450,8 +446,7 @@ class Jaccard(Configurable):
 class KeepByDegree(_OtherRule):
     """Let a node of degree d keep its own neighbours with probability d / (d + pseudo_degree).
 
-    Otherwise another donor rule draws its donor. Nodes with few neighbours mostly take the neighbours of
-    similar nodes; nodes with many neighbours mostly keep them.
+    Otherwise another donor rule draws its donor.
 
     Parameters
     ----------

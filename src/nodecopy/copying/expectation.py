@@ -61,9 +61,8 @@ class ExpectedAdjacency:
     Parameters
     ----------
     layers
-        Pairs of a height and the expectation of copied rows. There is one layer if the expectation is linear
-        in A or A is binary. For a weighted maximum there is a layer per distinct weight: the weights are
-        sums of the heights of binary graphs, one per distinct weight.
+        Pairs of a height and the expectation of copied rows: one, or for a weighted maximum one per distinct
+        weight, since weights are sums of the heights of binary graphs.
     rule
         How rows are made symmetric: ``"maximum"``, ``"one-endpoint"`` or ``None`` (directed, interactions).
 

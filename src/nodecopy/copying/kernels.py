@@ -1,15 +1,12 @@
 """Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
 
-Every kernel takes CSR arrays and writes into arrays that the caller allocates. The twins in
-:mod:`.rows`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits without a
-compiler and serve small graphs. ``rows`` and ``merged`` are pairs of row pointers and column numbers,
-``chunks`` is ``(pool, cursors, next_chunk)``. Weights may be ``None``; they are arguments of their own, since
-numba drops their branches only then.
+Kernels write into arrays that the caller allocates. Their twins in :mod:`.rows`, :mod:`.distributions` and
+:mod:`nodecopy._core.random` give the same bits and serve small graphs. ``rows`` and ``merged`` are pairs of
+row pointers and column numbers, ``chunks`` is ``(pool, cursors, next_chunk)``. Weights may be ``None``; they
+are arguments of their own, since numba drops their branches only then.
 
-The symmetric closure needs the transpose of the copied rows. A plain transposition accesses memory at random
-for every entry. Here entries are first distributed over *buckets* of neighbouring columns (each bucket is a
-chain of small chunks that are filled from front to back). Then each bucket, which fits into the cache, is
-sorted by row, and its rows are merged with the donors' rows.
+For the symmetric closure, entries are distributed over *buckets* of neighbouring columns (chains of chunks).
+Each bucket, which fits into the cache, is sorted by row, and its rows are merged with the donors' rows.
 """
 
 from __future__ import annotations

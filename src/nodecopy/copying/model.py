@@ -46,18 +46,17 @@ class NodeCopying(GraphModel[Data]):
     ----------
     donors
         Donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
-        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. By default it is chosen
-        when the model is fitted, and the choice is logged: :class:`SameLabel` if at least half of the nodes
-        have a label, else :class:`NearestNeighbours` if there are features, else :class:`Jaccard`.
+        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. By default
+        :class:`SameLabel` if at least half of the nodes have a label, else :class:`NearestNeighbours` if
+        there are features, else :class:`Jaccard`.
     keep
         Probability that a node keeps its own neighbours; samples are then closer to the observed graph.
     symmetrise
-        How the copied rows of an undirected graph become a symmetric adjacency. ``"one-endpoint"``
-        (default): a fair coin per pair chooses the endpoint whose row decides, which keeps the number of
-        edges, less the self-loops of nodes that copy their own neighbours (see :class:`SameLabel`).
-        ``"maximum"``, the rule of the paper: an edge exists if either row has it, with the larger weight;
-        samples have up to twice as many edges and more triangles. ``"none"``: samples are directed graphs,
-        as in the paper's Table 1. Directed graphs and interactions are not symmetrised.
+        How the copied rows of an undirected graph become a symmetric adjacency. ``"one-endpoint"``: a fair
+        coin per pair chooses the endpoint whose row decides, which keeps the number of edges, less
+        self-loops. ``"maximum"``, the rule of the paper: an edge exists if either row has it, with the larger
+        weight; samples have up to twice as many edges and more triangles. ``"none"``: samples are directed
+        graphs, as in the paper's Table 1.
 
     Attributes
     ----------
@@ -179,13 +178,11 @@ class NodeCopying(GraphModel[Data]):
     def log_probability(self, sample: Data) -> float:
         """Return log p(G | G_obs, D) of a directed graph or of interactions.
 
-        Donors are independent, so the probability is a product over nodes: the factor of a node is the
-        total probability of the donors whose observed row equals the row of the node in ``sample``. The
-        result is minus infinity if ``sample`` cannot occur.
+        It is a sum over nodes: the log of the probability of the donors whose observed row equals the row of
+        the node in ``sample``; minus infinity if ``sample`` cannot occur.
         """
         data = self.check_fitted()
         if self._rule() is not None:
-            # An undirected sample depends on the rows of both endpoints, and no closed form is known.
             raise InputError("log_probability needs a directed graph or interactions. Use symmetrise='none'.")
         if type(sample) is not type(data) or _size_and_direction(sample) != _size_and_direction(data):
             raise InputError("sample", f"must have the nodes and the type of {data!r}; got {sample!r}.")
@@ -265,8 +262,7 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
         return False
     warn_about_data(
         f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
-        "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
-        "or choose a donor rule by features or by shared neighbours.",
+        "neighbours, so samples are nearly the observed graph. Give predicted labels or other donors.",
         "donors",
     )
     return True
@@ -301,8 +297,7 @@ class EdgeTrackingSampler:
     def __init__(
         self, model: NodeCopying[Graph], first: IntArray, second: IntArray, weights: FloatArray
     ) -> None:
-        # Ranks of the edges by weight replace their weights. Copying and the maximum then act on ranks as
-        # they act on weights, and the rank of a sampled edge identifies the observed one.
+        # Ranks by weight replace the weights, so that the rank of a sampled edge identifies the observed one.
         self.edge_of_rank = np.argsort(weights, kind="stable")
         ranks = np.empty(len(weights))
         ranks[self.edge_of_rank] = np.arange(1, len(weights) + 1)

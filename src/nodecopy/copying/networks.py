@@ -32,8 +32,8 @@ def sample_like(
 ) -> Any:
     """Return samples of a graph by node copying, as objects of the same kind.
 
-    Nodes keep their order and their attributes, and so does the graph. An edge has the attributes of the edge
-    it was copied from. Of parallel edges the heaviest one is kept. The input is not changed.
+    Nodes and the graph keep their attributes. An edge has the attributes of the edge it was copied from. Of
+    parallel edges the heaviest one is kept.
 
     Parameters
     ----------
@@ -41,13 +41,12 @@ def sample_like(
         A graph of NetworkX or igraph, a :class:`.Graph` or :class:`.Interactions`. For PyTorch Geometric use
         the transform ``NodeCopy``.
     n
-        Number of samples, which are returned as an iterator. By default one sample is returned.
+        Number of samples, returned as an iterator; by default one sample is returned.
     donors
         Donor rule. By default :class:`.SameLabel` if ``label`` is given, else the rule that
         :class:`.NodeCopying` chooses.
     label, weight
-        Names of the node attribute with classes and of the edge attribute with weights. Nodes without a class
-        keep theirs; an edge without a weight has weight one.
+        Node attribute with classes, and edge attribute with weights; an edge without it has weight one.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     rng
@@ -63,9 +62,8 @@ def sample_like(
     (True, 'Officer', True)
     """
     number = 1 if n is None else check_integer(n, "n of sample_like", low=0)
-    model: NodeCopying[Any] = NodeCopying(
-        SameLabel() if donors is None and label else donors, keep, symmetrise
-    )
+    rule = SameLabel() if donors is None and label else donors
+    model: NodeCopying[Any] = NodeCopying(rule, keep, symmetrise)
     attributes: dict[str, Any] = {"label": label or "label", "weight": weight}
     library = find_library(network)
     if isinstance(network, (Graph, Interactions)):

@@ -1,8 +1,7 @@
 """Donor rules on edge tables, each the twin of a rule in :mod:`nodecopy.copying.donors`.
 
-A rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
-result has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows with
-cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
+A rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine, and
+draws the same donors as its twin for the same uniform numbers.
 """
 
 from __future__ import annotations
@@ -142,8 +141,8 @@ class JaccardTable(Configurable, EdgeTableRule):
     Parameters
     ----------
     max_item_degree
-        Items (or neighbours) of more nodes than this are ignored, both as shared items and in the union; none
-        by default. An item of m nodes makes m^2 pairs: set a limit if popular items exhaust time or memory.
+        Items (or neighbours) of more nodes than this are ignored; none by default. An item of m nodes makes
+        m^2 pairs: set a limit if popular items exhaust time or memory.
     include_self, max_donors
         As in :class:`~nodecopy.copying.Jaccard`.
 
@@ -291,8 +290,7 @@ def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
     schedule = (*key, key[0] ^ key[1] ^ PARITY)
     table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
     for number in range(N_ROUNDS):
-        # The alias makes each round a query of its own. In one query the expressions would double in size
-        # from round to round.
+        # The alias makes each round a query of its own; in one query, expressions would double every round.
         table = table.alias(f"round_{number}")
         rotation = ROTATIONS[number % 8]
         x = (table.x + table.y) & WORD_MASK

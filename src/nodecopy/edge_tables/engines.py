@@ -1,8 +1,7 @@
 """Engines for edge tables larger than memory: DuckDB in this process, Spark on a cluster.
 
-Both are used through Ibis, so that a query is written once. An engine reads and writes Parquet. It stores the
-results of queries in a scratch folder, from which later queries read them: no table has to fit into memory,
-and a task that fails on a cluster is repeated from files.
+Both are used through Ibis, so that a query is written once. An engine reads and writes Parquet, and stores
+results of queries in a scratch folder: no table has to fit into memory.
 """
 
 from __future__ import annotations
@@ -76,10 +75,7 @@ class TableEngine(ABC):
         return self._scratch.path
 
     def scan(self, source: Any) -> Any:
-        """Return an Ibis table: the given one, or that of a Parquet file or of a folder of such files.
-
-        A table of data in memory (``ibis.memtable``) is written to a scratch file first.
-        """
+        """Return an Ibis table: the given one, or that of a Parquet file or of a folder of such files."""
         self._check_open()
         if not isinstance(source, (str, os.PathLike)):
             return self._as_given_table(source)
@@ -124,10 +120,7 @@ class TableEngine(ABC):
             raise InputError("this engine belongs to another process; open one in every forked process.")
 
     def write(self, table: Any, path: PathLike) -> None:
-        """Write an Ibis table as Parquet; after an error the target is unchanged.
-
-        A file is replaced, unless the table depends on it. A folder is not replaced.
-        """
+        """Write an Ibis table as Parquet, whole or not at all; a file on which it depends is not replaced."""
         self._check_open()
         target = Path(check_path(path, "path"))
         if target.is_dir():
@@ -159,7 +152,7 @@ class TableEngine(ABC):
         return self._reread(path, table)
 
     def stage(self, table: Any) -> Any:
-        """Return a table with long computations in its columns, which some optimisers would repeat."""
+        """Return a table whose columns take long, and which some optimisers would compute repeatedly."""
         return self.materialise(table)
 
     def distinct(self, rows: Any) -> Any:
@@ -207,11 +200,11 @@ class DuckDB(TableEngine):
     Parameters
     ----------
     memory
-        Memory limit, such as ``"1GB"``, beyond which data are spilled to disk; by default that of DuckDB.
+        Memory limit, such as ``"1GB"``, beyond which data are spilled to disk.
     threads
         Number of threads; by default one per core.
     scratch
-        Folder for scratch files, of about five times the size of the edges; by default that of the system.
+        Folder for scratch files, of about five times the size of the edges.
 
     Examples
     --------
@@ -240,7 +233,7 @@ class DuckDB(TableEngine):
         return table  # DuckDB does not repeat definitions
 
     def distinct(self, rows: Any) -> Any:
-        """Return distinct pairs as other engines do, but sort pairs of 32-bit numbers outside of DuckDB."""
+        """Return distinct pairs; pairs of 32-bit numbers are sorted outside of DuckDB."""
         weight = ["weight"] if "weight" in rows.columns else []
         kinds = [rows[name].type() for name in ("source", "target", *weight)]
         if not (all(kind.is_int32() for kind in kinds[:2]) and all(kind.is_primitive() for kind in kinds)):
@@ -330,7 +323,7 @@ class Spark(TableEngine):
 
 @contextmanager
 def _engine_errors(what: str) -> Iterator[None]:
-    """Turn every error of an engine into one line: an ``OSError`` if a limit or the disk is the reason."""
+    """Turn every error of an engine into one line, an ``OSError`` if a limit or the disk is the reason."""
     try:
         yield
     except InputError:

@@ -1,8 +1,7 @@
 """External sort of pairs of integers without duplicates.
 
-Databases remove duplicates with a hash table of all pairs, which costs a cache miss per pair. Here pairs are
-distributed over partitions by their first number and sorted one partition at a time. That is several times
-faster, needs the memory of one partition, and leaves pairs with the same first number next to each other.
+Pairs are distributed over partitions by their first number and sorted one partition at a time. That is
+several times faster than the hash tables of databases and needs the memory of one partition.
 """
 
 from __future__ import annotations
@@ -20,15 +19,12 @@ from nodecopy.edge_tables.engines import PURPOSE
 
 N_PARTITIONS = 256
 MAX_SORTED_PAIRS = 2**21  # pairs of a partition that are sorted at once
-HASH_FACTOR = 2654435761  # 2^32 over the golden ratio, so that consecutive numbers go to different partitions
+HASH_FACTOR = 2654435761  # 2^32 over the golden ratio
 HALF, WORD = 2**31, 2**32  # A pair is packed as first * WORD + (second + HALF)
 
 
 class PairSorter:
-    """Collect pairs of 32-bit numbers in a scratch file and return each once, with its largest weight.
-
-    The object is an Arrow stream with columns source, target and, if it has a NumPy type, ``weight``.
-    """
+    """Arrow stream of distinct pairs of 32-bit numbers, with their largest weights, from a scratch file."""
 
     def __init__(self, path: Path, weight: Any = None) -> None:
         self._path, self._weight = path, weight

@@ -30,8 +30,8 @@ class EdgeTableCopying(Configurable):
     Attributes
     ----------
     nodes_
-        Table of id and number: nodes are numbered from 0 in ascending order of their ids, strings in the
-        order of code points. Draws depend on seed, sample and this number alone.
+        Table of id and number, from 0 in ascending order of the ids. Draws depend on seed, sample and this
+        number alone.
     n_nodes_
         Number of nodes.
 
@@ -63,8 +63,8 @@ class EdgeTableCopying(Configurable):
         Parameters
         ----------
         edges
-            Parquet or an Ibis table (of the engine, or ``ibis.memtable``) of source, target and optionally
-            weight. A pair that is listed twice, or in both directions, has the larger weight.
+            Parquet or an Ibis table of source, target and optionally weight. A pair that is listed twice, or
+            in both directions, has the larger weight.
         engine
             The engine that computes everything; it must stay open while the model is used.
         directed
@@ -125,17 +125,14 @@ class EdgeTableCopying(Configurable):
     def sample(self, *, rng: Rng = None, sample: int = 0) -> Any:
         """Return a sample as an Ibis table of source, target and, if weighted, weight, in no order.
 
-        Interactions have columns user, item and, if weighted, rating. Each undirected edge is listed once,
-        from the smaller id to the larger. Edges may be computed only when the table is used.
+        Interactions have columns user, item and, if weighted, rating. Undirected edges are listed once, from
+        the smaller id to the larger.
         """
         key = self._key(rng, sample)
         return self._copy_rows(self._engine.materialise(self._donors(key)), key)
 
     def write(self, path: str | os.PathLike[str], *, rng: Rng = None, sample: int = 0) -> None:
-        """Write :meth:`sample` as Parquet: a file with DuckDB, a folder of files with Spark.
-
-        The output is written as a whole or not at all, and never over an edge table that was read.
-        """
+        """Write :meth:`sample` as Parquet, a file with DuckDB, a folder with Spark, whole or not at all."""
         self._check_fitted()
         with self._engine.temporary_tables():
             self._engine.write(self.sample(rng=rng, sample=sample), path)

@@ -1,8 +1,4 @@
-"""Statistics of edge tables, from counts inside an engine.
-
-Only histograms and counts leave the engine. :mod:`nodecopy.metrics.structure` turns them into statistics, so
-that a graph in memory and its edge table have the same statistics bit for bit.
-"""
+"""Statistics of edge tables, equal to those of the graph in memory, from counts inside an engine."""
 
 from __future__ import annotations
 
@@ -24,8 +20,7 @@ def edge_table_statistics(
     Parameters
     ----------
     edges
-        Parquet or an Ibis table of source and target. Undirected edges may be listed once or in both
-        directions.
+        Parquet or an Ibis table of source and target; undirected edges once or in both directions.
     engine
         The engine that counts.
     nodes
@@ -102,10 +97,8 @@ def _component_statistics(entries: Any, ids: Any, engine: TableEngine) -> Statis
     while True:
         around = both.join(names, [("target", "id")]).group_by("source").agg(least=ibis._.name.min())
         lower = names.left_join(around, [("id", "source")])
-        lower = lower.select(
-            "id", old="name", name=ibis.least(lower.name, ibis.coalesce(lower.least, lower.name))
-        )
-        lower = engine.materialise(lower)
+        least = ibis.least(lower.name, ibis.coalesce(lower.least, lower.name))
+        lower = engine.materialise(lower.select("id", old="name", name=least))
         further = lower.select(match="id", further="name")
         jumped = lower.join(further, [("name", "match")])
         names = engine.materialise(jumped.select("id", "old", name="further"))
