@@ -212,6 +212,12 @@ TABLE_1_SOME = {
 }
 
 
+def test_published_numbers_of_table_1() -> None:
+    found = load("table1")
+    for (dataset, method), row in TABLE_1_SOME.items():
+        assert [found.published[dataset, column, method].mean for column in found.task.columns] == row
+
+
 @needs_data
 @pytest.mark.parametrize("dataset", ["cora", "polblogs", "bitcoin", "amazon-photo"])
 def test_observed_rows_of_table_1_are_exact(dataset: str, store: Store) -> None:

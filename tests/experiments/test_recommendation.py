@@ -18,7 +18,7 @@ from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering
 from nodecopy.experiments.runner import FIT_CACHE, JobResult, run
-from nodecopy.experiments.spec import Column, Experiment, instantiate, merge_settings
+from nodecopy.experiments.spec import Experiment, instantiate, merge_settings
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.recommend import SCORES
@@ -239,7 +239,6 @@ def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPa
         json.dumps(record.details, default=lambda value: value.tolist())
 
 
-RECALL = Column("recall@20")
 PUBLIC_SPLIT_TOML = """
 title = "Books"
 task = "public-split"

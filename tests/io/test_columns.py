@@ -229,7 +229,6 @@ def test_ids_are_integers_only_if_all_are_in_canonical_form(columns: Any, expect
     ("column", "fragment"),
     [
         (["a", ""], "line 6 has no node"),
-        (np.array(["a", None], object), "line 6 has no node"),
         (np.array([1.0, np.nan]), "line 6 has no node"),
         (np.array([0.5, 1.5]), "integers or strings; it holds float64"),
     ],

@@ -409,7 +409,6 @@ def test_features_by_id_and_values_in_node_order() -> None:
         (EDGES, {"labels": pa.table({"kind": ["x"]})}, "must have columns for id and label; it has 1"),
         (EDGES, {"labels": pd.DataFrame({"a": [1], "b": [2]}, ["ann"])}, "a column label or class"),
         (PATH, {"labels": pd.Series([0, 1, 0])}, "labels: node ids must be in a column id or in"),
-        (PATH, {"labels": pd.DataFrame({"label": [0, 1, 0]})}, "labels: node ids must be in a column"),
         (PATH + 1, {"features": pd.DataFrame({"age": [1.0] * 5})}, "features: node ids must be in a column"),
     ],
 )
