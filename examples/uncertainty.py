@@ -52,8 +52,8 @@ draw_accuracy_by_certainty(curves, axes=axes)
 # %%
 # Calibrated probabilities
 # ------------------------
-# Networks may be too confident, as here after self-training, or not confident enough. If there are validation
-# nodes, a temperature that is fitted to them scales the probabilities: above 1, it lowers the confidence. The
+# Networks may be too confident or, as here after self-training, not confident enough. If there are validation
+# nodes, a temperature that is fitted to them scales the probabilities: below 1, it raises the confidence. The
 # predicted classes stay the same.
 
 split = datasets.label_split(digits.labels, 2, validation=200, test=500, rng=0)
