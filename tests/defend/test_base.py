@@ -259,7 +259,7 @@ def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
         ({"undefended_": [1]}, "undefended_ must be a prediction"),
         ({"targets_": np.array([60])}, "targets_ must lie between 0 and 59"),
         ({"seed_": None}, "seed_ must be the parts of a seed"),
-        ({"seed_": (-1, ())}, "seed_ must be the parts of a seed"),
+        ({"seed_": {"entropy": -1}}, "seed_ must be the parts of a seed"),
     ],
 )
 def test_a_damaged_state_is_refused(gcn: GCN, wrong: Any, message: str) -> None:

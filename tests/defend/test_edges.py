@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,9 @@ def test_suspicion_of_a_path() -> None:
     neighbourhoods = np.array([[1, 0], [1, 0], [1 / 2, np.sqrt(3) / 2], [1, 0]])
     first, second = np.log(2) / 4 * 2**0.4, 3 / 2 * np.log(2)
     expected = [0, first**3 / (first**2 + second**2), second**3 / (first**2 + second**2) / 16, 0]
-    inputs: Any = graph, NodeEmbeddings(graph).features, neighbourhoods, plain, copied, copied
+    features = NodeEmbeddings(graph).features
+    embeddings = SimpleNamespace(graph=graph, features=features, expected=neighbourhoods)
+    inputs: Any = embeddings, plain, copied, copied
     np.testing.assert_allclose(score_suspicion(*inputs), expected, atol=1e-12)
 
 
@@ -128,7 +131,8 @@ def test_edges_without_doubt_are_not_suspicious() -> None:
     """A cycle of four nodes of alternating classes, in which the edges of node 0 are beyond doubt."""
     graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], features=np.eye(4))
     copied = np.eye(2)[np.arange(4) % 2]
-    arguments = graph, np.eye(4), np.eye(4), 1 - copied, copied, copied
+    embeddings: Any = SimpleNamespace(graph=graph, features=np.eye(4), expected=np.eye(4))
+    arguments = embeddings, 1 - copied, copied, copied
     doubt = ((graph.rows.row_numbers != 0) & (graph.rows.indices != 0)).astype(float)
     alike, scores = score_suspicion(*arguments), score_suspicion(*arguments, doubt)
     assert np.ptp(alike) == pytest.approx(0.0)

@@ -145,7 +145,7 @@ def test_suspicion_weighs_every_edge_by_its_doubt(directed: bool) -> None:
     for edge, pair in enumerate(zip(rows.row_numbers, rows.indices, strict=True)):
         doubt[edge] = 1 / (1 + np.exp(evidence.log_odds(*np.array(pair)[:, None])[0]))
     expected, embeddings = np.exp(evidence.without_edges(np.arange(60))), evidence.state.embeddings
-    inputs = graph, embeddings.features, embeddings.expected, evidence.predictions, expected, expected
+    inputs = embeddings, evidence.predictions, expected, expected
     np.testing.assert_allclose(correction.suspicion, score_suspicion(*inputs, doubt))
     assert not np.allclose(correction.suspicion, score_suspicion(*inputs))
 

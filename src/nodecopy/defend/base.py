@@ -185,7 +185,8 @@ class Defence(Classifier):
         if isinstance(self.classifier, Classifier):
             return self.classifier
         raise InputError(
-            "classifier", f"must be such as GCN(); got {show(self.classifier)}; from_classifier takes others."
+            "classifier",
+            f"must be a classifier such as GCN(); got {show(self.classifier)}; from_classifier takes others.",
         )
 
     def preprocess(self, graph: Graph) -> Graph:
@@ -281,7 +282,7 @@ class Defence(Classifier):
         targets
             The targets of each trial, as in :meth:`fit`.
         keep_networks
-            Has no effect: predictions of a defence hold no networks, which would predict without it.
+            Ignored: the predictions of a defence hold no networks.
         """
         trials = check_trials(trials)
         given = [None] * len(trials) if targets is None else targets
@@ -315,11 +316,17 @@ class Defence(Classifier):
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
             trained = [trial.with_graph(remove_edges_of(trial.graph, part)) for trial, part in pairs]
+        for prediction, state in self._train_states(trials, trained):
+            yield prediction, state, self.prepare_correction(state)
+
+    def _train_states(
+        self, trials: Sequence[Trial], trained: Sequence[Trial]
+    ) -> Iterator[tuple[Prediction, AttackedState]]:
+        """Train on trials with changed graphs; yield the prediction and the state of each."""
         predictions = self.train_classifiers(trained)
         for trial, used, prediction in zip(trials, trained, predictions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
-            state = self.build_state(classifier, used.graph, prediction, trial)
-            yield prediction, state, self.prepare_correction(state)
+            yield prediction, self.build_state(classifier, used.graph, prediction, trial)
 
     def predict_graph(self, graph: Graph) -> Prediction:
         """Return the corrected prediction on another graph.
@@ -390,7 +397,7 @@ class Defence(Classifier):
             return state
         # The networks are those of the prediction, so the parameters of the classifier are enough.
         unfitted = type(self.classifier_)(**self.classifier_.get_params(deep=False))
-        seed = self.seed_.entropy, self.seed_.spawn_key, self.seed_.pool_size
+        seed = {name: getattr(self.seed_, name) for name in ("entropy", "spawn_key", "pool_size")}
         return state | {"classifier_": unfitted, "seed_": seed}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -403,12 +410,9 @@ class Defence(Classifier):
         if (targets := state.get("targets_")) is not None:
             check_unique(check_indices(targets, "targets_", size=len(self.node_ids_)), "targets_")
         try:
-            entropy, spawn_key, pool_size = state["seed_"]
-            self.seed_ = SeedSequence(entropy, spawn_key=spawn_key, pool_size=pool_size)
+            self.seed_ = SeedSequence(**state["seed_"])
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                "seed_", f"must be the parts of a seed; got {show(state.get('seed_'))}."
-            ) from error
+            raise InputError("seed_", "must be the parts of a seed.") from error
 
     def build_state(
         self, classifier: Any, graph: Graph, prediction: Prediction, trial: Trial | None
@@ -425,9 +429,7 @@ class Defence(Classifier):
         """Return the state after training without the edges of some nodes, which a defence has detected."""
         trial = self.check_trial(state.trial)
         pruned = trial.with_graph(remove_edges_of(trial.graph, nodes))
-        (prediction,) = self.train_classifiers([pruned])
-        classifier = self._fitted_classifier(pruned, prediction)
-        return self.build_state(classifier, pruned.graph, prediction, trial)
+        return next(self._train_states([trial], [pruned]))[1]
 
     def check_trial(self, trial: Trial | None) -> Trial:
         """Return the trial to train again on, or raise an error that says why there is none."""
@@ -446,7 +448,7 @@ class Defence(Classifier):
     def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> NDArray[np.int64] | None:
         """Return the positions of the targets."""
         if targets is not None:
-            return check_nodes(graph, targets, "targets")
+            return check_distinct(graph, targets, "targets")
         if self._prunes:
             message = f"must be given to {type(self).__name__}(retrain=True). Use WholeGraphDefence"
             raise InputError("targets", f"{message} if they are unknown.")
@@ -512,7 +514,7 @@ def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Pr
     return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
 
 
-def check_nodes(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
+def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
     """Return the positions of nodes, each of which may be given once."""
     positions = graph.positions(nodes, name)
     check_unique(positions, name)

@@ -38,8 +38,8 @@ EDGES_PER_BLOCK = 2**16  # number of edges whose similarity is computed together
 class DonorAverage(DonorDefence):
     """Correct nodes by the mean of the classifier's predictions for their donors, without copying.
 
-    What :class:`.CopyingDefence` gains over this control, it gains by copying; the rest comes from the choice
-    of donors. Parameters are as in :class:`.CopyingDefence`, without ``mode``.
+    Compare with :class:`.CopyingDefence` to separate the effect of copying from the choice of donors.
+    Parameters are as there, without ``mode``.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class DonorAverage(DonorDefence):
 class WithoutEdges(Defence):
     """Correct nodes by the trained classifier's predictions from their features, without any edge.
 
-    A defence with a lower accuracy than this control loses more by copied neighbourhoods than it gains.
+    A defence should be more accurate than this control.
     Parameters are as in :class:`.CopyingDefence`.
 
     Examples
@@ -87,8 +87,8 @@ class DistilledFeatures(Defence):
     """Correct nodes by a classifier of features that learned from the predictions for other nodes.
 
     The trained classifier predicts all nodes. A second one learns these predictions from the nodes' features
-    without any edge, and corrects nodes that it did not learn from. A defence with a lower accuracy than this
-    control loses more by its use of edges than it gains.
+    without any edge, and corrects nodes that it did not learn from. A defence should be more
+    accurate than this control.
 
     Parameters
     ----------

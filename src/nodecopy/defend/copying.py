@@ -24,7 +24,7 @@ from nodecopy._core.checks import check_choice, check_integer
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import child, sample_key, threefry, unit_interval
 from nodecopy.classify import Classifier
-from nodecopy.defend.base import AttackedState, Correction, Defence, DefenceSeeds, check_nodes
+from nodecopy.defend.base import AttackedState, Correction, Defence, DefenceSeeds, check_distinct
 from nodecopy.defend.edges import estimate_trust, score_suspicion
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import EMBEDDING_NAMES, NodeEmbeddings
@@ -76,7 +76,7 @@ class TwoHopCopier:
         return (owner, outer, first), (pair, inner, second)
 
     def copy_rows(self, nodes: IntArray, donors: IntArray) -> tuple[Entries, Entries]:
-        """Return both at each node, with its row (undirected: and column) replaced by its donor's."""
+        """Return both convolutions at each node with its donor's row, undirected in both directions."""
         row = self._entries(donors)
         change: Entries = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
         if not self.directed:  # no self-loops, and both ends of an edge change
@@ -289,8 +289,7 @@ class CopyingCorrection(Correction):
         """Return the suspicion of every node, and its mean prediction by its donors and by similar donors."""
         state, nodes = self.state, np.arange(self.state.graph.n_nodes)
         copied, similar = (part.average_copies(nodes) for part in (self, self.with_similar_donors()))
-        features, expected = state.embeddings.features, state.embeddings.expected
-        scores = score_suspicion(state.graph, features, expected, state.probabilities, copied, similar)
+        scores = score_suspicion(state.embeddings, state.probabilities, copied, similar)
         return scores, copied, similar
 
 
@@ -345,7 +344,7 @@ class DonorDefence(Defence):
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
         correction: Any
         _, state, correction = self.prepare_graph(graph)
-        return np.asarray(correction.find_donors(check_nodes(state.graph, nodes)))
+        return np.asarray(correction.find_donors(check_distinct(state.graph, nodes)))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

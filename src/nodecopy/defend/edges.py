@@ -161,9 +161,7 @@ def _compare_neighbourhoods(
 
 
 def score_suspicion(
-    graph: Graph,
-    features: Matrix,
-    expected: Matrix,
+    embeddings: NodeEmbeddings,
     own: NDArray[Any],
     copied: NDArray[Any],
     similar: NDArray[Any],
@@ -186,8 +184,9 @@ def score_suspicion(
     neighbourhoods of their donors, and with neighbourhoods similar to their own. ``doubt`` is from 0 to 1, in
     the order of ``graph.rows``; by default all edges are alike.
     """
+    graph = embeddings.graph
     first, second = graph.rows.row_numbers, graph.rows.indices
-    by_features, by_neighbourhoods = cosines(features, expected, first, second)
+    by_features, by_neighbourhoods = cosines(embeddings.features, embeddings.expected, first, second)
     dissimilarity = doubt * (1.0 - by_features) * (1.0 - by_neighbourhoods)
     implausibility = divergence(copied[first], copied[second]) * dissimilarity
 

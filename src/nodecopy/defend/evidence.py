@@ -1,7 +1,7 @@
 """A defence that combines features, similar nodes and credible edges to predict a node's class.
 
-:class:`EvidenceCorrection` computes the three kinds of evidence for one graph. The functions before it are
-the model of edges: how likely the edges of a node are for each class, whether it was attacked or not.
+:class:`EvidenceCorrection` computes the three kinds of evidence for one graph. :func:`weigh_edges` and
+:func:`weigh_hypotheses` model how likely the edges of a node are for each class, attacked or not.
 :class:`AdaptiveEvidenceAttack` knows the defence.
 """
 
@@ -26,7 +26,7 @@ from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining, Trial
-from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
+from nodecopy.defend.base import AttackedState, Correction, Defence, check_distinct
 from nodecopy.defend.controls import assign_folds, distil, distil_mlp, sharpen
 from nodecopy.defend.copying import find_donors
 from nodecopy.defend.edges import EdgeModel, build_credibility
@@ -145,7 +145,7 @@ def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_
 
 @dataclass(frozen=True)
 class EdgeReport:
-    """What is known of an edge of a corrected node.
+    """Evidence about one edge of a corrected node.
 
     Parameters
     ----------
@@ -290,12 +290,6 @@ class EvidenceCorrection(Correction):
         highest = self.without_edges(nodes).max(axis=1)
         return float(np.exp(np.quantile(highest, self.uncertain_share)))
 
-    def prepare(self) -> EvidenceCorrection:
-        """Compute everything that all nodes share."""
-        _ = self.n_donors and self.search, self.from_features, self.credibility.weights
-        _ = self.class_edges, self.max_probability
-        return self
-
     def from_donors(self, nodes: IntArray) -> Array | None:
         """Return the mean prediction of the donors of each node."""
         if not self.n_donors or not len(nodes):
@@ -400,7 +394,7 @@ class EvidenceDefence(Defence):
         The classifier to train, by default ``SelfTraining(APPNP())``; :meth:`from_classifier` takes one that
         is trained.
     n_donors
-        Number of similar nodes; 0 does without, for graphs in which the search takes too long.
+        Number of similar nodes; 0 disables them, for graphs in which the search takes too long.
     uncertain_share
         Share of the nodes whose edges count: those with the lowest probability of the likeliest class by
         features and donors. At all others the correction does not depend on the node's own edges, if
@@ -443,7 +437,7 @@ class EvidenceDefence(Defence):
         return super().build_classifier()
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        return self.collect_evidence(state).prepare()
+        return self.collect_evidence(state)
 
     def collect_evidence(self, state: AttackedState) -> EvidenceCorrection:
         """Return the evidence with the parameters of the defence."""
@@ -475,7 +469,7 @@ class EvidenceDefence(Defence):
     def _correction_of(self, nodes: ArrayLike, graph: Graph | None) -> tuple[Any, IntArray]:
         """Return the correction of a graph, and the positions of some of its nodes."""
         _, state, correction = self.prepare_graph(graph)
-        positions = check_nodes(state.graph, nodes)
+        positions = check_distinct(state.graph, nodes)
         targets: Any = self.targets_
         if self._prunes and not np.isin(positions, targets).all():
             message = "must be targets given to fit: with retrain, training leaves out only their edges."

@@ -282,7 +282,7 @@ class GNNGuard(RobustNetworkDefence):
 
     Edges between nodes whose features have a cosine below 0.1 are removed, and from the second layer also
     those between nodes whose hidden units do. The authors' memory between layers and their learned pruning
-    are left out, as in their default. Features have dropout here, which they have not in the authors' code.
+    are left out, as in their default. Features have dropout here, unlike in the authors' code.
 
     Parameters are those of :class:`RobustNetworkDefence`.
 
@@ -300,7 +300,7 @@ class GNNGuard(RobustNetworkDefence):
 class SoftMedianGCN(RobustNetworkDefence):
     """Replace the mean over neighbours in a GCN by the Soft Median (Geisler et al., 2021).
 
-    A neighbour counts the less, the further it is from the median of the neighbours, dimension by dimension.
+    Neighbours far from the median, dimension by dimension, get less weight.
     The temperature is 0.2. The authors' sparsified diffusion of the graph is left out.
 
     Parameters are those of :class:`RobustNetworkDefence`.

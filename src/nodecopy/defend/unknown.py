@@ -18,7 +18,7 @@ from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_settings
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify import Classifier
-from nodecopy.defend.base import AttackedState, Correction
+from nodecopy.defend.base import AttackedState, Correction, Defence
 from nodecopy.defend.copying import CopyingCorrection, DonorDefence, choose_copier, find_donors
 from nodecopy.defend.edges import score_suspicion
 from nodecopy.defend.evidence import MIN_PROBABILITY, Array, EvidenceCorrection, EvidenceDefence
@@ -57,8 +57,22 @@ class DetectedCorrection(Correction):
         return np.zeros(len(nodes), bool)
 
 
+class DetectingDefence(Defence):
+    """The base class of defences that detect attacked nodes."""
+
+    detects = True
+
+    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+        """Return a score of every node; attacked nodes tend to have the highest ones.
+
+        ``graph`` is the attacked graph, by default the one given to ``fit``.
+        """
+        correction: Any = self.prepare_graph(graph)[2]
+        return np.asarray(correction.suspicion)
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class SuspectCorrection(DonorDefence):
+class SuspectCorrection(DetectingDefence, DonorDefence):
     """Detect attacked nodes, and correct them by copying.
 
     The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
@@ -86,8 +100,6 @@ class SuspectCorrection(DonorDefence):
     True
     """
 
-    detects = True
-
     share: float | None = None
     mode: str = "swap-features"
 
@@ -112,12 +124,6 @@ class SuspectCorrection(DonorDefence):
         is_corrected[order[: choose_n_corrected(self.share, state, order, copied, similar)]] = True
         probabilities = np.where(is_corrected[:, None], copied, similar)
         return DetectedCorrection(probabilities, scores, is_corrected, copying)
-
-    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
-        correction: Any = self.prepare_graph(graph)[2]
-        return np.asarray(correction.suspicion)
-
-    score_suspicion.__doc__ = DonorDefence.score_suspicion.__doc__
 
     def _copy_retrained(
         self, copying: CopyingCorrection, suspects: IntArray
@@ -159,7 +165,7 @@ def choose_n_corrected(
 
 
 @dataclass(eq=False, repr=False)
-class WholeGraphDefence(EvidenceDefence):
+class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked.
 
     Every node gets a suspicion score (:func:`.score_suspicion`), in which doubtful edges count most. The
@@ -188,8 +194,6 @@ class WholeGraphDefence(EvidenceDefence):
     >>> defend.WholeGraphDefence(GCN()).fit(digits, range(100), rng=0).score() > 0.8
     True
     """
-
-    detects = True
 
     classifier: Classifier | None = None
     _: KW_ONLY
@@ -238,8 +242,7 @@ def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
     if evidence.n_donors:
         search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         similar = evidence.predictions[find_donors(search, evidence.n_donors, nodes)].mean(axis=1)
-    embeddings = state.embeddings.features, state.embeddings.expected
-    inputs = state.graph, *embeddings, evidence.predictions, expected, similar
+    inputs = state.embeddings, evidence.predictions, expected, similar
     rows = state.graph.rows
     # As seen from the first node: the probability of a random pair, if pairs and edges were equally frequent.
     doubt = expit(-evidence.log_odds(rows.row_numbers, rows.indices))
