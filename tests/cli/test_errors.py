@@ -28,7 +28,6 @@ sample karate --exponent 2 | --exponent applies to --donors jaccard only; got --
 sample library --label a | --label applies to graphs only; got interactions
 sample edges.parquet --engine duckdb | --engine duckdb writes Parquet: give --out FOLDER, without --format.
 sample edges.parquet --engine duckdb --out out --donors weighted | --similarity FILE
-sample edges.parquet --engine duckdb --out out --no-header | --header applies to --engine memory only
 sample karate --engine duckdb --out out | takes Parquet files, not names of datasets; got karate
 stats karate --samples . | --samples must be a graph or a folder with sample-* files; . has none
 stats library | the source must be a graph for this command; library holds interactions
@@ -50,7 +49,6 @@ classify {GRAPH} --n-neighbours 5 | --n-neighbours applies to features without e
 classify {GRAPH} --load model.npz --method gcn | --method applies to training only
 classify {GRAPH} --load copying.npz | --load must be a file of a classifier; copying.npz holds a NodeCopying
 classify --labels labels.csv | a source must be given: a dataset, a file of edges or --features FILE
-classify features.csv --directed | --directed applies to edges only
 classify graph.csv --ignore-column x | --ignore-column applies to --features FILE only
 attack graph.csv | must have labels for this command; got none. Give --labels FILE
 attack {GRAPH} --nodes q99 | --nodes must hold ids of nodes; got 'q99'
@@ -75,7 +73,6 @@ recommend words.csv --all-users | words.csv: line 3 has rating 'good', which is 
 recommend zero.csv --all-users | zero.csv must hold at least one interaction
 recommend --all-users | the source must be a file of interactions or a dataset; got none.
 recommend library --model-file model.npz --all-users | place of a source; got library too.
-evaluate karate | the source must hold interactions for this command; karate is a graph
 evaluate library --split published | --split published needs one of the datasets gowalla
 evaluate library --split time | --split time needs the time of each interaction; library has none
 evaluate library --test-share 1 | --test-share must be above 0 and below 1; got 1
@@ -87,8 +84,8 @@ evaluate library --model lightgcn --split user | --split user needs models that 
 evaluate library --model eas | --model must be one of
 reproduce table22 | Did you mean table2
 reproduce table2 --dataset coral | Did you mean cora
-reproduce table2 --methods gcm | Did you mean gcn
 reproduce table6 --labels 5 | must be left out: table6 has none; got 5
+reproduce table2 --stored --fresh | --stored and --fresh exclude each other
 reproduce table2 --backend dask | --backend dask and --scheduler ADDRESS go together
 reproduce table2 --stored | --store must hold finished trials of table2 with --stored
 report | there is nothing to report

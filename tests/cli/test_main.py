@@ -86,21 +86,12 @@ def test_help_of_a_command_is_light(name: str) -> None:
     assert command_modules(modules) - {f"nodecopy.cli.{name}"} <= shared
 
 
-def test_help_lists_every_command_with_its_summary(run: Run) -> None:
-    text = " ".join(run("--help").out.split())
-    for name, summary in cli.COMMANDS.items():
-        assert f"{name} {summary}" in text
-
-
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_a_summary_is_the_first_line_of_the_help_of_its_command(name: str) -> None:
     assert cli.import_command(name).help.splitlines()[0] == cli.COMMANDS[name]
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("sampl", " Did you mean sample?"), ("nonsense", ""), ("class", " Did you mean classify?")],
-)
+@pytest.mark.parametrize(("name", "hint"), [("sampl", " Did you mean sample?"), ("nonsense", "")])
 def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, hint: str) -> None:
     ran = run(name)
     assert (ran.code, ran.out) == (2, "")
@@ -169,8 +160,7 @@ def test_the_package_can_be_run_as_a_module() -> None:
     assert ran.stdout == f"nodecopy {nodecopy.__version__}\n"
 
 
-MAX_LINES = 48
-"""Two screens of 24 lines with 80 columns."""
+MAX_LINES = 48  # two screens
 COMMANDS = list_commands()
 
 
@@ -262,12 +252,7 @@ def test_tables_align_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -
     rows = [["a", "1"], ["[bold]b", "-"], ["c" * 90, "1,000"]]
     print_table(["name", "value"], rows)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines] == [
-        ["name", "value"],
-        ["a", "1"],
-        ["[bold]b", "-"],
-        ["c" * 90, "1,000"],
-    ]
+    assert [line.split() for line in lines] == [["name", "value"], *rows]
     assert {len(line) for line in lines} == {97}
     assert lines[1].startswith("a ")
 
@@ -302,14 +287,12 @@ def test_decisions_and_warnings_are_printed_once_and_kept(capsys: pytest.Capture
 
 
 def test_notices_and_errors_name_options(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--header", "--duplicates", "--exponent", "--scale-features"]
+    options = ["--header", "--duplicates", "--scale-features"]
     with show_notices(options):
-        log_decision("the first row is data.", "header")
         warn_about_data("edges are repeated.", "duplicates", "workers")
         log_decision("columns are standardised.", "features", "header")
         log_decision("nothing to change.", "workers")
     assert capsys.readouterr().err.splitlines() == [
-        "the first row is data. Use --header to change this.",
         "warning: edges are repeated. Use --duplicates to change this.",
         "columns are standardised. Use --scale-features or --header to change this.",
         "nothing to change.",

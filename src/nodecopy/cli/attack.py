@@ -47,18 +47,13 @@ def attack(
     delete: Delete | None = opt.more("dice: delete edges within the class, or any. (default: same-class)"),
     n_influencers: Count | None = opt.more("nettack: flip edges of this many neighbours, not of the target."),
     scale_features: ScaleFeatures | None = opt.more(
-        "nettack and fga: how the surrogate scales features. (default: auto, as in the papers for word "
-        "counts, otherwise standardised)"
+        "nettack and fga: how the surrogate scales features. (default: auto)"
     ),
-    independent: bool = opt.more(
-        "Attack each target in the clean graph, not in that attacked so far.", False
-    ),
-    no_check: bool = opt.more("Do not train classifiers to check which targets are misled.", False),
+    independent: bool = opt.more("Attack each target in the clean graph.", False),
+    no_check: bool = opt.more("Do not check by classifiers which targets are misled.", False),
     seed: opt.Seed = 0,
     out: Path | None = opt.writes("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
-    flips: Path | None = opt.writes(
-        "File for the flips, for nodecopy defend: .npz, or a table with a row for each."
-    ),
+    flips: Path | None = opt.writes("File for the flips, for nodecopy defend: .npz, or a table."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
     tables: UndirectedGraphOptions = UndirectedGraphOptions(),
@@ -191,8 +186,8 @@ def _check_targets(
     outcomes = []
     for node, target in zip(targets, graph.node_ids[targets].tolist(), strict=True):
         is_misled = labels[node] != UNLABELLED and before[node] == names[node] != after[node]
-        row = {"target": target, "before": before[node], "after": after[node], "misled": bool(is_misled)}
-        outcomes.append(row)
+        classes = {"before": before[node], "after": after[node]}
+        outcomes.append({"target": target, **classes, "misled": bool(is_misled)})
     return outcomes
 
 

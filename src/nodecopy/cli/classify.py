@@ -55,12 +55,12 @@ def classify(
     ),
     method: Method | None = opt.common(
         f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of "
-        f"a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
-        "label-propagation uses no features. sbm-gcn needs validation nodes: for a file, --validation."
+        "a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
+        "label-propagation uses no features. sbm-gcn needs validation nodes."
     ),
     n_rounds: str | None = opt.more(
-        "Rounds with pseudo-labels, or (bgcn-copy) fits of the graph model; bgcn-copy also takes "
-        "'validation', which chooses the number by validation accuracy. (default: 4, bgcn-copy 1)"
+        "Rounds with pseudo-labels, or (bgcn-copy) fits of the graph model, where 'validation' chooses the "
+        "number by validation accuracy. (default: 4, bgcn-copy 1)"
     ),
     n_graphs: Count | None = opt.common("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
     n_weight_samples: Count | None = opt.more("bgcn-copy: dropout samples of each network. (default: 10)"),
@@ -68,8 +68,7 @@ def classify(
         "self-training: largest share of a class with pseudo-labels. (default: smaller with fewer labels)"
     ),
     balance: Share | None = opt.more(
-        "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: nearer to 1 with few "
-        "labels)"
+        "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: by the labels)"
     ),
     base_weight: Share | None = opt.more(
         "self-training: weight of the prediction without pseudo-labels. (default: 0.5 with more than five "
@@ -83,17 +82,14 @@ def classify(
         "nothing. (default: smaller with more labels)"
     ),
     voters: str | None = opt.more(
-        "self-training: which of networks,sgc,dgi are averaged. (default: all; without dgi above 50,000 "
-        "nodes)"
+        "self-training: which of networks,sgc,dgi are averaged. (default: all, dgi up to 50,000 nodes)"
     ),
     validation: Annotated[float, between(0, 0.9)] | None = opt.more(
-        "File: share of the labelled nodes of each class that are validation nodes. (default: 0)"
+        "File: share of the labels of each class for validation. (default: 0)"
     ),
     labels_per_class: Count | None = opt.common("Dataset: training nodes of each class. (default: 20)"),
-    calibrate: bool = opt.more(
-        "Calibrate the probabilities on validation nodes (file: see --validation).", False
-    ),
-    load: Path | None = opt.more("A classifier that --save wrote, to predict all nodes without training."),
+    calibrate: bool = opt.more("Calibrate the probabilities on validation nodes.", False),
+    load: Path | None = opt.more("A classifier that --save wrote, to predict all nodes."),
     device: opt.Device = "cpu",
     seed: opt.Seed = 0,
     out: Path | None = opt.writes("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
@@ -116,17 +112,11 @@ def classify(
     inputs = [source, tables.labels, tables.features, load]
     check_outputs(inputs, out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
-    settings: dict[str, Any] = {
-        "n_rounds": n_rounds,
-        "n_graphs": n_graphs,
-        "n_weight_samples": n_weight_samples,
-        "share": share,
-        "balance": balance,
-        "base_weight": base_weight,
-        "network": network,
-        "pseudo_degree": pseudo_degree,
-        "voters": None if voters is None else [voter.strip() for voter in voters.split(",") if voter.strip()],
-    }
+    settings: dict[str, Any] = {"n_rounds": n_rounds, "n_graphs": n_graphs}
+    settings |= {"n_weight_samples": n_weight_samples, "share": share, "balance": balance}
+    settings |= {"base_weight": base_weight, "network": network, "pseudo_degree": pseudo_degree}
+    if voters is not None:
+        settings["voters"] = [voter.strip() for voter in voters.split(",") if voter.strip()]
     name, chosen = source or str(tables.features), method or RECOMMENDED
     if load is None:
         if chosen == LABEL_PROPAGATION:
@@ -257,15 +247,14 @@ def _describe_training(classifier: Classifier) -> dict[str, Any]:
     if not isinstance(classifier, SelfTraining):
         return details
     accuracy = details.get("round_accuracy")
+    pseudo_labels = zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)
     rounds = {
         "n_rounds": classifier.n_rounds,
         "round": details["pseudo_label_rounds"],
         "chosen_by": "last round" if accuracy is None else "validation nodes",
         "validation_accuracy": accuracy,
-        "share": details["share"],
-        "balance": details["balance"],
-        "base_weight": details["base_weight"],
-        "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
+        **{name: details[name] for name in ("share", "balance", "base_weight")},
+        "pseudo_labels": dict(pseudo_labels),
     }
     return {"self_training": rounds}
 

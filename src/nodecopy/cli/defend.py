@@ -48,24 +48,18 @@ def defend(
         "self-trained APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
         "evidence",
     ),
-    donors: Donors | None = opt.more(
-        "copying: embeddings whose nearest neighbours are donors. (default: expected)"
-    ),
+    donors: Donors | None = opt.more("copying: embeddings that donors are near in. (default: expected)"),
     n_donors: Natural | None = opt.common("Donors of each node. (default: 10, or all other nodes if fewer)"),
     uncertain_share: Share | None = opt.more(
-        "evidence: share of the nodes, the most uncertain ones, whose own edges count. A larger share helps "
-        "if the attacker does not know the defence. (default: 0.12, or 1 where attacked nodes are detected)"
+        "evidence: share of the nodes, the most uncertain ones, whose own edges count. Larger is better if "
+        "the attacker does not know the defence. (default: 0.12, or 1 if attacked nodes are detected)"
     ),
-    retrain: bool = opt.more(
-        "copying: train again without edges of attacked nodes, as evidence does.", False
-    ),
+    retrain: bool = opt.more("copying: train again without edges of attacked nodes.", False),
     trust_edges: bool = opt.more("copying: keep plausible edges of known attacked nodes.", False),
     device: opt.Device = "cpu",
     seed: opt.Seed = 0,
     out: Path | None = opt.writes("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
-    scores: Path | None = opt.more(
-        "File for the suspicion scores of all nodes, if attacked nodes are detected."
-    ),
+    scores: Path | None = opt.more("File for the suspicion scores of all nodes, if nodes are detected."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
     tables: UndirectedGraphOptions = UndirectedGraphOptions(),
@@ -110,9 +104,10 @@ def defend(
             "detecting attacked nodes" if suspects is None else "--suspects": detects,
             "--trust-edges": trust_edges,
         }
-        for name in (name for name, is_given in needs_features.items() if is_given):
-            way_out = "Give --features FILE, or --nodes with --method copying --donors vgae"
-            raise InputError(f"{name} needs features; the graph has none. {way_out}.")
+        way_out = "Give --features FILE, or --nodes with --method copying --donors vgae."
+        for name, is_given in needs_features.items():
+            if is_given:
+                raise InputError(f"{name} needs features; the graph has none. {way_out}")
     graph = add_identity_features(graph)
     n_donors = min(10, graph.n_nodes - 1) if n_donors is None else n_donors
     settings: Any = {"n_donors": n_donors, "device": device}
@@ -151,8 +146,8 @@ def defend(
         ids = columns["id"][differs]
         listed = ", ".join(map(str, ids[:N_LISTED])) + (" and others" if len(ids) > N_LISTED else "")
         log_decision(
-            f"nodes whose corrected class is not their label: {len(ids)} ({listed}). Labels are not changed; "
-            "a node is corrected as if its own were unknown."
+            f"nodes whose corrected class is not their label: {len(ids)} ({listed}). A node is corrected as "
+            "if its label were unknown."
         )
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     parameters = {name: getattr(defence, name) for name in PARAMETERS if hasattr(defence, name)}

@@ -21,23 +21,17 @@ from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs
-from nodecopy.report import page as page_sections
-from nodecopy.report.page import Section, copied_samples, write_page
-from nodecopy.report.sections import HeldOutPredictions, classification_section, join_trials
+from nodecopy.report.page import Section, copied_samples, graphs_section, statistics_section, write_page
+from nodecopy.report.sections import classification_section, join_trials
 
-N_SAMPLES, N_PLOTTED = 100, 3
-N_INTERACTION_SPLITS = 10
-N_SPLITS, LABELS_PER_CLASS, N_GRAPHS, N_ROUNDS = 6, 1, 3, 2
-ATTACK_LABELS_PER_CLASS = 5
-DIGITS = "Handwritten digits"
+N_SAMPLES, N_PLOTTED, N_INTERACTION_SPLITS = 100, 3, 10
+N_SPLITS, N_GRAPHS, N_ROUNDS = 6, 3, 2
 
 
 def demo(
     out: Path = opt.common("Folder for the page and the figures.", Path("demo")),
     seed: opt.Seed = 3,
-    results: Path | None = opt.common(
-        "Folder of results tables that nodecopy reproduce wrote, for the page."
-    ),
+    results: Path | None = opt.common("Folder of tables that nodecopy reproduce wrote, for the page."),
 ) -> None:
     """Run node copying on the datasets that ship with the package.
 
@@ -94,8 +88,8 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
     estimates = report.bootstrap_statistics(graph, comparisons["maximum"], seed)
     statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [
-        page_sections.graphs_section("The karate club", graph, plotted, text=text, rng=seed),
-        page_sections.statistics_section(comparisons, estimates=estimates, text=statistics),
+        graphs_section("The karate club", graph, plotted, text=text, rng=seed),
+        statistics_section(comparisons, estimates=estimates, text=statistics),
     ]
 
 
@@ -151,7 +145,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     labels: Any = graph.labels
     tests, trials = [], []
     for number in range(seed, seed + N_SPLITS):
-        split = datasets.label_split(labels, LABELS_PER_CLASS, validation=0, test=1000, rng=number)
+        split = datasets.label_split(labels, 1, validation=0, test=1000, rng=number)
         tests.append(split.test)
         trials.append(Trial(graph, split.train, None, number))
     rows, evaluations = [], {}
@@ -171,22 +165,16 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
         for name, (p, codes, uncertainty, _) in evaluations.items()
     }
     _save_figure(out / "uncertainty.png", lambda: draw_accuracy_by_certainty(curves))
-    return _digits_sections(graph, predictions[0], tests[0], evaluations, seed)
-
-
-def _digits_sections(
-    graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, HeldOutPredictions], seed: int
-) -> list[Section]:
-    labels: Any = graph.labels
-    predicted = prediction.probabilities.argmax(axis=1)
+    first = predictions[0]  # of self-training
+    predicted = first.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
     return [
-        page_sections.graphs_section(
-            DIGITS,
+        graphs_section(
+            "Handwritten digits",
             graph,
             {"sample": next(copied_samples(model, 1, seed))},
             predicted=predicted,
-            uncertainty=prediction.uncertainty().total,
+            uncertainty=first.uncertainty().total,
             text=f"{graph.n_nodes:,} handwritten digits, each connected with the most similar ones. Only one "
             "digit of each class has a label; donors are digits of the same predicted class.",
             rng=seed,
@@ -194,11 +182,11 @@ def _digits_sections(
         classification_section(
             graph.node_ids,
             np.unique(labels),
-            prediction,
-            test,
+            first,
+            tests[0],
             truth=labels,
             evaluations=evaluations,
-            graph=DIGITS,
+            graph="Handwritten digits",
             text=f"One label per class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
             f"graphs. Self-training does so in {N_ROUNDS} further rounds, with confident predictions as "
             f"labels. Curves and scores are over {N_SPLITS} splits; the table shows the first.",
@@ -210,7 +198,7 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     from nodecopy.report.attacked_node import attack_and_correct, attack_section
 
     labels: Any = graph.labels
-    split = datasets.label_split(labels, ATTACK_LABELS_PER_CLASS, validation=0, test=1000, rng=seed)
+    split = datasets.label_split(labels, 5, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]
     images = np.asarray(graph.features).reshape(-1, 8, 8)

@@ -55,8 +55,8 @@ def evaluate(
     test: Path | None = opt.reads("File of the test part; the source is then the training part."),
     validation: Path | None = opt.reads("File of the validation part, which is inside the training part."),
     split: SplitName | None = opt.reads(
-        "How the source is split. (default: published, otherwise random)\n\nAs published (datasets that have "
-        "such a split), at random, by time, into the last item of each user and the others, or by user."
+        "How the source is split. (default: published if there is such a split, else random)\n\nlast-item "
+        "tests the last item of each user. user tests users outside training."
     ),
     test_share: Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
     model: list[str] | None = opt.common(
@@ -72,9 +72,7 @@ def evaluate(
     tune: bool = opt.more("First tune EASE and CopyEASE on the validation part.", False),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction; others are left out."),
     unknown: Literal["count", "error", "ignore"] = opt.more(
-        "Test interactions of users and items that are not in training: counted as misses, an error or left "
-        "out.",
-        "count",
+        "Users and items that are not in training: count as misses, are an error or are left out.", "count"
     ),
     device: opt.Device = "cpu",
     seed: opt.Seed = 0,

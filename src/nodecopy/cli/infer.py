@@ -51,9 +51,7 @@ def infer(
         ["density", "transitivity", "assortativity"],
         metavar="NAME",
     ),
-    resample: Resample = opt.common(
-        "Resample edges between fixed nodes, or nodes with their edges.", "edges"
-    ),
+    resample: Resample = opt.common("Resample edges of fixed nodes, or nodes with their edges.", "edges"),
     model: Model | None = opt.common(
         "How samples are drawn. (default: node-copying, or node-bootstrap)\n\nedges: node-copying, sbm, "
         "dc-sbm (degree-corrected), dot-product. nodes: node-bootstrap, subsampling, latent-positions."

@@ -98,8 +98,7 @@ USERS_PER_BLOCK = 1024  # a step of the progress bar
 def recommend(
     source: str | None = typer.Argument(
         None,
-        help="A dataset of interactions, or a file with one per row.\n\nFormats: .csv .tsv .txt .inter "
-        ".parquet .npz. Not with --model-file.",
+        help="A dataset of interactions, or a file.\n\nFormats: .csv .tsv .txt .inter .parquet .npz.",
         metavar="SOURCE",
     ),
     user: list[str] | None = opt.reads("Id of a user, as in the file. May be repeated."),

@@ -33,9 +33,7 @@ def reproduce(
         metavar="EXPERIMENT",
     ),
     trust: bool = opt.more("Run code outside nodecopy that a .toml file names.", False),
-    dataset: str | None = opt.reads(
-        "Some of its datasets, separated by commas. (default: all)", metavar="NAMES"
-    ),
+    dataset: str | None = opt.reads("Some of its datasets, separated by commas.", metavar="NAMES"),
     labels: str | None = opt.reads("Some of its numbers of labels per class, such as 5,10."),
     visible_validation: str | None = opt.more("Some of its numbers of visible validation nodes."),
     attacks: str | None = opt.more("Some of its attacks, such as dice-50,nettack.", metavar="NAMES"),
@@ -44,15 +42,13 @@ def reproduce(
     seed: opt.Seed = 0,
     device: opt.Device = "cpu",
     batch_size: Count | None = opt.engine(
-        "Trials of a cell computed together. (default: all on a GPU, for half a minute on a CPU)"
+        "Trials computed together. (default: all on a GPU, fewer on a CPU)"
     ),
     workers: Count = opt.engine("Number of processes.", 1),
     backend: Literal["local", "dask"] = opt.engine("Compute trials here or on a Dask cluster.", "local"),
     scheduler: str | None = opt.engine("dask: address of the scheduler, such as tcp://host:8786."),
     store: Path = opt.engine("Folder for finished trials.", Path("results/store")),
-    resume: bool = opt.engine(
-        "Compute the trials that the store lacks, or all again.", True, "--resume/--fresh"
-    ),
+    resume: bool = opt.engine("Compute missing trials only, or all again.", True, "--resume/--fresh"),
     stored: bool = opt.engine("Compute nothing; print the table of stored trials.", False),
     out_folder: Path | None = opt.writes(
         "Folder for the table as .md, .csv and .tex, and for its picture.", None, "--out", metavar="FOLDER"
@@ -86,16 +82,15 @@ def reproduce(
     if out_folder:
         for suffix in (".md", ".csv", ".tex", ".png"):
             check_writable(out_folder / f"{chosen.name}{suffix}")
-    absolute = resolve(store)
-    trials_store = Store(absolute if scheduler else store)
+    trials_store = Store(resolve(store) if scheduler else store)
     if not stored:
         run_options = {"device": device, "batch_size": batch_size, "workers": workers, "scheduler": scheduler}
         _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)
     results = summarise(chosen, trials_store, seed=seed)
     if stored and not any(cell.n for cell in results.cells.values()):
-        allowed = f"hold finished trials of {chosen.name} with --stored"
-        raise InputError(f"--store must {allowed}; {store} holds none.")
-    written = [*_write(results, out_folder, spreadsheet), *_draw(results, out_folder)] if out_folder else []
+        needed = f"finished trials of {chosen.name}"
+        raise InputError(f"--store must hold {needed} with --stored; {store} holds none.")
+    written = [] if out_folder is None else _write(results, out_folder, spreadsheet)
     if json_:
         print_json(results.to_dict())
     else:
@@ -151,18 +146,12 @@ def _write(results: Results, folder: Path, spreadsheet: bool) -> list[Path]:
     for path, text in zip(paths, texts.values(), strict=True):
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    return paths
-
-
-def _draw(results: Results, folder: Path) -> list[Path]:
     draw = {"samples": _draw_samples, "coverage": _draw_intervals}.get(results.experiment.task.picture)
-    figure = draw(results) if draw else None
-    if figure is None:
-        return []
-    path = folder / f"{results.experiment.name}.png"
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=110)
-    return [path]
+    if draw and (figure := draw(results)):
+        paths.append(folder / f"{results.experiment.name}.png")
+        with atomic_write(paths[-1]) as temporary:
+            figure.savefig(temporary, format="png", dpi=110)
+    return paths
 
 
 def _draw_intervals(results: Results) -> Any:

@@ -50,9 +50,7 @@ TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weig
 def sample(
     source: opt.Source,
     interactions: bool | None = opt.more(
-        "Whether the file holds interactions or a graph. (default: decided by the header)",
-        None,
-        "--interactions/--graph",
+        "Read interactions or a graph. (default: by the header)", None, "--interactions/--graph"
     ),
     donors: RuleName = opt.common(
         "The donor rule.\n\nauto: same-label if at least half of the nodes have labels, else "
@@ -70,23 +68,18 @@ def sample(
     max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
     keep: Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] = opt.common(
-        "How undirected samples are symmetrised.\n\nAn edge exists if a random endpoint has it "
-        "(one-endpoint, about as many edges), if either has it (maximum, as in the paper, up to twice as "
-        "many), or samples stay directed.",
+        "How undirected samples are symmetrised.\n\none-endpoint: an edge exists if a random endpoint has it "
+        "(about as many edges). maximum: if either has it (as in the paper, up to twice as many).",
         "one-endpoint",
     ),
     n: Count = opt.common("Number of samples.", 1, "--n", "-n"),
     seed: opt.Seed = 0,
     workers: Count | None = opt.engine("Threads that draw samples in parallel. (default: 1)"),
-    out: Path | None = opt.writes(
-        "Folder for the samples, written completely or not at all.", metavar="FOLDER"
-    ),
+    out: Path | None = opt.writes("Folder for the samples.", metavar="FOLDER"),
     format: Format | None = opt.more("Format of the samples. (default: that of the input, else csv)"),
     overwrite: bool = opt.more("Replace a folder of earlier samples.", False),
-    engine: Literal["memory", "duckdb", "spark"] = opt.engine(
-        "Draw in memory, or from large Parquet files.", "memory"
-    ),
-    memory: str | None = opt.engine("duckdb: the memory that it may use, such as 1GB."),
+    engine: Literal["memory", "duckdb", "spark"] = opt.engine("Draw in memory or from Parquet.", "memory"),
+    memory: str | None = opt.engine("duckdb: memory limit, such as 1GB."),
     master: str = opt.engine("spark: the master URL, such as spark://host:7077.", "local[*]"),
     scratch: Path | None = opt.engine("duckdb, spark: folder for temporary files. (default: that of --out)"),
     spreadsheet: opt.Spreadsheet = False,
@@ -97,8 +90,8 @@ def sample(
     """Sample graphs or interactions by node copying.
 
     With --out, each sample is written as a table of source, target and weight with the ids of the input,
-    and samples.json records the source, the settings and the seed. Without it, only a summary is printed.
-    With --engine duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
+    and samples.json records the source, the settings and the seed. With --engine duckdb or spark, Parquet
+    files of any size are sampled; the same seed gives the same edges.
 
     Examples:
         nodecopy sample karate --n 5 --out samples

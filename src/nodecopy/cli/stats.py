@@ -22,9 +22,7 @@ from nodecopy.metrics.structure import HEADS, LABEL_NAMES
 
 def stats(
     source: opt.Source,
-    samples: list[Path] | None = opt.reads(
-        "A sampled graph, or a folder of them, to compare with. May be repeated."
-    ),
+    samples: list[Path] | None = opt.reads("A sampled graph, or a folder of them. May be repeated."),
     path_length: bool | None = opt.more("Compute the mean path length. (default: for at most 10,000 nodes)"),
     json_: opt.AsJson = False,
     graph: StructureOptions = StructureOptions(),
