@@ -68,7 +68,7 @@ def classify(
         "self-training: largest share of a class with pseudo-labels. (default: smaller with fewer labels)"
     ),
     balance: Share | None = opt.more(
-        "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: by the labels)"
+        "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: near 1 with few labels)"
     ),
     base_weight: Share | None = opt.more(
         "self-training: weight of the prediction without pseudo-labels. (default: 0.5 with more than five "

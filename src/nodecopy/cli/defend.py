@@ -41,14 +41,14 @@ def defend(
     ),
     suspects: Share | None = opt.reads(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout "
-        "--nodes, --flips and --suspects it is 0.15 (copying: chosen by validation nodes, or 0.07)."
+        "--nodes and --flips the default is 0.15 (copying: chosen by validation nodes, or 0.07)."
     ),
     method: Method = opt.common(
         "How nodes are corrected.\n\nevidence: by their features, similar nodes and credible edges, with a "
         "self-trained APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
         "evidence",
     ),
-    donors: Donors | None = opt.more("copying: embeddings that donors are near in. (default: expected)"),
+    donors: Donors | None = opt.more("copying: embeddings to find donors by. (default: expected)"),
     n_donors: Natural | None = opt.common("Donors of each node. (default: 10, or all other nodes if fewer)"),
     uncertain_share: Share | None = opt.more(
         "evidence: share of the nodes, the most uncertain ones, whose own edges count. Larger is better if "

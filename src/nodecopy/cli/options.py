@@ -100,10 +100,7 @@ ScaleFeatures: TypeAlias = Literal["auto", "unit", "rows", "standardise", "none"
 class FileOptions:
     """How tables are read; each field is an option."""
 
-    header: Annotated[
-        bool | None,
-        _table_option("Whether the first row of each table is a header. (default: by its content)"),
-    ] = None
+    header: Annotated[bool | None, _table_option("Whether tables have headers. (default: by content)")] = None
     reader_parameters: ClassVar[tuple[str, ...]]
 
     def given(self, *names: str) -> dict[str, bool]:
@@ -134,20 +131,12 @@ class GraphOptions(FileOptions):
     target: Annotated[str | None, _column("Column of targets in the table of edges.")] = None
     weight: Annotated[str | None, _column("Column of weights in the table of edges; '' for none.")] = None
     id: Annotated[str | None, _column("Column of ids in the tables of labels and features.")] = None
-    label: Annotated[
-        str | None,
-        _column("Column of labels in --labels or --features, or a node attribute (.graphml, .gexf, .json)."),
-    ] = None
+    label: Annotated[str | None, _column("Column of labels in a table, or a node attribute.")] = None
     duplicates: Annotated[
-        Literal["max", "sum", "error"],
-        _table_option("Weight of an edge that is listed more than once: the largest, the sum, or an error."),
+        Literal["max", "sum", "error"], _table_option("Repeated edges: largest weight, sum, or an error.")
     ] = "max"
-    allow_isolated: Annotated[
-        bool, _table_option("Add ids of labels and features without edges as isolated nodes.")
-    ] = False
-    ignore_columns: Annotated[
-        list[str] | None, _column("A column of the table of features to leave out. May be repeated.")
-    ] = None
+    allow_isolated: Annotated[bool, _table_option("Add ids without edges as isolated nodes.")] = False
+    ignore_columns: Annotated[list[str] | None, _column("A feature to leave out. May be repeated.")] = None
     reader_parameters = ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated")
 
 
@@ -193,8 +182,7 @@ class InteractionOptions(FileOptions):
     rating: Annotated[str | None, _column("Column of ratings; '' for none.")] = None
     time: Annotated[str | None, _column("Column of times; '' for none.")] = None
     lists: Annotated[
-        bool | None,
-        _table_option("Whether each line of a .txt file holds a user and items. (default: by its content)"),
+        bool | None, _table_option("Whether lines of .txt hold a user and items. (default: by content)")
     ] = None
     reader_parameters = ("user", "item", "rating", "time", "lists")
 

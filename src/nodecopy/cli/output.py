@@ -43,9 +43,15 @@ def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Itera
     """Print decisions and warnings of the package on the standard error, and keep them for JSON."""
     global _is_quiet
     _is_quiet = quiet
-    handler, show_other, level = _NoticeHandler(), warnings.showwarning, LOGGER.level
-    handler.options = options
+    handler, show_other, level = logging.Handler(), warnings.showwarning, LOGGER.level
     notices.clear()
+
+    def emit(record: logging.LogRecord) -> None:
+        decision = getattr(record, "decision", record.getMessage())
+        message = describe_notice(decision, getattr(record, "parameters", ()), options)
+        if message not in notices:
+            notices.append(message)
+            (print_note if record.levelno < logging.WARNING else print_warning)(message)
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
         if isinstance(message, DataWarning):
@@ -53,6 +59,7 @@ def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Itera
         else:
             show_other(message, category, *place, **where)
 
+    cast(Any, handler).emit = emit
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         warnings.showwarning = cast(Any, show_warning)
@@ -67,19 +74,6 @@ def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Itera
             LOGGER.setLevel(level)
             notices.clear()
             _is_quiet = False
-
-
-class _NoticeHandler(logging.Handler):
-    """Print each message of the package once."""
-
-    options: Collection[str] = ()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        decision = getattr(record, "decision", record.getMessage())
-        message = describe_notice(decision, getattr(record, "parameters", ()), self.options)
-        if message not in notices:
-            notices.append(message)
-            (print_note if record.levelno < logging.WARNING else print_warning)(message)
 
 
 def name_option(parameter: str, options: Collection[str]) -> str | None:

@@ -63,8 +63,7 @@ Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that t
 def report(
     source: str | None = typer.Argument(
         None,
-        help="A dataset or a file with a graph.\n\nA table of features alone gets a graph of nearest "
-        "neighbours. Optional with --features, --interactions or --results.",
+        help="A dataset or a file with a graph.\n\nA table of features gets a graph of nearest neighbours.",
         metavar="SOURCE",
     ),
     interactions: str | None = opt.reads(
@@ -139,8 +138,9 @@ def _graph_sections(
     else:
         split, root = files.split_for_report(graph, source, seed)
         if "classification" not in without:
+            rng = child(root, TrialSeeds.METHOD)
             with show_training("training networks"):
-                result = classify_for_report(graph, split, child(root, TrialSeeds.METHOD), scalings, N_GRAPHS)
+                result = classify_for_report(graph, split, rng, scalings, N_GRAPHS)
             trained.append(_classification_section(graph, result))
         if "attack" not in without and not graph.directed and not graph.is_weighted:
             with show_status("attacking one node"):
@@ -356,11 +356,11 @@ def results_section(folder: Path) -> Section:
         named: tuple[Any, ...] = (*experiment.methods, *getattr(experiment.task, "attacks", ()))
         titles[name] = {"": experiment.title} | {method.name: method.title for method in named}
     text = (
-        "Below each of our results are the published one and the verdict at two standard errors. The best of "
-        "our results is bold. The Markdown files beside the CSV files of the tables explain differences."
+        "Below each result are the published one and the verdict at two standard errors. The best result is "
+        "bold. The Markdown files beside the CSV files explain differences."
     )
     try:
         return result_tables_section(folder, titles=titles, text=text)
     except InputError as error:
-        allowed = "a folder with CSV files of nodecopy reproduce"
-        raise InputError(f"--results must be {allowed}; {folder} has none.") from error
+        needed = "CSV files of nodecopy reproduce"
+        raise InputError(f"--results must be a folder with {needed}; {folder} has none.") from error

@@ -41,9 +41,7 @@ def reproduce(
     trials: Count | None = opt.common("Number of trials; by default that of the experiment."),
     seed: opt.Seed = 0,
     device: opt.Device = "cpu",
-    batch_size: Count | None = opt.engine(
-        "Trials computed together. (default: all on a GPU, fewer on a CPU)"
-    ),
+    batch_size: Count | None = opt.engine("Trials computed together. (default: all on a GPU)"),
     workers: Count = opt.engine("Number of processes.", 1),
     backend: Literal["local", "dask"] = opt.engine("Compute trials here or on a Dask cluster.", "local"),
     scheduler: str | None = opt.engine("dask: address of the scheduler, such as tcp://host:8786."),
@@ -82,7 +80,8 @@ def reproduce(
     if out_folder:
         for suffix in (".md", ".csv", ".tex", ".png"):
             check_writable(out_folder / f"{chosen.name}{suffix}")
-    trials_store = Store(resolve(store) if scheduler else store)
+    absolute = resolve(store)  # a loop of links is an error
+    trials_store = Store(absolute if scheduler else store)
     if not stored:
         run_options = {"device": device, "batch_size": batch_size, "workers": workers, "scheduler": scheduler}
         _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)

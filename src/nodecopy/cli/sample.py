@@ -69,7 +69,7 @@ def sample(
     keep: Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] = opt.common(
         "How undirected samples are symmetrised.\n\none-endpoint: an edge exists if a random endpoint has it "
-        "(about as many edges). maximum: if either has it (as in the paper, up to twice as many).",
+        "(about as many edges). maximum: if either has it (up to twice as many). none: samples are directed.",
         "one-endpoint",
     ),
     n: Count = opt.common("Number of samples.", 1, "--n", "-n"),
