@@ -148,8 +148,8 @@ def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
     flips = Perturbation.load("flips.npz")
     assert files.node_ids[flips.targets].tolist() == ["p04", "p07"]
     assert read_graph("attacked.npz") == flips.apply(files)
-    options = ("--flips", "flips.npz", "--n-donors", "4", "--out", "corrections.csv")
-    ran = run("defend", "graph.csv", *TABLES, *options)
+    settings = ("--flips", "flips.npz", "--n-donors", "4", "--out", "corrections.csv")
+    ran = run("defend", "graph.csv", *TABLES, *settings)
     assert ran.code == 0, ran.err
     corrections = rows("corrections.csv")
     assert [row["id"] for row in corrections] == ["p04", "p07"]
