@@ -27,7 +27,7 @@ from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
 from nodecopy.nn.training import TrainingCallback
 
 ROUNDS_TRIED = 3  # rounds that are compared on validation nodes
-MIN_ENTRIES_FOR_THREADS = 10**5  # entries of an adjacency matrix from which on several threads draw samples
+MIN_ENTRIES_FOR_THREADS = 10**5  # entries of an adjacency matrix above which several threads draw samples
 PREDICTIONS_AVERAGED = 60  # predictions of the online schedule that are averaged: those of its last epochs
 
 
