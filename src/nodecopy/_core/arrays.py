@@ -24,21 +24,21 @@ from nodecopy.errors import InputError
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Value = TypeVar("Value")
+PARTS = ("indptr", "indices", "weights")  # the arrays of rows
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
 MAX_COMPARED = 8  # up to this many ids, comparing is faster than sorting
 
 
-def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
+def as_csr(matrix: Any, name: str) -> sparse.csr_array:
     """Return a SciPy matrix of any format as a CSR matrix; wrong arrays would crash compiled code."""
     try:
-        csr = _convert(matrix, check_matrix_shape(matrix.shape, name), name)
+        return _convert(matrix, check_matrix_shape(matrix.shape, name), name)
     except InputError:
         raise
     except MemoryError as error:
         raise InputError(name, f"must fit into memory; got a matrix of shape {matrix.shape}.") from error
     except Exception as error:  # attributes that no constructor of SciPy sets raise errors of many types
         raise _error(name, str(error)) from error
-    return csr.copy() if copy else csr
 
 
 def _convert(matrix: Any, shape: tuple[int, int], name: str) -> sparse.csr_array:
@@ -78,7 +78,7 @@ def as_matrix(values: Any, name: str) -> Any:
 
 
 def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) -> sparse.csr_array:
-    """Return the CSR matrix of three arrays after checking them."""
+    """Return the CSR matrix of three arrays, which are checked."""
     n_rows, n_columns = check_matrix_shape(shape, name)
     starts, columns = check_rows(indptr, indices, n_rows, n_columns, name)
     values = _check_values(data, len(columns), name)
@@ -88,7 +88,7 @@ def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) 
 def check_rows(
     indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return ``indptr`` and ``indices`` in native integers after checking them."""
+    """Return ``indptr`` and ``indices`` in native integers."""
     starts, columns = _check_integers(indptr, f"indptr of {name}"), check_positions(indices, n_columns, name)
     if len(starts) != n_rows + 1 or starts[0] != 0 or starts[-1] != len(columns):
         raise _error(name, f"indptr must hold {n_rows + 1} numbers from 0 to the number of entries")
@@ -98,10 +98,9 @@ def check_rows(
 
 
 def check_matrix_shape(shape: Any, name: str) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a matrix, whose attribute may be wrong."""
+    """Return the numbers of rows and columns of a matrix."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else ()
-    is_valid = all(isinstance(size, (int, np.integer)) and 0 <= size < 2**62 for size in sizes)
-    if len(sizes) != 2 or not is_valid:
+    if len(sizes) != 2 or not all(isinstance(n, (int, np.integer)) and 0 <= n < 2**62 for n in sizes):
         raise InputError(name, f"must be a matrix with two dimensions; got shape {shape!r}.")
     return int(sizes[0]), int(sizes[1])
 
@@ -116,7 +115,7 @@ def _check_integers(values: Any, name: str) -> NDArray[Any]:
 
 
 def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
-    """Return a vector of integers between 0 and ``size - 1``, in one pass."""
+    """Return a vector of integers between 0 and ``size - 1``."""
     positions = _check_integers(values, f"indices of {name}")
     # Negative numbers are large as unsigned ones, so that one maximum finds both errors.
     if positions.size and int(positions.view(f"u{positions.itemsize}").max()) >= size:
@@ -126,7 +125,7 @@ def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
 
 
 def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
-    """Return the values of a matrix, of a type that sparse matrices can have."""
+    """Return one value per entry, of a type that sparse matrices can have."""
     array = check_numbers(values, name)
     if array.shape != (length,):
         raise _error(name, f"{length} entries need one value each; got shape {array.shape}")
@@ -177,14 +176,14 @@ class Rows:
     n_columns: int
 
     def __post_init__(self) -> None:
-        for name in ("indptr", "indices", "weights"):
+        for name in PARTS:
             object.__setattr__(self, name, freeze(getattr(self, name)))
 
     @classmethod
     def from_matrix(cls, matrix: Any, name: str) -> Rows:
         """Return the rows of a dense or sparse matrix, checked, with the sums of duplicates."""
         if sparse.issparse(matrix):
-            csr = as_csr(matrix, name, copy=True)
+            csr = as_csr(matrix, name).copy()
         else:
             dense = check_numbers(matrix, name)
             if dense.ndim != 2:
@@ -212,17 +211,15 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return len(self.indptr) - 1
 
     @property
     def n_entries(self) -> int:
-        """Number of stored entries."""
         return len(self.indices)
 
     @property
     def degrees(self) -> IntArray:
-        """Number of stored entries in each row."""
+        """The number of stored entries in each row."""
         return np.diff(self.indptr)
 
     @cached_property
@@ -245,7 +242,6 @@ class Rows:
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
     def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
-        """Return rows with the stored entries where ``mask`` is true."""
         matrix = keep_entries(self.csr, mask)
         weights = None if self.weights is None else matrix.data
         return Rows.canonical(matrix.indptr, matrix.indices, weights, self.n_columns)
@@ -256,12 +252,8 @@ class Rows:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rows):
             return NotImplemented
-        if (self.weights is None) != (other.weights is None) or self.n_columns != other.n_columns:
-            return False
-        return bool(
-            np.array_equal(self.indptr, other.indptr)
-            and np.array_equal(self.indices, other.indices)
-            and (self.weights is None or np.array_equal(self.weights, other.weights))  # type: ignore[arg-type]
+        return self.n_columns == other.n_columns and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in PARTS
         )
 
 
@@ -361,14 +353,14 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
                 allowed = "integers or strings without missing values"
                 raise InputError(name, f"must hold {allowed}; got {value!r}.")
         check_characters(cells, name)
-    if array.dtype.kind == "O" and array.size:
-        array = as_array([str(value) for value in array], name)
-    if array.size == 0 and array.dtype.kind not in "iuU":
+        if array.dtype.kind == "O":
+            array = as_array(list(map(str, cells)), name)
+    if not array.size and array.dtype.kind != "U":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
         raise InputError(name, f"must hold integers or strings; got {array.dtype}. Use astype(str).")
     if array.dtype.kind == "u":
-        if array.size and array.max() > np.iinfo(np.int64).max:
+        if int(array.max()) >= 2**63:
             raise InputError(name, f"must fit into 64 bits with a sign; got {array.max()}.")
         array = array.astype(np.int64)  # NumPy would compare signed and unsigned ids as floats
     if length is not None:
@@ -404,11 +396,9 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: A
 
 def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArray[np.float64]:
     """Return finite, non-negative weights, one per edge or row."""
-    weights = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
-    if weights.dtype.kind not in "biuf":
-        raise InputError(name, f"must hold numbers; got {weights.dtype}.")
+    vector = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
     with np.errstate(over="ignore"):
-        weights = weights.astype(np.float64)
+        weights = check_numbers(vector, name).astype(np.float64)
     check_finite(weights, name)
     if weights.size and weights.min() < 0:
         raise InputError(name, f"must not be negative; got {weights.min():g}.")

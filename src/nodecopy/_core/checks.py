@@ -22,7 +22,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, high_name: str = "") -> int:
-    """Return an integer between ``low`` and ``high``; ``high_name`` names the upper limit in errors."""
+    """Return an integer between ``low`` and ``high``, which errors call ``high_name``."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)  # so that the message shows 50, not np.int64(50)
         if low <= value <= high:
@@ -36,12 +36,13 @@ def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, h
 
 def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a finite number between ``low`` and ``high``."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    is_finite = number and (abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value))
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    is_finite = is_number and (abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value))
     if is_finite and low <= value <= high:
         return float(value)
-    limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
-    allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
+    allowed = f"a number between {low:g} and {high:g}"
+    if high == math.inf:
+        allowed = "a finite number" if low == -math.inf else f"a number of at least {low:g}"
     raise InputError(name, f"must be {allowed}; got {show(value)}.")
 
 
@@ -69,7 +70,7 @@ def check_settings(model: Any, /, **limits: Any) -> None:
 
 
 def show(value: Any) -> str:
-    """Return ``repr(value)`` for a message, or the name of the type if the text is long or unsafe."""
+    """Return ``repr(value)`` for a message, or the type if that is long or unsafe."""
     is_own = type(value).__module__.startswith("nodecopy.")
     is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
     try:
@@ -80,7 +81,7 @@ def show(value: Any) -> str:
 
 
 def check_type(value: Any, kinds: Any, name: str, allowed: str) -> Any:
-    """Return an object of one of the classes ``kinds``, which errors describe as ``allowed``."""
+    """Return an object of one of the classes ``kinds``; errors call it ``allowed``."""
     if isinstance(value, kinds):
         return value
     raise InputError(name, f"must be {allowed}; got {type_name(value)}.")
@@ -97,7 +98,7 @@ def check_callable(value: Any, name: str) -> Any:
 
 
 def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
-    """Return a collection other than a text as a list; errors call it ``allowed``."""
+    """Return a collection other than text as a list."""
     is_collection = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
     if hasattr(type(values), "ndim"):  # the arrays of a sparse matrix are not checked
         is_collection = isinstance(values, np.ndarray) and values.ndim > 0
@@ -119,7 +120,7 @@ def check_path(value: Any, name: str) -> str | os.PathLike[str]:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a type with its package, such as ``networkx.Graph`` or ``list``."""
+    """Return the type with its package, such as ``networkx.Graph`` or ``list``."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return kind.__qualname__ if package in ("builtins", "__main__") else f"{package}.{kind.__qualname__}"
@@ -175,17 +176,16 @@ def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int6
     if array.size and array.dtype.kind not in "iu":
         raise InputError(name, f"must hold integers; got {array.dtype}.")
     array = array.astype(np.int64)
-    if array.size and (array.min() < 0 or array.max() >= size):
-        wrong = array[(array < 0) | (array >= size)][0]
-        raise InputError(name, f"must lie between 0 and {size - 1}; got {wrong}.")
+    is_wrong = (array < 0) | (array >= size)
+    if is_wrong.any():
+        raise InputError(name, f"must lie between 0 and {size - 1}; got {array[is_wrong][0]}.")
     return array
 
 
 def check_finite(values: NDArray[Any], name: str) -> None:
     """Raise an error if a value is NaN or infinite."""
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        wrong = values[~np.isfinite(values)][0]
-        raise InputError(name, f"must hold finite numbers; got {wrong}.")
+    if values.dtype.kind == "f" and not (is_finite := np.isfinite(values)).all():
+        raise InputError(name, f"must hold finite numbers; got {values[~is_finite][0]}.")
 
 
 def check_unique(values: NDArray[Any], name: str) -> None:
@@ -196,7 +196,7 @@ def check_unique(values: NDArray[Any], name: str) -> None:
 
 
 def check_characters(values: Iterable[Any], name: str) -> None:
-    """Raise an error if a text holds NUL, which arrays drop, or a surrogate, which no file can hold."""
+    """Raise an error if text holds NUL, which arrays drop, or a surrogate, which no file can hold."""
     for value in values:
         if not isinstance(value, str):
             continue
@@ -229,9 +229,8 @@ ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}  # else 8: integers are con
 
 @contextmanager
 def open_archive(file: BinaryIO) -> Iterator[Any]:
-    """Yield what ``numpy.load`` returns for a file without pickles, after checking its size in memory."""
+    """Yield what ``numpy.load`` returns for a file without pickles whose size in memory is limited."""
     if zipfile.is_zipfile(file):
-        file.seek(0)
         _check_members(file)
     else:
         size = file.seek(0, os.SEEK_END)
@@ -247,7 +246,7 @@ def open_archive(file: BinaryIO) -> Iterator[Any]:
 
 
 def read_member(archive: BinaryIO, name: str) -> bytes:
-    """Return the content of one file of a zip archive, after checking its size."""
+    """Return the content of one file of a zip archive, whose size is limited."""
     with zipfile.ZipFile(archive) as members:
         member = members.getinfo(name)
         check_unpacked(member.file_size, member.compress_size)
@@ -263,7 +262,7 @@ def check_stream(unpacked: BinaryIO, packed: int) -> None:
 
 
 def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None:
-    """Raise an error if a file of ``packed`` bytes unpacks to too many, and to more than ``least``."""
+    """Raise an error if ``packed`` bytes unpack to far more, and to more than ``least``."""
     limit = _limit(packed, MAX_UNPACKED if least is None else least)
     if unpacked > limit:
         allowed = f"at most {limit} bytes when it is unpacked; it takes {unpacked} or more"

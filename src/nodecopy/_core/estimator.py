@@ -9,6 +9,7 @@ import struct
 import zipfile
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -39,17 +40,16 @@ class Configurable:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; ``deep`` adds nested ones, such as ``donors__labels``."""
-        names = self.parameter_names()
-        for name in names:
+        params: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
+        for name in self.parameter_names():
             if not hasattr(self, name):
                 kind = type(self).__name__
                 raise InputError(name, f"must be stored by the constructor of {kind} as self.{name}.")
-        params = {name: getattr(self, name) for name in names}
-        if deep:
-            for name, part in list(params.items()):
-                if isinstance(part, Configurable):
-                    params |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
-        return params
+            params[name] = part = getattr(self, name)
+            if deep and isinstance(part, Configurable):
+                parts |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return params | parts
 
     def set_params(self, **changes: Any) -> Self:
         """Change parameters in place; the fitted state stays until the next ``fit``."""
@@ -58,7 +58,7 @@ class Configurable:
         return self
 
     def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
-        """Return the owner, the name and the new value of each parameter, or raise an error."""
+        """Return the owner, the name and the new value of each parameter."""
         own: dict[str, Any] = {}
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
@@ -88,16 +88,16 @@ class Configurable:
         arguments = [
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
-            if name not in signature or repr(value) != repr(signature[name].default)
+            if repr(value) != repr(signature[name].default)
         ]
         return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 class Saveable(Configurable):
-    """Mixin for fitted objects that can be saved: parameters and state, attributes that end in "_"."""
+    """Mixin for objects that can be saved: parameters, and fitted attributes, which end in "_"."""
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes by name: arrays, SciPy CSR matrices, graphs and plain values."""
+        """Return the fitted attributes by name."""
         return {name: part for name, part in vars(self).items() if name[-1] == "_" and name[0] != "_"}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -154,31 +154,30 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
     True
     """
     format_of(path, (".npz",))
-    named = _list_named(classes)
+    named = _check_classes(classes)
     with reading(path) as file:
         arrays = read_arrays(file, mmap=mmap)
-        if TREE not in arrays:
+        tree = json.loads(str(arrays[TREE])) if TREE in arrays else None
+        if not isinstance(tree, dict) or "class" not in tree:
             held = ", ".join(sorted(arrays)) or "nothing"
             raise InputError(f"the file must hold a fitted object; it holds {held}.")
-        tree = json.loads(str(arrays[TREE]))
-        if not isinstance(tree, dict) or "class" not in tree:
-            raise InputError("the file must hold a fitted object that save() wrote; it holds another value.")
         return _decode(tree, arrays, named, device)
 
 
-def _list_named(classes: Any) -> list[tuple[str, Any]]:
-    """Return classes and functions with their names in files."""
+def _check_classes(classes: Any) -> list[Any]:
+    """Return the classes and functions that a file may name."""
     allowed = "a list of classes and functions such as [MyModel]"
     given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
     if not all(hasattr(value, "__name__") for value in given):
         raise InputError("classes", f"must be {allowed}; got {show(classes)}.")
-    named = [(public_name(value), value) for value in given if isinstance(value, type)]
-    return named + [(_function_name(value), value) for value in given]
+    return given
 
 
-def _find(name: str, named: list[tuple[str, Any]]) -> Any:
+def _find(name: str, named: list[Any]) -> Any:
     """Return the class or function of a name, or ``None``; two of a name are an error."""
-    matches = {id(value): value for own, value in named if own == name}
+    classes = [value for value in named if isinstance(value, type) and public_name(value) == name]
+    functions = [value for value in named if _function_name(value) == name]
+    matches = {id(value): value for value in classes + functions}
     if len(matches) > 1:
         raise InputError("classes", f"must hold one {name}, since the file names it; got {len(matches)}.")
     return next(iter(matches.values()), None)
@@ -219,13 +218,14 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
             raise InputError(f"{where} must be a function with a name to be saved; got {show(value)}.")
         return {"function": _function_name(value)}
     if hasattr(value, "to_parts"):
-        return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
-    if hasattr(value, "_fields"):  # a named tuple
-        return _encode_object(value, {"parts": value._asdict()}, arrays, where)
-    if is_dataclass(value) and not isinstance(value, type):
+        parts = value.to_parts()
+    elif hasattr(value, "_fields"):  # a named tuple
+        parts = value._asdict()
+    elif is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
-        return _encode_object(value, {"parts": parts}, arrays, where)
-    raise InputError(f"{where} must be made of arrays and plain values to be saved; got {show(value)}.")
+    else:
+        raise InputError(f"{where} must be made of arrays and plain values to be saved; got {show(value)}.")
+    return _encode_object(value, {"parts": parts}, arrays, where)
 
 
 def _encode_object(
@@ -240,17 +240,16 @@ def _encode_object(
     }
 
 
-def _decode(tree: Any, arrays: dict[str, NDArray[Any]], named: list[tuple[str, Any]], device: str) -> Any:
-    def decode(part: Any) -> Any:
-        return _decode(part, arrays, named, device)
-
+def _decode(tree: Any, arrays: dict[str, NDArray[Any]], named: list[Any], device: str) -> Any:
+    decode = partial(_decode, arrays=arrays, named=named, device=device)
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
         return arrays[tree["array"]]
-    if "list" in tree or "tuple" in tree:
-        parts = [decode(part) for part in tree["list" if "list" in tree else "tuple"]]
-        return parts if "list" in tree else tuple(parts)
+    if "list" in tree:
+        return [*map(decode, tree["list"])]
+    if "tuple" in tree:
+        return tuple(map(decode, tree["tuple"]))
     if "dict" in tree:
         return {key: decode(part) for key, part in tree["dict"].items()}
     if "csr" in tree:
@@ -265,33 +264,27 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], named: list[tuple[str, A
     if kind is None and not str(name).startswith(f"{PACKAGE}."):
         raise InputError("classes", f"must name {name}, since the file holds one and it is not of {PACKAGE}.")
     kind = kind or import_class(name, "the file")
-    sections = {
-        section: {key: decode(part) for key, part in tree[section].items()}
-        for section in ("params", "state", "parts")
-        if section in tree
-    }
-    return _build(kind, name, sections, device)
 
+    def section(title: str) -> dict[str, Any]:
+        return {key: decode(part) for key, part in tree[title].items()}
 
-def _build(kind: Any, name: str, sections: dict[str, dict[str, Any]], device: str) -> Any:
-    """Rebuild an object from its parameters and state, or from its parts."""
     if isinstance(kind, type) and issubclass(kind, Configurable):
-        params = sections["params"]
+        params = section("params")
         if "device" in kind.parameter_names():
             params["device"] = device
         built: Any = kind(**params)
         if isinstance(built, Saveable):
-            built.set_state(sections["state"])
+            built.set_state(section("state"))
         return built
     if hasattr(kind, "from_parts"):
-        return kind.from_parts(sections["parts"])
+        return kind.from_parts(section("parts"))
     if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
-        return kind(**sections["parts"])
+        return kind(**section("parts"))
     raise InputError(f"the file must name classes that can be loaded; got {name}.")
 
 
 def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write named arrays, of numbers and strings, to an archive that :func:`numpy.load` reads, too."""
+    """Write arrays of numbers and strings to an archive that :func:`numpy.load` reads, too."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy")
@@ -304,7 +297,7 @@ def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive by name; with ``mmap`` large ones are mapped, read-only."""
+    """Return the arrays of an archive by name; ``mmap`` maps large ones, read-only."""
     arrays = {}
     with path.open("rb") as file, open_archive(file) as archive:
         for name in archive.files:

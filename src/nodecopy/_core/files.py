@@ -1,7 +1,7 @@
 """Files that are written as a whole or not at all, formats by suffix, and errors that name the file.
 
-Output is written under a temporary name, with the machine and the process, beside its target, which it
-replaces at the end. It is locked while its process runs; the next write removes what a killed process left.
+Output is written under a temporary name beside its target, which it replaces at the end. The name holds the
+machine and the process, which locks it; the next write removes what a killed process left.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _swept: set[Path] = set()
 
 
 def resolve(path: PathLike) -> Path:
-    """Return the absolute path behind links, or raise an error if they lead back to themselves."""
+    """Return the absolute path behind links."""
     try:
         target = Path(os.path.realpath(path))
     except ValueError as error:
@@ -155,13 +155,13 @@ class ScratchFolder:
 
 
 def list_tree(folder: Path) -> list[str]:
-    """Return the names of the files in a folder and in its folders; links are not followed."""
+    """Return the names of all files below a folder; links are not followed."""
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
 def _check_replaceable(folder: Path, manifest: str) -> None:
-    """Raise an error unless a folder holds what its manifest lists and nothing else."""
+    """Raise an error if a folder holds files that its manifest does not list."""
     try:
         own = {*map(str, json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -206,7 +206,7 @@ def remove_path(path: Path) -> None:
 
 
 def try_lock(path: Path) -> tuple[int | None, bool]:
-    """Return a handle that keeps a path locked, if possible, and whether another process locks it."""
+    """Return a handle that locks a path, if possible, and whether another process locks it."""
     if sys.platform == "win32":
         return None, False
     try:
@@ -270,20 +270,20 @@ def _is_running(process: int) -> bool:
 def _exchange(first: Path, second: Path) -> bool:
     """Swap the names of two folders in one step; return False where the system cannot."""
     try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        rename = ctypes.CDLL(None).renameat2
     except (OSError, AttributeError, TypeError):
         return False
-    paths = os.fsencode(first), os.fsencode(second)
-    return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
+    ends = AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second)
+    return bool(rename(*ends, RENAME_EXCHANGE) == 0)
 
 
 def _is_special(path: Path) -> bool:
     """Return whether a path is a device, a pipe or a socket."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _flush(path: Path) -> None:
-    """Have the system write a file or a folder to its disk, if the file system can."""
+    """Write a file or a folder to its disk, if the file system can."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -302,7 +302,7 @@ def _set_mode(temporary: Path, target: Path, default: int) -> None:
 
 
 def is_frame(source: Any) -> bool:
-    """Return whether the argument is a data frame of pandas or polars, or a table of Arrow."""
+    """Return whether an object is a data frame of pandas or polars, or a table of Arrow."""
     return hasattr(source, "columns") and (hasattr(source, "to_numpy") or hasattr(source, "column_names"))
 
 
@@ -326,33 +326,25 @@ def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True)
 
 
 def target_format(path: PathLike, suffixes: Iterable[str]) -> str:
-    """Return the format of a file to be written, and check that it can be written there."""
+    """Return the format of a file, which must be writable."""
     check_writable(path)
     return format_of(path, suffixes, is_read=False)
 
 
 def is_table(path: PathLike) -> bool:
-    """Return whether a file is a table, which holds edges but neither isolated nodes nor labels."""
+    """Return whether a file is a table, without isolated nodes and labels."""
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix in TABLES
-
-
-def exists(path: Path) -> bool:
-    """Return whether there is a file or a folder; a name that is too long names none."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 @contextmanager
 def reading(path: TableLike) -> Iterator[Any]:
-    """Turn every error that occurs while a file is read into an :class:`InputError` that names it."""
+    """Turn errors while a file is read into an :class:`InputError` that names it."""
     file: Any = path
     if is_frame(path):
         path = "the data frame"
     else:
         file = Path(check_path(path, "path"))
-        if not exists(file):
+        if not os.path.exists(file):  # also for a name that is too long
             raise InputError(f"{path} does not exist.")
         if file.is_dir():
             raise InputError(f"{path} must be a file; it is a folder.")

@@ -28,7 +28,7 @@ EXTRA_OF = {
 
 
 def import_optional(module: str, purpose: str) -> Any:
-    """Import and return a module, or raise an error that names the extra that ``purpose`` needs."""
+    """Import a module, or raise an error that names the extra that ``purpose`` needs."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -53,7 +53,7 @@ def install_command(extra: str) -> str:
 
 
 class OptionalModule:
-    """A module that is imported where an attribute of it is used first, by :func:`import_optional`."""
+    """A module that :func:`import_optional` imports when it is used."""
 
     def __init__(self, module: str, purpose: str) -> None:
         self.module, self.purpose = module, purpose
@@ -79,32 +79,35 @@ def lazy_exports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
 
 def check_name(name: str, names: Iterable[str], what: str) -> str:
-    """Return ``name`` if it is one of ``names``; otherwise raise an error with the most similar ones."""
+    """Return ``name`` if it is one of ``names``."""
     names = sorted(names)
     if name in names:
         return name
     if not names:
         raise InputError(what, f"must be left out: there is nothing to choose from; got {name!r}.")
-    nearest = get_close_matches(str(name), names, n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{hint}")
+    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{_suggest(str(name), names)}")
+
+
+def _suggest(name: str, names: Iterable[str]) -> str:
+    """Return a question for an error message if some names are similar to a wrong one."""
+    nearest = get_close_matches(name, names, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(nearest)}?" if nearest else ""
 
 
 def import_by_name(name: str, paths: Mapping[str, str], what: str) -> Any:
-    """Import and return the object of a name; ``paths`` maps names to ``module.attribute``."""
+    """Import the object of a name; ``paths`` maps names to ``module.attribute``."""
     module, _, attribute = paths[check_name(name, paths, what)].rpartition(".")
     return getattr(importlib.import_module(module), attribute)
 
 
 def import_class(path: str, where: str) -> Any:
-    """Import and return the class at ``path`` (``module.Class``); ``where`` names its place in errors."""
+    """Import the class at ``path`` (``module.Class``); errors call it the class of ``where``."""
     try:
         kind = import_by_name("class", {"class": path}, "name")
     except (ImportError, AttributeError, SyntaxError) as error:
         module, _, name = path.rpartition(".")
         names = [entry for entry in dir(sys.modules.get(module)) if entry[:1].isupper()]
-        nearest = get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(error, AttributeError) else []
-        hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+        hint = _suggest(name, names) if isinstance(error, AttributeError) else ""
         raise InputError(f"class of {where}", f"must be importable; got {path} ({error}).{hint}") from error
     if not isinstance(kind, type):
         raise InputError(f"class of {where}", f"must be a class; got {path}, a {type(kind).__name__}.")

@@ -32,8 +32,8 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     return compile_function
 
 
-def _without_errors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of a cache that warns where it would raise an error; numba compiles then."""
+def _without_errors(method: Function) -> Function:
+    """Return a method of a cache that warns where it would raise an error, so that numba compiles."""
 
     def call(*args: Any, **options: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Linear algebra that several layers share."""
+"""Linear algebra that several packages share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 
 def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the ``rank`` largest singular values of a sparse matrix with their vectors, reproducibly."""
+    """Return the ``rank`` largest singular values of a sparse matrix and their vectors."""
     start = np.random.default_rng(0).uniform(0.5, 1.0, min(matrix.shape))
     with one_blas_thread():
         u, s, vt = svds(matrix, k=rank, v0=start)
@@ -39,9 +39,9 @@ def fit_logistic(
 ) -> Floats:
     """Return the weights that maximise the log-likelihood of a logistic regression, by Newton's method.
 
-    ``derivatives`` maps weights to the gradient and the negative Hessian. ``logit_change`` maps a step to an
-    upper bound on the change of any logit: steps are damped so that each increases the likelihood (Sun and
-    Tran-Dinh, 2019), until that of a step is below ``tolerance``. Without it, ``max_steps`` are taken.
+    ``derivatives`` maps weights to the gradient and the negative Hessian. ``logit_change`` maps a step to a
+    bound on the change of any logit: steps are damped so that each increases the likelihood (Sun and
+    Tran-Dinh, 2019), until the bound is below ``tolerance``. Without it, ``max_steps`` are taken.
     """
     weights = start
     for _ in range(max_steps):

@@ -26,9 +26,8 @@ _skipped: ContextVar[set[str] | None] = ContextVar("decisions that are not logge
 
 def log_decision(message: str, *parameters: str) -> None:
     """Log what was decided for the user and why, and the ``parameters`` that change it."""
-    text, skipped = message, _skipped.get()
-    if parameters:
-        text += f" Set {list_alternatives(parameters)} to change this."
+    skipped = _skipped.get()
+    text = f"{message} Set {list_alternatives(parameters)} to change this." if parameters else message
     if skipped is None or not {text, EVERY} & skipped:
         LOGGER.info(text, extra={"decision": message, "parameters": parameters})
     if skipped is not None:
@@ -95,12 +94,12 @@ def escape_controls(text: str, keep: str = "") -> str:
 
 
 def join_lines(text: str) -> str:
-    """Return text on one line, as headings, cells and comments need it."""
+    """Return text on one line, for headings, cells and comments."""
     return escape_controls(" ".join(text.split()))
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is, in a cell, a heading or an entry of a list."""
+    """Return text that Markdown shows as it is."""
     return MARKDOWN.sub(lambda match: f"\\{match[0]}", join_lines(text))
 
 
@@ -110,7 +109,7 @@ def escape_latex(text: str) -> str:
 
 
 def escape_cell(value: Any) -> Any:
-    """Return a cell for spreadsheets, with another apostrophe before a formula, which makes it text."""
+    """Return a cell for spreadsheets, with an apostrophe before a formula, which makes it text."""
     if not isinstance(value, str):
         return value
     text = value.lstrip("'")
@@ -119,5 +118,5 @@ def escape_cell(value: Any) -> Any:
 
 
 def add_escaped(positions: dict[Any, int]) -> dict[Any, int]:
-    """Return the positions of ids, by id and by its escaped form."""
+    """Return positions of ids with those of their escaped forms."""
     return {escape_cell(value): position for value, position in positions.items()} | positions

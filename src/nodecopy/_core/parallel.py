@@ -39,7 +39,7 @@ def n_threads(limit: int = MAX_THREADS) -> int:
 def map_on_cores(
     function: Callable[[Any], Any], arguments: Iterable[Any], limit: int = MAX_THREADS
 ) -> Iterator[Any]:
-    """Yield the results of a function in the order of its arguments, from :func:`n_threads` threads."""
+    """Yield the results of a function in order, from :func:`n_threads` threads."""
     n = n_threads(limit)
     if n == 1:
         yield from map(function, arguments)
@@ -74,7 +74,7 @@ def sample_stream(make: Callable[[int], T], n: int, workers: int, *, processes: 
 
 
 def _fork_pool(workers: int, function: Callable[[int], Any]) -> Executor:
-    """Return a pool of processes that inherit a function, so that it need not be pickled."""
+    """Return a pool of processes that inherit a function, which need not be pickled."""
     if "fork" not in multiprocessing.get_all_start_methods():
         raise InputError("processes=True needs a system that can fork, such as Linux. Use threads instead.")
     context = multiprocessing.get_context("fork")
@@ -102,7 +102,7 @@ def report_progress(report: Report) -> Iterator[None]:
 
 
 def track(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield items, and report the progress if someone asked for it; ``what`` is the name of an item."""
+    """Yield items and report the progress if someone asked for it; ``what`` names an item."""
     listener, n = _listener.get(), len(items)
     if listener is None or listener.is_busy or not n:
         yield from items

@@ -3,9 +3,9 @@
 ``rng`` is an integer, a NumPy ``SeedSequence`` or ``Generator``, or ``None`` (fresh entropy). A generator is
 advanced, so two calls with it differ.
 
-A computation with several random parts gives each part a child of its seed, such as
+Each random part of a computation has a child of its seed, such as
 ``child(seed, ClassifierSeeds.GRAPHS, round_number)``. The numbers of the children are the members of one
-``IntEnum`` per family. They never change, since every stored result depends on them.
+``IntEnum`` per family and never change, since stored results depend on them.
 
 Graph samples use Threefry-2x32-20 (Salmon et al., 2011), so that NumPy, compiled code and a database make the
 same draw. The key belongs to (seed, sample number). The counter is (i, i) for the draw of node i and (i, j),
@@ -32,7 +32,7 @@ N_ROUNDS = 20
 
 
 def seed_sequence(rng: Rng) -> SeedSequence:
-    """Return the seed sequence of any accepted ``rng``; ``None`` takes fresh entropy."""
+    """Return the seed sequence of any accepted ``rng``."""
     if rng is None:
         return SeedSequence()
     if isinstance(rng, SeedSequence):
@@ -91,12 +91,12 @@ def unit_interval(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def node_uniforms(key: Key, n_nodes: int) -> NDArray[np.float64]:
-    """Return one uniform number for each node, a function of the key and the node's number."""
+    """Return a uniform number for each node, a function of the key and the node's number."""
     nodes = np.arange(n_nodes)
     return unit_interval(*threefry(key, nodes, nodes))
 
 
 def pair_coins(key: Key, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a fair coin for each unordered pair, a function of the key and the two node numbers."""
+    """Return a fair coin for each unordered pair, a function of the key and the pair."""
     word, _ = threefry(key, np.minimum(first, second), np.maximum(first, second))
     return (word >> np.uint32(31)).astype(np.bool_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import chain
+from os.path import exists
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_integer, check_real, check_sequence, check_type, check_vector, show
-from nodecopy._core.files import TableLike, exists, is_frame
+from nodecopy._core.files import TableLike, is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, generator
 from nodecopy.errors import InputError
