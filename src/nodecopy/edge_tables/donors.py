@@ -14,13 +14,19 @@ from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
 from nodecopy.copying.distributions import SIMILARITY_UNITS
 from nodecopy.copying.model import warn_of_few_labels
-from nodecopy.edge_tables.engines import TableEngine, check_ids, check_weights, ibis, select_columns
+from nodecopy.edge_tables.engines import (
+    TableEngine,
+    check_ids,
+    check_weights,
+    count_rows,
+    ibis,
+    select_columns,
+)
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.columns import EDGE_COLUMNS, NODE_COLUMNS
 
 WORD_MASK = 2**32 - 1
-LABEL_COLUMNS = {"id": NODE_COLUMNS["id"], "label": NODE_COLUMNS["label"]}
 PAIR_COLUMNS = {"node": NODE_COLUMNS["id"], "donor": ("donor", "neighbour", "neighbor")}
 LIST_COLUMNS = PAIR_COLUMNS | {"rank": ("rank", "place", "distance")}
 WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
@@ -67,14 +73,13 @@ class SameLabelTable(Configurable, EdgeTableRule):
     def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
         labels = self._table(engine).cast({"id": nodes.id.type()})
         members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
-        lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
-        n_labelled, n_nodes = (engine.row(t.aggregate(n=t.count()))["n"] for t in (lists.owners, nodes))
-        warn_of_few_labels(n_labelled, n_nodes)
+        lists = _Lists(members.select("id", "number", list="label", rank="number"), engine)
+        warn_of_few_labels(count_rows(lists.owners, engine), count_rows(nodes, engine))
         return lists
 
     def _table(self, engine: TableEngine) -> Any:
         name = "labels of SameLabelTable"
-        return select_columns(engine.scan(self.labels), LABEL_COLUMNS, name, n_required=2)
+        return select_columns(engine.scan(self.labels), NODE_COLUMNS, name, n_required=2)
 
 
 @dataclass(eq=False)
@@ -103,7 +108,7 @@ class NearestNeighboursTable(Configurable, EdgeTableRule):
         pairs = _number_pairs(table.group_by("node", "donor").agg(rank=rank), nodes, engine, name)
         members = pairs.select("rank", list="i", id="donor", number="j")
         owners = pairs.select(list="i", id="node", number="i").distinct()
-        return _Lists.build(members, engine, owners)
+        return _Lists(members, engine, owners)
 
 
 @dataclass(eq=False)
@@ -131,7 +136,7 @@ class WeightedTable(Configurable, EdgeTableRule):
         check_weights(table, name, engine)
         table = table.filter(table.weight > 0)
         table = table.group_by("node", "donor").agg(weight=table.weight.max())
-        return _Shares.build(_number_pairs(table, nodes, engine, name), nodes, engine)
+        return _Shares(_number_pairs(table, nodes, engine, name), nodes, engine)
 
 
 @dataclass(eq=False)
@@ -180,19 +185,13 @@ class JaccardTable(Configurable, EdgeTableRule):
             pairs = pairs.mutate(rank=ibis.row_number().over(best_first))
             pairs = pairs.filter(pairs.rank < self.max_donors).drop("rank")
         pairs = pairs.join(nodes.rename(donor="id", j="number"), "j")
-        return _Shares.build(pairs, nodes, engine)
+        return _Shares(pairs, nodes, engine)
 
 
-@dataclass(frozen=True)
 class _Lists:
     """Lists: ``owners`` (id, number, list, size) draw uniformly from ``members`` (list, position, donor)."""
 
-    owners: Any
-    members: Any
-    engine: TableEngine
-
-    @classmethod
-    def build(cls, members: Any, engine: TableEngine, owners: Any = None) -> _Lists:
+    def __init__(self, members: Any, engine: TableEngine, owners: Any = None) -> None:
         """Build lists from members (list, id, number, rank), which own their lists by default."""
         in_list = ibis.window(group_by="list", order_by=["rank", "number"])
         members = members.mutate(position=ibis.row_number().over(in_list))
@@ -201,8 +200,9 @@ class _Lists:
             owners = members
         else:
             owners = engine.materialise(owners.join(members.select("list", "size").distinct(), "list"))
-        members = members.select("list", "position", donor="id")
-        return cls(owners.select("id", "number", "list", "size"), members, engine)
+        self.owners = owners.select("id", "number", "list", "size")
+        self.members = members.select("list", "position", donor="id")
+        self.engine = engine
 
     def draw(self, key: Key, keep: float) -> Any:
         owners = _draw_uniforms(self.owners, key, keep, self.engine)
@@ -211,16 +211,10 @@ class _Lists:
         return owners.join(self.members, ["list", "position"]).select("id", "donor")
 
 
-@dataclass(frozen=True)
 class _Shares:
     """Rows of probabilities: the donor of a node is in its row of ``shares`` with ``low <= u < high``."""
 
-    nodes: Any
-    shares: Any
-    engine: TableEngine
-
-    @classmethod
-    def build(cls, pairs: Any, nodes: Any, engine: TableEngine) -> _Shares:
+    def __init__(self, pairs: Any, nodes: Any, engine: TableEngine) -> None:
         """Build shares from pairs (i, j, donor, weight) with positive weights."""
         in_row = ibis.window(group_by="i")
         value = pairs.weight.cast("float64")
@@ -234,7 +228,7 @@ class _Shares:
         total = sums.total.cast("float64")
         low, high = (sums["sum"] - sums.units).cast("float64") / total, sums["sum"].cast("float64") / total
         shares = sums.select(number="i", donor="donor", low=low, high=high, last=sums["sum"] == sums.total)
-        return cls(nodes, engine.materialise(shares), engine)
+        self.nodes, self.shares, self.engine = nodes, engine.materialise(shares), engine
 
     def draw(self, key: Key, keep: float) -> Any:
         pairs = _draw_uniforms(self.nodes, key, keep, self.engine).join(self.shares, "number")
@@ -243,15 +237,13 @@ class _Shares:
 
 
 def _is_labelled(labels: Any, engine: TableEngine) -> Any:
-    """Return the condition that a row has a label."""
     label, kind = labels.label, labels.label.type()
     is_labelled = label.notnull()
     if kind.is_string():
         return is_labelled & (label != "")
     if kind.is_floating():
         is_labelled &= ~label.isnan()
-        names = labels.filter(is_labelled & (label.isinf() | (label != label.floor())))
-        if engine.row(names.aggregate(n=names.count()))["n"]:
+        if count_rows(labels.filter(is_labelled & (label.isinf() | (label != label.floor()))), engine):
             return is_labelled
     elif not kind.is_signed_integer():
         return is_labelled
@@ -263,7 +255,7 @@ def _is_labelled(labels: Any, engine: TableEngine) -> Any:
 
 
 def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: TableEngine) -> Any:
-    """Return the nodes that are not their own donors, with a rescaled uniform number in column u."""
+    """Return the nodes that are not their own donors, with rescaled uniform numbers in column u."""
     nodes = engine.stage(uniforms(nodes, key))
     if keep == 0.0:
         return nodes
@@ -272,21 +264,20 @@ def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: TableEngine) -> An
 
 
 def _number_pairs(table: Any, nodes: Any, engine: TableEngine, name: str) -> Any:
-    """Return pairs of node and donor with their numbers i and j; ids that are no nodes are an error."""
+    """Return pairs of node and donor, which must be nodes, with their numbers i and j."""
     check_ids(table, ["node", "donor"], name, engine)
     if table.node.type().is_string() != nodes.id.type().is_string():
         raise InputError(name, f"must hold ids like the edges, {nodes.id.type()}; got {table.node.type()}.")
     pairs = table.left_join(nodes.rename(match="id", i="number"), [("node", "match")]).drop("match")
     pairs = pairs.left_join(nodes.rename(match="id", j="number"), [("donor", "match")]).drop("match")
     pairs = engine.materialise(pairs)
-    n_unknown = engine.row(pairs.aggregate(n=(pairs.i.isnull() | pairs.j.isnull()).sum()))["n"]
-    if n_unknown:
+    if n_unknown := count_rows(pairs.filter(pairs.i.isnull() | pairs.j.isnull()), engine):
         raise InputError(name, f"must name nodes of the graph; {n_unknown} rows name others.")
     return pairs.cast({"node": nodes.id.type(), "donor": nodes.id.type()})
 
 
 def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """Return the table with 32 random bits in columns ``x`` and ``y`` for the counters (first, second)."""
+    """Return the table with 32 random bits for the counters in each of the columns ``x`` and ``y``."""
     schedule = (*key, key[0] ^ key[1] ^ PARITY)
     table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
     for number in range(N_ROUNDS):
@@ -304,14 +295,14 @@ def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
 
 
 def uniforms(table: Any, key: Key) -> Any:
-    """Return the table with the uniform number of the node in column ``number`` in column ``u``."""
+    """Return the table with the uniform number of each node ``number`` in column ``u``."""
     table = threefry(table, key, table.number, table.number)
     bits = (table.x >> 5) * 2**26 + (table.y >> 6)
     return table.mutate(u=bits.cast("float64") / exact_literal(2.0**53)).drop("x", "y")
 
 
 def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """Return the table with the coin of each pair of node numbers in the boolean column ``to_larger``."""
+    """Return the table with the coin of each pair of node numbers in column ``to_larger``."""
     table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
     return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
 

@@ -61,7 +61,7 @@ class TableEngine(ABC):
         """Write a table as Parquet to a temporary path."""
 
     def atomic_target(self, target: Path) -> AbstractContextManager[Path]:
-        """Yield a temporary path that becomes the target only if the block ends without an error."""
+        """Yield a temporary path that becomes the target unless the block fails."""
         return atomic_write(target)
 
     def _open_scratch(self, folder: PathLike | None) -> Path:
@@ -108,7 +108,7 @@ class TableEngine(ABC):
         return self._scratch_files[-1]
 
     def _reread(self, path: Path, table: Any) -> Any:
-        """Return the table in a scratch file, with the origins of the table that was written there."""
+        """Return the table in a scratch file, with the origins of the one that was written there."""
         stored = self.scan(path)
         self._origins[stored.get_name()] = self._origins_of(table)
         return stored
@@ -152,7 +152,7 @@ class TableEngine(ABC):
         return self._reread(path, table)
 
     def stage(self, table: Any) -> Any:
-        """Return a table whose columns take long, and which some optimisers would compute repeatedly."""
+        """Return a table with columns that some optimisers would compute repeatedly."""
         return self.materialise(table)
 
     def distinct(self, rows: Any) -> Any:
@@ -168,7 +168,7 @@ class TableEngine(ABC):
 
     @contextmanager
     def temporary_tables(self, which: slice = slice(None)) -> Iterator[None]:
-        """Remove at the end of the block the scratch files that were written in it, or ``which`` of them."""
+        """Remove the scratch files that the block wrote, or ``which`` of them, at its end."""
         before = len(self._scratch_files)
         try:
             yield
@@ -323,7 +323,7 @@ class Spark(TableEngine):
 
 @contextmanager
 def _engine_errors(what: str) -> Iterator[None]:
-    """Turn every error of an engine into one line, an ``OSError`` if a limit or the disk is the reason."""
+    """Turn errors of an engine into one line, an ``OSError`` if a limit or the disk is the reason."""
     try:
         yield
     except InputError:
@@ -335,7 +335,7 @@ def _engine_errors(what: str) -> Iterator[None]:
 
 
 def _limit(error: Exception) -> str | None:
-    """Return the limit that an engine reached, if that is why it failed."""
+    """Return the limit that an engine reached, if any."""
     if match := DISK_ERRORS.search(str(error)):
         return f"the disk is full or a limit is reached ({match[0]})"
     if MEMORY_ERRORS.search(str(error)):
@@ -349,7 +349,7 @@ def _first_line(error: Exception) -> str:
 
 
 def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> Any:
-    """Return the columns of some roles, named after the roles, as in files (:func:`match_columns`)."""
+    """Return the columns of some roles, named after them (:func:`match_columns`)."""
     names = list(table.columns)
 
     def is_numeric(position: int) -> bool:
@@ -362,6 +362,11 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
         parts = " and ".join(f"{column} is the {role}" for role, column in unusual.items())
         log_decision(f"{name}: {parts} of each row. Rename columns that hold something else.")
     return table.select(**{role: names[position] for role, position in positions.items()})
+
+
+def count_rows(table: Any, engine: TableEngine) -> int:
+    """Return the number of rows of a table."""
+    return int(engine.row(table.aggregate(n=table.count()))["n"])
 
 
 def check_ids(table: Any, roles: Sequence[str], name: str, engine: TableEngine) -> None:
@@ -384,6 +389,5 @@ def check_weights(table: Any, name: str, engine: TableEngine) -> None:
         raise InputError(f"weight of {name}", f"must hold numbers; it holds {table.weight.type()}.")
     value = table.weight.cast("float64")
     is_wrong = value.isnull() | value.isnan() | value.isinf() | (value < 0)
-    n_wrong = engine.row(table.aggregate(n=is_wrong.sum()))["n"]
-    if n_wrong:
+    if n_wrong := count_rows(table.filter(is_wrong), engine):
         raise InputError(f"weight of {name}", f"must be finite and not negative; {n_wrong} rows are not.")

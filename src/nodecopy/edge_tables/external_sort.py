@@ -43,7 +43,7 @@ class PairSorter:
             file.write(piece.data)
 
     def parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Yield the columns of the distinct pairs by partition, in ascending order; large ones are split."""
+        """Yield the columns of the distinct pairs by partition, sorted; large ones are split."""
         sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTITIONS, np.int64))
         with self._path.open("rb") as file:
             for number in np.flatnonzero(sizes).tolist():
@@ -79,7 +79,7 @@ class PairSorter:
 
 @njit(cache=True, nogil=True)
 def _partition(source: Any, target: Any, pairs: Any, places: Any) -> Any:
-    """Pack pairs by partition, write the position of each, and return the bounds of the partitions."""
+    """Pack pairs by partition, write their positions, and return the bounds of the partitions."""
     bounds = np.zeros(N_PARTITIONS + 1, np.int64)
     for number in source:
         bounds[(np.int64(number) * HASH_FACTOR >> 24 & N_PARTITIONS - 1) + 1] += 1

@@ -138,7 +138,7 @@ class EdgeTableCopying(Configurable):
             self._engine.write(self.sample(rng=rng, sample=sample), path)
 
     def _narrowest_type(self, tables: list[Any]) -> Any:
-        """Return the smallest type that holds all ids: joins and unions of smaller numbers are faster."""
+        """Return the smallest type that holds all ids, which makes joins and unions faster."""
         kinds = {table.id.type().is_string() for table in tables}
         if len(kinds) > 1:
             raise InputError("ids", "must be integers in all tables or strings in all tables; got both.")
@@ -183,7 +183,7 @@ class EdgeTableCopying(Configurable):
         return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
 
     def _copy_rows(self, donors: Any, key: Key) -> Any:
-        """Return T(A, zeta) for a table of donors, with ids of the type of the input."""
+        """Return T(A, zeta) for a table of donors, with ids of the input's type."""
         weight = ["weight"] if self.weighted else []
         copied = donors.join(self._rows, [("donor", "source")])
         if self._rule == "one-endpoint":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy._core.checks import check_type
-from nodecopy.edge_tables.engines import TableEngine, ibis
+from nodecopy.edge_tables.engines import TableEngine, count_rows, ibis
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
 
@@ -51,8 +51,8 @@ def edge_table_statistics(
     values |= _component_statistics(entries, ids, engine)
     if observed is not None:
         others = _entries(engine.scan(observed), directed, engine)
-        common = entries.semi_join(others, ["source", "target"])
-        n_common, n_others = (engine.row(part.aggregate(n=part.count()))["n"] for part in (common, others))
+        n_common = count_rows(entries.semi_join(others, ["source", "target"]), engine)
+        n_others = count_rows(others, engine)
         values["edge_overlap"] = n_common / n_others if n_others else math.nan
     return values
 

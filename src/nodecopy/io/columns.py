@@ -1,7 +1,7 @@
 """Headers, columns and values of tables.
 
-:func:`find_header` decides whether the first row is a header, :func:`check_kind` refuses a header of another
-kind of table, and :func:`match_columns` chooses the column of each role (``source``, ``target``, ...).
+:func:`find_header` decides whether the first row is a header, :func:`check_kind` refuses another kind of
+table, and :func:`match_columns` chooses the column of each role (``source``, ``target``, ...).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -107,8 +108,8 @@ def read_columns(
     table = drop_row_names(table, nodes, has_id=has_id)
     names, columns = table.names or [""] * len(table.columns), table.columns
     if len(columns) < N_KEYS:
-        got = f"it has {len(columns)} in all"
-        raise InputError(f"the table must have columns for {_key_names(roles)}; {got}.")
+        got = len(columns)
+        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {got} in all.")
     no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
     has_time = column_names.get("time") or "time" in match_names(names, roles)
     positions = match_columns(
@@ -154,18 +155,19 @@ def match_columns(
     usual = match_names(names, roles)
     positions = {role: position for role, position in usual.items() if column_names.get(role) is None}
     for role, name in column_names.items():
-        if name and name not in names:
+        if not name:
+            continue
+        if name not in names:
             raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
-        if name:
-            positions = {other: at for other, at in positions.items() if at != names.index(name)}
-            positions[role] = names.index(name)
+        column = names.index(name)
+        positions = {other: at for other, at in positions.items() if at != column} | {role: column}
     required, keys = list(roles)[:n_required], keys or range(n_required)
     by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
-    for number, role in enumerate(required):
-        if role not in positions and (keys[number] >= len(names) or keys[number] in positions.values()):
+    for role, key in zip(required, keys, strict=False):
+        if role not in positions and (key >= len(names) or key in positions.values()):
             way_out = f" Name the column of {role}." if column_names else ""
             raise InputError(owner, f"must have a column for {role}; it has {', '.join(names)}.{way_out}")
-        positions.setdefault(role, keys[number])
+        positions.setdefault(role, key)
     last = max(positions[role] for role in required)
     for position, role in enumerate(list(roles)[n_required:], last + 1):
         if role in positions or column_names.get(role) == "" or (by_name and not always_by_position):
@@ -178,11 +180,8 @@ def match_columns(
 def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
     """Return the columns with a usual name of a role, or that alone have such a word in their name."""
     lower = [name.strip().lower() for name in names]
-    matches = {
-        role: next(lower.index(word) for word in usual if word in lower)
-        for role, usual in roles.items()
-        if not set(usual).isdisjoint(lower)
-    }
+    first = {role: next((word for word in usual if word in lower), None) for role, usual in roles.items()}
+    matches = {role: lower.index(word) for role, word in first.items() if word is not None}
     words = [_words(name) for name in names]
     for role, usual in roles.items():
         free = (number for number in range(len(names)) if number not in matches.values())
@@ -220,7 +219,7 @@ def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[
 
 
 def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
-    """Return the first two columns that can hold ids; both of text if ids are alike, where possible."""
+    """Return the first two columns that can hold ids; where ids are alike, both of text if possible."""
     named = zip(columns, names or [""] * len(columns), strict=True)
     ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
     texts = [position for position in ids if not holds_numbers(columns[position])]
@@ -229,12 +228,12 @@ def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike
 
 
 def describe(path: Any) -> str:
-    """Return what a file or data frame is called in decisions."""
+    """Return what messages call a file or data frame."""
     return "the data frame" if is_frame(path) else Path(path).name
 
 
 def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool) -> Table:
-    """Return the table without a first column of row names: one without a name, unless it holds the ids."""
+    """Return the table without a first column that has no name, unless it holds the ids."""
     names = table.names
     if names is None or names[0] or len(names) < N_KEYS + (nodes is None):
         return table
@@ -279,7 +278,7 @@ def find_header(
 ) -> bool:
     """Return whether the first row is a header, and log the decision unless it is obvious.
 
-    ``others`` are the usual names of other kinds of tables, and ``nodes`` the ids of the graph, if known.
+    ``others`` are the usual names of other tables, and ``nodes`` the ids of the graph, if known.
     """
     names = [name.strip().lower() for name in first]
     names[0] = names[0].lstrip("# ")
@@ -386,7 +385,7 @@ def match_kind(names: Sequence[str]) -> Kind | None:
 
 
 def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
-    """Raise an error if a header is of another kind; interactions read as edges are only a warning."""
+    """Raise an error if a header is of another kind; warn of interactions that are read as edges."""
     other = match_kind(names)
     if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
         return
@@ -410,7 +409,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_grouped(cell: Any) -> bool:
-    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
+    """Return whether a cell is a number with a decimal comma or separated thousands."""
     return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
 
 
@@ -453,14 +452,14 @@ def holds_ids(column: Column, name: str = "") -> bool:
 
 
 def holds_numbers(column: Column) -> bool:
-    """Return whether a column has a number type or, in text, a number as its first entry."""
+    """Return whether a column has a number type or, as text, starts with a number."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "iuf"
     return is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
 
 
 def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:
-    """Return whether a column holds numbers other than times and, by its name, ``others``."""
+    """Return whether a column holds numbers that are neither times nor, by its name, ``others``."""
     is_other = match_names([name], {"other": others})
     return holds_numbers(column) and not is_other and not holds_times(column, name)
 
@@ -471,12 +470,13 @@ def holds_times(column: Column, name: str = "") -> bool:
         return True
     if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
         return column.dtype.kind == "M"
-    cells = [cell for cell in column[:N_INSPECTED] if cell != ""]
+    inspected = column[:N_INSPECTED]
+    cells = [cell for cell in inspected if cell != ""]
     if cells and all(map(_is_iso_date, cells)):
         return True
-    values = [float(cell) for cell in column[:N_INSPECTED] if is_number(cell)]
-    is_complete = bool(values) and len(values) == len(column[:N_INSPECTED])
-    return is_complete and any(all(low <= value <= high for value in values) for low, high in EPOCHS)
+    if not len(inspected) or not all(map(is_number, inspected)):
+        return False
+    return any(all(low <= float(cell) <= high for cell in inspected) for low, high in EPOCHS)
 
 
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
@@ -494,7 +494,7 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
 
 
 def check_notation(columns: Sequence[Column]) -> None:
-    """Raise an error if an id is written in two ways: with and without decimals or leading zeros."""
+    """Raise an error if an id occurs with and without decimals or leading zeros."""
     texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
     if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
         raise InputError("ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}.")
@@ -509,22 +509,20 @@ def check_notation(columns: Sequence[Column]) -> None:
 
 
 def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
-    """Return ids as integers if all are integers in canonical form (7, but not 007), else as strings."""
+    """Return ids as integers if all are in canonical form (7, but not 007), else as strings."""
     lists = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns]
+    texts = [[*map(str, values)] for values in lists]
     typed = [column for column in columns if isinstance(column, np.ndarray) and len(column)]
     if all(column.dtype.kind in "iu" for column in typed):
-        try:
+        with suppress(ValueError, OverflowError):
             integers = [list(map(int, values)) for values in lists]
             limits = [limit for values in integers if values for limit in (min(values), max(values))]
             np.array(limits, np.int64)
-        except (ValueError, OverflowError):
-            pass
-        else:
-            if [[*map(str, values)] for values in integers] == [[*map(str, values)] for values in lists]:
+            if [[*map(str, values)] for values in integers] == texts:
                 return integers
     for values in lists:
         check_characters(values, "ids")
-    return [[*map(str, values)] for values in lists]
+    return texts
 
 
 def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
@@ -536,8 +534,8 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
     except (TypeError, ValueError):
         row = next(row for row, value in enumerate(column) if not is_number(value))
         way_out = f" {PLAIN_NUMBERS}" if is_grouped(column[row]) else _leave_out(role)
-        message = f"{table.where(row)} has {role} {column[row]!r}, which is not a number.{way_out}"
-        raise InputError(message) from None
+        got = f"{table.where(row)} has {role} {column[row]!r}"
+        raise InputError(f"{got}, which is not a number.{way_out}") from None
     is_wrong = ~np.isfinite(values) | (values < low)
     if is_wrong.any():
         row = int(is_wrong.argmax())

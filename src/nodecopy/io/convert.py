@@ -114,7 +114,7 @@ def convert_graph(
         ignored = [attribute for attribute in attributes if attribute not in is_used]
         details = [f"node attributes used: {', '.join(used)}"] * bool(used) + converted.notes
         details += [f"ignored: {', '.join(ignored)}"] * bool(ignored)
-        if graph.node_ids.dtype.kind == "i" and not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
+        if graph.node_ids.dtype.kind == "i" and not _is_numbered(graph):
             details.append("integers choose nodes by position, np.isin(graph.node_ids, ids) by id")
         _log_conversion(data, graph, details, name, "as_graph(..., labels=, features=, weight=, directed=)")
     return graph
@@ -125,7 +125,7 @@ def as_interactions(data: InteractionsLike) -> Interactions:
 
     A data frame of pandas, polars or Arrow is read by :func:`.read_interactions`; a pandas Series holds
     ratings, with users and items as index; a SciPy sparse matrix has a row per user and a column per item.
-    The conversion is logged to the logger ``nodecopy``.
+    The conversion is logged.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def convert_interactions(
     if like is not None and not _is_sparse(data):
         # Texts if the training ids are texts: a part of them may hold integers only.
         users, items, ratings = interactions.table()
-        known = (users, like.user_ids), (items, like.item_ids)
-        users, items = (part.astype(str) if ids.dtype.kind == "U" else part for part, ids in known)
+        pairs = (users, like.user_ids), (items, like.item_ids)
+        users, items = (part.astype(str) if ids.dtype.kind == "U" else part for part, ids in pairs)
         interactions = Interactions.from_table(users, items, ratings)
     _log_conversion(data, interactions, [], name, "as_interactions or read_interactions")
     return interactions
@@ -193,7 +193,6 @@ def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
 
 
 def _convert(data: Any, weight: str | None, directed: bool | None, name: str) -> ConvertedGraph:
-    """Return the graph of an object."""
     if isinstance(data, Graph):
         return ConvertedGraph(data)
     if has_pairs(data):
@@ -225,8 +224,8 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
 
 
 def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
-    """Return the graph with labels or features, by node id or, if the caller knows it, in node order."""
-    is_numbered = np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
+    """Return the graph with labels or features, by node id or, if that is known, in node order."""
+    is_numbered = _is_numbered(graph)
     if sparse.issparse(values):  # one of SciPy's formats is a dictionary
         values = as_csr(values, role)
     if not isinstance(values, Mapping) and not is_frame(values) and not hasattr(values, "iloc"):
@@ -245,8 +244,12 @@ def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gr
         raise InputError(f"{role}: {error}") from error
 
 
+def _is_numbered(graph: Graph) -> bool:
+    return np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
+
+
 def _can_be_labels(values: Sequence[Any]) -> bool:
-    """Return whether values of nodes can be classes: whole numbers or texts, not a name for every node."""
+    """Return whether values can be classes: whole numbers or texts, not a name for every node."""
     present = [value for value in plain_values(values) if value is not None]
     if all(isinstance(value, str) for value in present):
         return len(present) < 3 or len(set(present)) < len(present)
@@ -262,7 +265,7 @@ def _can_be_features(values: Sequence[Any]) -> bool:
 
 
 def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
-    """Return attributes, numbers or vectors of every node, side by side."""
+    """Return attributes, numbers or vectors of every node, as columns."""
     try:
         parts = list(map(_as_floats, attributes))
     except (TypeError, ValueError):

@@ -50,15 +50,14 @@ def build_graph(
         if n_reversed == graph.n_edges and np.array_equal(graph.adjacency.data, matrix.data[is_edge]):
             n_reversed = 0  # a symmetric list
     if duplicates == "error" and (n_repeated or n_reversed):
-        low, high = first, second
+        pairs = np.column_stack([first, second])
         if n_reversed:
-            low, high = np.minimum(first, second), np.maximum(first, second)
+            pairs.sort(axis=1)
         is_repeated = np.ones(len(first), bool)
-        is_repeated[np.unique(low * n + high, return_index=True)[1]] = False
+        is_repeated[np.unique(pairs, axis=0, return_index=True)[1]] = False
         row = int(is_repeated.argmax())
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
-        way_out = "Merge them with duplicates='max' or 'sum'"
-        raise InputError(f"{row_name(row)} repeats the edge from {edge}. {way_out}.")
+        raise InputError(f"{row_name(row)} repeats the edge from {edge}. Use duplicates='max' or 'sum'.")
     if duplicates == "sum" and n_reversed:
         graph = Graph(matrix + matrix.T, None, None, node_ids)
     if n_zero := int((weights == 0).sum()):
@@ -87,7 +86,6 @@ class ConvertedGraph:
     is_ordered: bool = True  # whether the nodes are in the order of the object
 
     def find_attribute(self, names: Sequence[str], is_suitable: Callable[[Any], bool]) -> str | None:
-        """Return the first node attribute that exists and is suitable."""
         present = (name for name in names if name in self.attributes)
         return next((name for name in present if is_suitable(self.attributes[name])), None)
 
@@ -106,7 +104,7 @@ class ConvertedGraph:
 
 
 def find_library(data: Any) -> str | None:
-    """Return which of the supported libraries the class of a graph comes from; nothing is imported."""
+    """Return the supported library that an object's class comes from, without importing it."""
     for kind in type(data).__mro__:
         package = kind.__module__.partition(".")[0]
         if LIBRARIES.get(package) == kind.__name__:
@@ -127,7 +125,7 @@ def name_nodes(nodes: list[Any]) -> tuple[Any, list[str]]:
     texts = [str(node) for node in nodes]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InputError("nodes", f"must have different texts, which are their ids; got {twice!r} twice.")
+        raise InputError("nodes", f"must have different texts, their ids; got {twice!r} twice.")
     is_plain = all(isinstance(node, str) for node in nodes)
     return np.array(texts), [] if is_plain else [f"node ids are texts, such as {texts[0]!r}"]
 

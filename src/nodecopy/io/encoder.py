@@ -82,7 +82,7 @@ class FeatureEncoder(Saveable):
         Parameters
         ----------
         columns
-            Columns of the same length by name, or a pandas data frame.
+            Columns by name, all of the same length, or a pandas data frame.
         row_name
             What errors call the row at a position; by default its number.
         """
@@ -136,12 +136,11 @@ class FeatureEncoder(Saveable):
             parts += [texts == value for value in categories]
             if unknown := sorted(set(texts.tolist()) - set(categories)):
                 values = list_names(list(map(repr, unknown)), N_SHOWN)
-                problem = "did not occur in fit and have no category"
-                log_decision(f"features: {values} of column {name} {problem}.")
+                log_decision(f"features: {values} of column {name} did not occur in fit: no category.")
         return np.stack(parts, axis=1).astype(np.float64)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        """Take over what :meth:`get_state` returned, if its parts fit each other."""
         super().set_state(state)
         if not state:  # not fitted
             return
@@ -157,13 +156,10 @@ class FeatureEncoder(Saveable):
             raise InputError("feature_names_", f"must match the columns; got {show(self.feature_names_)}.")
 
     def _name_features(self) -> list[str]:
-        marks = [f"{name} is missing" for name in self.incomplete_]
-        values = [
-            f"{name} = {value}" if value else f"{name} is missing"
-            for name, categories in self.categories_.items()
-            for value in categories
-        ]
-        return [*self.medians_, *marks, *values]
+        names = [*self.medians_, *(f"{name} is missing" for name in self.incomplete_)]
+        for name, values in self.categories_.items():
+            names += [f"{name} = {value}" if value else f"{name} is missing" for value in values]
+        return names
 
     def has_same_columns(self, other: FeatureEncoder) -> bool:
         """Return whether the matrices of both have the same columns."""
@@ -173,8 +169,8 @@ class FeatureEncoder(Saveable):
         values, counts = np.unique(column, return_counts=True)
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
-            meaning = f"has another text in every row ({shown}, ...): ids or free text"
-            raise InputError(f"column {name!r} {meaning}. Leave it out with {_ignore(name)}.")
+            got = f"another text in every row ({shown}, ...): ids or free text"
+            raise InputError(f"column {name!r} has {got}. Leave it out with {_ignore(name)}.")
         if len(values) > self.max_categories:
             got = f"{len(values)} different texts ({shown}, ...), more than {self.max_categories}"
             raise InputError(f"column {name!r} has {got}. Merge rare ones, or use {_ignore(name)}.")
@@ -214,16 +210,16 @@ def encode_table(
 def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray[Any]:
     """Return a column as floats, NaN where a cell is missing, or as text, empty where it is missing."""
     array = _as_typed_array(column)
+    cells = array.tolist()
     if array.dtype.kind in "Mm":
         raise _refuse_dates(name, array[0] if len(array) else "none")
     if array.dtype.kind == "c":
         raise InputError(f"column {name!r} must hold numbers or text; it holds complex numbers.")
-    if array.dtype.kind in "OU" and any(map(_is_code, array.tolist())):
+    if array.dtype.kind in "OU" and any(map(_is_code, cells)):
         return _as_text(column)
     try:
-        values = np.array(list(map(float, array.tolist())), np.float64)
+        values = np.array(list(map(float, cells)), np.float64)
     except (TypeError, ValueError):
-        cells = array.tolist()
         present = [row for row, cell in enumerate(cells) if not _is_missing_number(cell)]
         if present and all(is_date(cells[row]) for row in present):
             raise _refuse_dates(name, cells[present[0]]) from None
@@ -234,8 +230,7 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
         if len(wrong) * 2 > len(present):
             return _as_text(column)
         if wrong:
-            way_out = "Leave the cell empty if the number is unknown"
-            raise InputError(f"{where}, which is not a number. {way_out}.") from None
+            raise InputError(f"{where}, which is not a number. Leave unknown cells empty.") from None
         values = np.full(len(cells), np.nan)
         values[present] = [float(cells[row]) for row in present]
     if np.isinf(values).any():
@@ -245,7 +240,6 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
 
 
 def _columns_by_name(columns: Any) -> dict[str, Column]:
-    """Return the columns of a dictionary or of a pandas data frame."""
     if not is_frame(columns):
         check_type(columns, Mapping, "columns", "a dictionary of columns or a pandas data frame")
     return dict(columns.items())
@@ -268,7 +262,6 @@ def _as_text(column: Column) -> NDArray[Any]:
 
 
 def _is_missing_number(cell: Any) -> bool:
-    """Return whether a cell among numbers is missing."""
     return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else is_missing(cell)
 
 
@@ -278,8 +271,8 @@ def _is_code(cell: Any) -> bool:
 
 
 def _refuse_dates(name: str, example: Any) -> InputError:
-    way_out = f"Write days since some date instead, or leave it out with {_ignore(name)}"
-    return InputError(f"column {name!r} must hold numbers or text; it holds dates ({example}). {way_out}.")
+    got = f"dates ({example}). Write days since some date, or leave it out with {_ignore(name)}"
+    return InputError(f"column {name!r} must hold numbers or text; it holds {got}.")
 
 
 def _row_name(row: int) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,11 +26,11 @@ BENCHMARK_KEYS = {"adj_indptr", "adj_indices", "adj_shape"}  # arrays that ident
 
 
 def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
-    """Return the graph in a matrix file; by default directed as stored there, otherwise undirected."""
+    """Return the graph in a matrix file, by default directed if the file says so."""
     if suffix == ".mtx":  # its rows are numbered from one
         matrix = read_matrix_market(path)
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
-    with _open_archive(path) as archive:
+    with path.open("rb") as file, open_archive(file) as archive:
         keys = set(archive.files)
         if keys >= BENCHMARK_KEYS:
             features, labels = _features(archive, "attr"), archive.get("labels")
@@ -67,7 +66,7 @@ def write_graph(graph: Graph, path: PathLike) -> None:
 
 def read_interactions(path: Path) -> Interactions:
     """Return the interactions in an archive of this package or of SciPy."""
-    with _open_archive(path) as archive:
+    with path.open("rb") as file, open_archive(file) as archive:
         keys = set(archive.files)
         if keys >= SCIPY_KEYS:
             return Interactions(_scipy(archive))
@@ -78,7 +77,7 @@ def read_interactions(path: Path) -> Interactions:
 
 
 def write_interactions(interactions: Interactions, path: PathLike) -> None:
-    """Write interactions with their ids and, if they have some, times."""
+    """Write interactions with their ids and times."""
     arrays = {"user_ids": interactions.user_ids, "item_ids": interactions.item_ids}
     if interactions.times is not None:
         arrays["times"] = interactions.times
@@ -86,19 +85,19 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
 
 
 def read_features(path: Path) -> tuple[list[Any] | None, Any]:
-    """Return the ids of the rows, ``None`` if there are none, and the matrix, alone or in ``x``."""
-    with _open_archive(path) as loaded:
+    """Return the ids of the rows, if any, and the matrix, alone or in ``x``."""
+    with path.open("rb") as file, open_archive(file) as loaded:
         if isinstance(loaded, np.ndarray):
             return None, loaded
         keys = set(loaded.files) - {"ids"}
         ids = _load_ids(loaded)
-        name = next((name for name in ("x", "features") if name in keys), None) if ids is not None else None
+        usual = [name for name in ("x", "features") if name in keys and ids is not None]
         if keys >= SCIPY_KEYS:
             matrix = _scipy(loaded)
         elif keys >= set(CSR_PARTS):
             matrix = csr_of_archive(loaded, "")
-        elif name is not None or len(keys) == 1:
-            matrix = loaded[name or keys.pop()]
+        elif usual or len(keys) == 1:
+            matrix = loaded[(usual or [*keys])[0]]
         else:
             raise _wrong_content(loaded, "one matrix")
         if ids is not None and len(ids) != matrix.shape[0]:
@@ -108,18 +107,11 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
 
 def _load_ids(archive: Any) -> list[Any] | None:
     try:
-        return check_ids(ids, "ids").tolist() if (ids := archive.get("ids")) is not None else None
+        return check_ids(archive["ids"], "ids").tolist() if "ids" in archive else None
     except InputError:
         raise
     except ValueError:  # an array of Python objects, which is a pickle
         raise InputError("ids", "must be integers or strings; got objects. Use np.array(ids, str).") from None
-
-
-@contextmanager
-def _open_archive(path: Path) -> Iterator[Any]:
-    """Yield the arrays of a file and close it, which NumPy does not do after an error."""
-    with path.open("rb") as file, open_archive(file) as archive:
-        yield archive
 
 
 def _wrong_content(archive: Any, expected: str) -> InputError:
@@ -142,7 +134,7 @@ def _rows(archive: Any, n_columns: int) -> sparse.csr_array:
 
 
 def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> sparse.csr_array:
-    """Return a matrix after a check of its arrays."""
+    """Return a matrix, whose arrays are checked."""
     indptr, indices, data = (archive.get(prefix + part) for part in ("indptr", "indices", values))
     data = np.ones(len(indices), np.float32) if data is None else data
     shape = tuple(archive[f"{prefix}shape"].tolist()) if shape is None else shape
@@ -172,7 +164,7 @@ def _scipy(archive: Any) -> sparse.csr_array:
 
 
 def read_matrix_market(path: Path) -> sparse.csr_array:
-    """Return the matrix of a ``.mtx`` file, checked first since SciPy's reader crashes on damage."""
+    """Return the matrix of a ``.mtx`` file; SciPy's reader would crash on a damaged one."""
     _check_text(path)
     entries = sparse.coo_array(mmread(path))
     check_shape(entries.shape, entries.nnz)

@@ -50,14 +50,15 @@ def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") 
     check_library(network, "networkx", "network")
     check_text(weight, "weight")
     ids, notes = name_nodes(list(network))
+    graph = _build(network, ids, weight, duplicates)
+    return ConvertedGraph(graph, _node_values(network), edge_names=_edge_names(network), notes=notes)
+
+
+def _node_values(network: Any) -> dict[str, list[Any]]:
+    """Return the values of each node attribute, ``None`` where a node has none."""
     nodes = [attributes for _, attributes in network.nodes(data=True)]
     names = dict.fromkeys(name for attributes in nodes for name in attributes)
-    return ConvertedGraph(
-        _build(network, ids, weight, duplicates),
-        {name: [attributes.get(name) for attributes in nodes] for name in names},
-        edge_names=_edge_names(network),
-        notes=notes,
-    )
+    return {name: [attributes.get(name) for attributes in nodes] for name in names}
 
 
 def _edge_names(network: Any) -> list[str]:
@@ -70,8 +71,7 @@ def _build(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicate
     edges = list(network.edges(data=weight, default=1.0))
     for source, target, value in edges:
         if not is_number(value):
-            edge = f"({source!r}, {target!r})"
-            raise InputError(f"weight of edge {edge} must be a number; got {show(value)}.")
+            raise InputError(f"weight of edge {source, target} must be a number; got {show(value)}.")
     first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
     weights = check_weights([float(edge[2]) for edge in edges], len(edges))
     kind: dict[str, Any] = {"directed": network.is_directed(), "duplicates": duplicates}
@@ -115,26 +115,25 @@ def read_network(
         network = _read_json(path, networkx)
     else:
         network = getattr(networkx, f"read_{suffix[1:]}")(path, node_type=str)
-    names = {name for _, attributes in network.nodes(data=True) for name in attributes}
-    if label is not None and label not in names:
-        listed = ", ".join(sorted(names)) or "none"
+    values = _node_values(network)
+    if label is not None and label not in values:
+        listed = ", ".join(sorted(values)) or "none"
         raise InputError(f"there is no node attribute {label!r}; there are {listed}.")
-    if label is None and _has_display_names(network, suffix, names):
-        others = ", ".join(sorted(names - {"label", "viz"})) or "none"
-        decision = f"the node attribute label holds names, not classes, and is not read; others are: {others}"
-        log_decision(f"{path.name}: {decision}.", "label")
+    others = ", ".join(sorted(values.keys() - {label or "label", "viz"}))
+    if label is None and _holds_names(values, suffix):
+        decision = "the node attribute label holds names, not classes, and is not read"
+        log_decision(f"{path.name}: {decision}; others are: {others or 'none'}.", "label")
         label = ""
-    elif ignored := sorted(names - {label or "label", "viz"}):
+    elif others:
         unset = () if label else ("label",)
-        log_decision(f"{path.name}: node attributes that are not read: {', '.join(ignored)}.", *unset)
+        log_decision(f"{path.name}: node attributes that are not read: {others}.", *unset)
     edge_names = _edge_names(network)
     if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
         weight = "value"  # as D3 writes it
     (ids,) = unify_ids([list(network)])
     node_ids = as_array(ids or np.zeros(0, np.int64), "ids")
     graph = _build(network, node_ids, "weight" if weight is None else weight, duplicates)
-    label = "label" if label is None else label
-    labels = label_array([attributes.get(label) for _, attributes in network.nodes(data=True)])
+    labels = label_array(values.get("label" if label is None else label, []))
     return graph.replace(labels=labels, directed=graph.directed if directed is None else directed)
 
 
@@ -146,12 +145,11 @@ def _read_json(path: Path, networkx: Any) -> Any:
     return networkx.node_link_graph(content, edges=edges)
 
 
-def _has_display_names(network: Any, suffix: str, names: set[str]) -> bool:
+def _holds_names(values: dict[str, list[Any]], suffix: str) -> bool:
     """Return whether labels are names of nodes: in files of Gephi, if most of them are different."""
-    if "label" not in names or not (suffix == ".gexf" or names >= {"r", "g", "b"}):
-        return False
-    labels = [attributes.get("label") for _, attributes in network.nodes(data=True)]
-    return 2 * len(set(labels)) > len(labels)
+    is_of_gephi = suffix == ".gexf" or values.keys() >= {"r", "g", "b"}
+    labels = values.get("label", [])
+    return is_of_gephi and 2 * len(set(labels)) > len(labels)
 
 
 def write_graphml(graph: Graph, path: PathLike) -> None:
@@ -185,7 +183,7 @@ def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -
 
 
 def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
-    """Return an igraph graph; the vertex attribute ``name`` holds the ids, if it exists."""
+    """Return an igraph graph with its attributes."""
     check_library(network, "igraph", "network")
     check_text(weight, "weight")
     attributes = {name: network.vs[name] for name in network.vs.attributes()}
@@ -193,10 +191,8 @@ def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
     ids, notes = name_nodes(attributes.pop("name", list(range(n_nodes))))
     ends = np.array(network.get_edgelist(), np.int64).reshape(-1, 2)
     edge_names = network.es.attributes()
-    values = np.ones(len(ends))
-    if weight in edge_names:
-        given = [1.0 if value is None else value for value in network.es[weight]]
-        values = check_weights(given, len(ends))
+    given = network.es[weight] if weight in edge_names else [None] * len(ends)
+    values = check_weights([1.0 if value is None else value for value in given], len(ends))
     matrix = deduplicate(ends[:, 0], ends[:, 1], values, (n_nodes, n_nodes))
     graph = Graph(matrix, node_ids=ids, directed=network.is_directed())
     return ConvertedGraph(graph, attributes, edge_names=edge_names, notes=notes)

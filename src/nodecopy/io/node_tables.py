@@ -104,7 +104,7 @@ def read_labels(
     label: str | None = None,
     is_shared: bool = False,
 ) -> NodeRows:
-    """Return ids and labels: integers if all are, otherwise strings; ``None`` where they are missing."""
+    """Return ids and labels: integers if all are, else strings; ``None`` where they are missing."""
     format_of(path, TABLES)
     with reading(path) as file:
         column_names = {"id": id, "label": label}
@@ -139,11 +139,11 @@ def _check_rows(table: Table, nodes: Collection[str]) -> None:
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
-    """Raise an error if labels are measurements, or mostly different and not named by the caller."""
+    """Raise an error if labels are measurements, or mostly different in a column that is not named."""
     fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
     if fractions:
-        way_out = "Write ranges of it as text, or name another column"
-        raise InputError("labels", f"must be integers or text; got {fractions[0]}, a measurement. {way_out}.")
+        got = f"{fractions[0]}, a measurement. Write ranges of it as text, or name another column"
+        raise InputError("labels", f"must be integers or text; got {got}.")
     n_classes = len(set(values))
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
         got = f"{n_classes} in {len(values)} rows. Name the column to read it anyway"
@@ -184,7 +184,7 @@ def read_features(
             file, lambda first, below: id in first or (rule(first, below) if header is None else header)
         )
         _check_rows(table, nodes)
-        has_id = id in (table.names or []) or bool(match_names(table.names or [], roles))
+        has_id = id in (table.names or ()) or bool(match_names(table.names or (), roles))
         table = drop_row_names(table, nodes, has_id=has_id)
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
         if id_required and id not in names:
@@ -192,7 +192,7 @@ def read_features(
         id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
         answers = [name for name in names if name == label or name.lower() in ANSWERS]
         if label is not None and answers and names[id_column] not in answers:
-            reason = "is not a feature, since it holds labels; give it another name to use it as one"
+            reason = "is not a feature, since it holds labels; rename it to use it as one"
             log_decision(f"{describe(file)}: column {list_names(answers, 2)} {reason}.")
             others = [number for number, name in enumerate(names) if name not in answers]
             table = table.select(others)
@@ -203,7 +203,7 @@ def read_features(
 
 
 def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
-    """Raise an error unless the nodes are 0 to ``n_rows`` - 1, as a matrix without ids requires."""
+    """Raise an error unless the nodes are 0 to ``n_rows - 1``."""
     numbers = set(map(str, range(n_rows)))
     if (other := next((node for node in nodes if str(node) not in numbers), None)) is not None:
         got = f"holds the rows of nodes 0 to {n_rows - 1}, but the graph has node {other!r}"
@@ -215,29 +215,28 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
     unknown = [node for node in dict.fromkeys(ids) if node not in nodes]
     if not unknown:
         return
-    by_number = {_plain(node): node for node in nodes} if any(map(_is_numeral, unknown)) else {}
-    for node in filter(_is_numeral, unknown):
+    numerals = [node for node in unknown if str(node).removesuffix(".0").isdecimal()]
+    by_number = {_plain(node): node for node in nodes} if numerals else {}
+    for node in numerals:
         if (other := by_number.get(_plain(node))) is not None:
-            way_out = "Write ids the same way, with leading zeros (in pandas, read them with dtype=str)"
-            raise InputError(
-                f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is. {way_out}."
-            )
+            got = f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is"
+            raise InputError(f"{got}. Write ids the same way (in pandas, read them with dtype=str).")
     listed = list_names(list(map(repr, unknown)))
     if allow_isolated:
         log_decision(f"ids without edges are isolated nodes ({len(unknown)}): {listed}.")
         return
     texts = list(map(str, nodes)) if len(nodes) <= MAX_COMPARED else []
     close = dict.fromkeys(match for node in unknown[:5] for match in get_close_matches(str(node), texts, n=1))
-    guess = f" Did you mean {list_names(list(map(repr, close)))}?" if close else ""
+    guess = f" Did you mean {', '.join(map(repr, close))}?" if close else ""
     way_out = "" if allow_isolated is None else " allow_isolated=True adds them as isolated nodes."
     subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {listed}"
     if len(unknown) == 1:
-        subject = f"id {unknown[0]!r} is not a node of the graph"
+        subject = f"id {listed} is not a node of the graph"
     raise InputError(f"{subject}.{guess} Correct the ids.{way_out}")
 
 
 def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
-    """Return labels, some of them missing, as integers or strings; ``None`` if all are missing."""
+    """Return labels as integers or strings; ``None`` if all are missing."""
     if isinstance(labels, np.ndarray) and (labels.ndim != 1 or labels.dtype.kind in "iuf"):
         return check_vector(labels, "labels")
     values = plain_values(labels)
@@ -278,14 +277,10 @@ def order_rows(positions: list[int], nodes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the row of every node in node order; a node without a row is an error."""
     if len(positions) < len(nodes):
         missing = sorted(np.delete(nodes, positions).tolist())
-        which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
-        listed = list_names(list(map(repr, missing)))
-        raise InputError(f"there is no row for {which}: {listed}. Add a row for each, with empty cells.")
+        which = f"{len(missing)} nodes" if len(missing) > 1 else "a node"
+        listed = f"{which} of the graph: {list_names(list(map(repr, missing)))}"
+        raise InputError(f"there is no row for {listed}. Add a row for each, with empty cells.")
     return np.argsort(positions)
-
-
-def _is_numeral(node: Any) -> bool:
-    return str(node).removesuffix(".0").isdecimal()
 
 
 def _plain(node: Any) -> str:

@@ -25,10 +25,10 @@ def to_pandas(data: Graph | Interactions) -> Any:
     """
     check_row_data(data)
     if isinstance(data, Graph):
-        columns = dict(zip(("source", "target", "weight"), data.edges(), strict=True))
+        names, columns = ("source", "target", "weight"), data.edges()
     else:
-        columns = dict(zip(("user", "item", "rating"), data.table(), strict=True))
-    present = {name: column for name, column in columns.items() if column is not None}
+        names, columns = ("user", "item", "rating"), data.table()
+    present = {name: part for name, part in zip(names, columns, strict=True) if part is not None}
     return import_optional("pandas", "to_pandas").DataFrame(present)
 
 
@@ -43,7 +43,7 @@ def frame_of_pairs(data: Any, names: list[str]) -> Any:
 
 
 def is_adjacency(frame: Any) -> bool:
-    """Return whether the index of a pandas frame equals its columns, and not because both are 0, 1, 2."""
+    """Return whether the index of a pandas frame equals its columns, other than 0, 1, 2."""
     if not hasattr(frame, "iloc") or frame.shape[0] != frame.shape[1]:
         return False
     ids = frame.index.tolist()

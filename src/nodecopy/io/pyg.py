@@ -32,7 +32,7 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
 
 
 def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph:
-    """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``, with its attributes."""
+    """Return a ``Data`` of PyTorch Geometric with its attributes."""
     check_library(data, "torch_geometric", "data")
     graph = _read_edges(data, directed, weight)
     used = {"edge_index", "adj_t", weight, "num_nodes", "batch", "ptr"}
@@ -69,17 +69,17 @@ def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
 
 
 def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
-    """Return edges and weights of a transposed adjacency, a sparse tensor of torch or of torch-sparse."""
+    """Return edges and weights of a transposed adjacency of torch or torch-sparse."""
     if hasattr(adjacency, "coo"):  # torch_sparse.SparseTensor
         target, source, weight = adjacency.coo()
-        return np.stack([to_numpy(source), to_numpy(target)]), weight
-    coordinates = adjacency.to_sparse_coo().coalesce()
-    target, source = coordinates.indices()
-    return np.stack([to_numpy(source), to_numpy(target)]), coordinates.values()
+    else:
+        coordinates = adjacency.to_sparse_coo().coalesce()
+        (target, source), weight = coordinates.indices(), coordinates.values()
+    return np.stack([to_numpy(source), to_numpy(target)]), weight
 
 
 def to_numpy(tensor: Any) -> NDArray[Any]:
-    """Return a tensor, dense or sparse, on any device, as an array."""
+    """Return a tensor of any layout and device as an array."""
     if not hasattr(tensor, "detach"):
         return as_array(tensor, "attributes of data")
     is_dense = str(getattr(tensor, "layout", "torch.strided")) == "torch.strided"
@@ -117,7 +117,7 @@ def to_pyg(graph: Graph) -> Any:
 
 
 def _as_single(values: NDArray[Any], name: str) -> NDArray[np.float32]:
-    """Return numbers in single precision, or raise an error if it cannot hold them."""
+    """Return numbers in single precision, which must hold them."""
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
     check_finite(single, f"{name} in single precision")
