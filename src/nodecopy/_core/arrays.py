@@ -145,8 +145,8 @@ def native(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _error(name: str, reason: str) -> InputError:
-    way_out = "Build it by scipy.sparse.coo_array((values, (rows, columns)))."
-    return InputError(name, f"must be a valid sparse matrix: {reason}. {way_out}")
+    way_out = "Build it by scipy.sparse.coo_array"
+    return InputError(name, f"must be a valid sparse matrix: {reason}. {way_out}.")
 
 
 def index_dtype(*sizes: int) -> type[np.integer[Any]]:
@@ -181,7 +181,7 @@ class Rows:
 
     @classmethod
     def from_matrix(cls, matrix: Any, name: str) -> Rows:
-        """Return the rows of a dense or sparse matrix, checked, with the sums of duplicates."""
+        """Return the rows of a dense or sparse matrix; duplicates are added."""
         if sparse.issparse(matrix):
             csr = as_csr(matrix, name).copy()
         else:
@@ -229,16 +229,13 @@ class Rows:
     @property
     def csr(self) -> sparse.csr_array:
         """The rows as a canonical, read-only SciPy matrix, with ones if there are no weights."""
-        data = self._ones if self.weights is None else self.weights
-        matrix = sparse.csr_array(
-            (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
-        )
+        data, shape = self._ones if self.weights is None else self.weights, (self.n_rows, self.n_columns)
+        matrix = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)
         matrix.has_canonical_format = True
         return matrix
 
     @property
     def row_numbers(self) -> IntArray:
-        """The row of every stored entry."""
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
     def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
@@ -258,7 +255,7 @@ class Rows:
 
 
 class RowData:
-    """Base class of graphs and interactions: rows, and attributes that cannot be changed."""
+    """Base class of graphs and interactions, whose attributes cannot be changed."""
 
     rows: Rows
     how_to_change: str

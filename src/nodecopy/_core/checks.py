@@ -206,10 +206,11 @@ def check_characters(values: Iterable[Any], name: str) -> None:
             raise InputError(name, f"must be valid Unicode; got {str(value)!r}, with half a character.")
 
 
-def list_names(values: Sequence[Any], n: int = 5) -> str:
+def list_names(values: Iterable[Any], n: int = 5) -> str:
     """Return the first ``n`` values for a message, and how many more there are."""
-    more = f" and {len(values) - n} more" if len(values) > n else ""
-    return ", ".join(map(str, values[:n])) + more
+    names = list(map(str, values))
+    more = f" and {len(names) - n} more" if len(names) > n else ""
+    return ", ".join(names[:n]) + more
 
 
 def is_missing(value: Any) -> bool:
@@ -254,7 +255,7 @@ def read_member(archive: BinaryIO, name: str) -> bytes:
 
 
 def check_stream(unpacked: BinaryIO, packed: int) -> None:
-    """Raise an error if a stream that unpacks ``packed`` bytes holds too many."""
+    """Raise an error if a stream unpacks ``packed`` bytes to far more."""
     n_bytes = 0
     while chunk := unpacked.read(CHUNK):
         n_bytes += len(chunk)
@@ -288,7 +289,6 @@ def check_shape(shape: Any, n_entries: int) -> None:
 
 
 def _limit(n_bytes: int, least: int) -> int:
-    """Return the number of bytes that content of ``n_bytes`` may take."""
     given = os.environ.get(LIMIT, "")
     if given and not given.isdecimal():
         raise InputError(f"the environment variable {LIMIT} must be a number of bytes; got {given!r}.")
@@ -296,7 +296,6 @@ def _limit(n_bytes: int, least: int) -> int:
 
 
 def _check_members(file: BinaryIO) -> None:
-    """Raise an error unless an archive holds whole arrays that are not too large."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         packed = sum(member.compress_size for member in members)

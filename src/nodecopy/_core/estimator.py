@@ -72,8 +72,8 @@ class Configurable:
         for name, inners in of_parts.items():
             part = own.get(name, getattr(self, name, None))
             if not isinstance(part, Configurable):
-                got = f"{min(inners)}; got {show(part)}"
-                raise InputError(f"{name} of {type(self).__name__} must have parameters to set {got}.")
+                owner = f"{name} of {type(self).__name__}"
+                raise InputError(f"{owner} must have parameters to set {min(inners)}; got {show(part)}.")
             owners += part._find_changes(inners)
         return owners
 

@@ -70,7 +70,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def check_writable_parent(target: Path) -> None:
-    """Raise an error if nothing can be written under that name; parent folders may be missing."""
+    """Raise an error if the nearest folder that exists cannot be written to."""
     folder = next(parent for parent in target.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise InputError(f"{target} must lie in a folder; {folder} is a file.")
@@ -82,7 +82,7 @@ def check_writable_parent(target: Path) -> None:
 def atomic_write(path: PathLike) -> Iterator[Path]:
     """Yield a temporary name with the same suffix, which becomes ``path`` unless the block fails.
 
-    A link is followed, a file that is replaced keeps its mode, and devices and pipes receive the content.
+    Links are followed, a replaced file keeps its mode, and devices and pipes receive the content.
     """
     check_writable(path)
     target = resolve(path)
@@ -119,7 +119,7 @@ def atomic_folder(
             raise InputError(f"{path} must be empty or new; it holds files (--overwrite replaces it).")
         _check_replaceable(target, manifest)
     for source in inputs:
-        if target in (resolve(source), *resolve(source).parents):
+        if resolve(source).is_relative_to(target):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
     with _temporary(target, is_folder=True) as temporary:
         yield temporary
@@ -136,7 +136,7 @@ def atomic_folder(
 
 
 class ScratchFolder:
-    """A folder for temporary files; what a killed process leaves, the next one removes."""
+    """A folder for temporary files, removed at the end or, after a kill, by the next process."""
 
     def __init__(self, parent: PathLike | None = None) -> None:
         self._stack = ExitStack()
@@ -144,7 +144,7 @@ class ScratchFolder:
         self.path = self._stack.enter_context(_temporary(target, is_folder=True))
 
     def remove(self) -> None:
-        """Remove the folder and what it holds; after the first call, do nothing."""
+        """Remove the folder; later calls do nothing."""
         self._stack.close()
 
     def __enter__(self) -> Path:
@@ -176,7 +176,7 @@ def _check_replaceable(folder: Path, manifest: str) -> None:
 
 @contextmanager
 def _temporary(target: Path, *, is_folder: bool) -> Iterator[Path]:
-    """Create a temporary file or folder beside a target, lock it, and remove it at the end."""
+    """Yield a locked temporary file or folder beside a target, and remove it at the end."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target.parent)
     prefix = f"{PREFIX}{_digest(target.name)}-{_digest(node())}-{os.getpid()}-"
@@ -228,7 +228,7 @@ def _digest(text: str) -> str:
 
 
 def _sweep(folder: Path, replaced: Path | None = None) -> None:
-    """Remove what killed processes left; a folder that was being ``replaced`` gets its name back."""
+    """Remove what killed processes left; a folder that was ``replaced`` gets its name back."""
     if not folder.is_dir() or (folder in _swept and replaced is None):
         return
     _swept.add(folder)
@@ -296,7 +296,7 @@ def _flush(path: Path) -> None:
 
 
 def _set_mode(temporary: Path, target: Path, default: int) -> None:
-    """Give a temporary file, which is private, the mode of its target or the usual one."""
+    """Give a temporary file the mode of its target or, if that is new, the usual one."""
     os.umask(mask := os.umask(0))
     temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
 

@@ -38,7 +38,7 @@ def import_optional(module: str, purpose: str) -> Any:
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra, from the checkout of nodecopy, if any."""
+    """Return the command that installs an extra, from a checkout if nodecopy was."""
     try:
         origin = json.loads(distribution("nodecopy").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):

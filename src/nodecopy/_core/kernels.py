@@ -1,4 +1,4 @@
-"""Compiled functions; if their cache on disk cannot be used, each process compiles them, with a warning."""
+"""Compiled functions; without a cache on disk, each process compiles them, with a warning."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _warn(error: Exception) -> None:
     global _has_warned
     if not _has_warned:
         _has_warned = True
-        problem = f"compiled code cannot be kept on disk ({error}), so that it is compiled in every process"
-        warnings.warn(f"{problem}. Set the variable NUMBA_CACHE_DIR to a writable folder.", stacklevel=4)
+        problem = f"compiled code cannot be kept on disk ({error}); every process compiles it"
+        warnings.warn(f"{problem}. Set NUMBA_CACHE_DIR to a writable folder.", stacklevel=4)
 
 
 INT32, POINTER = ir.IntType(32), ir.IntType(8).as_pointer()

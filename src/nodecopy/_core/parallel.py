@@ -76,7 +76,7 @@ def sample_stream(make: Callable[[int], T], n: int, workers: int, *, processes: 
 def _fork_pool(workers: int, function: Callable[[int], Any]) -> Executor:
     """Return a pool of processes that inherit a function, which need not be pickled."""
     if "fork" not in multiprocessing.get_all_start_methods():
-        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads instead.")
+        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads.")
     context = multiprocessing.get_context("fork")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
 

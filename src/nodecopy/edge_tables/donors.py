@@ -1,7 +1,7 @@
 """Donor rules on edge tables, each the twin of a rule in :mod:`nodecopy.copying.donors`.
 
-A rule is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine, and
-draws the same donors as its twin for the same uniform numbers.
+A rule is fitted to ``rows`` (source, target) and ``nodes`` (id, number) inside an engine, and draws the same
+donors as its twin for the same uniform numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EdgeTableRule(Protocol):
     """A donor rule on edge tables."""
 
     def ids(self, engine: TableEngine) -> Any | None:
-        """Return a table of node ids (column id) that the rule adds to the graph; none by default."""
+        """Return a table of node ids (column id) that the rule adds to the graph, if any."""
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
@@ -50,12 +50,11 @@ class SameLabelTable(Configurable, EdgeTableRule):
     Parameters
     ----------
     labels
-        A table (Parquet or Ibis) of id and label. Nodes without a label (not listed, null, NaN, -1 or empty)
-        keep their neighbours; ids without edges are isolated nodes.
+        A table (Parquet or Ibis) of id and label. Nodes without one (not listed, null, NaN, -1 or empty) keep
+        their neighbours; ids without edges are isolated nodes.
 
     Examples
     --------
-    >>> from nodecopy.edge_tables import SameLabelTable
     >>> SameLabelTable("labels.parquet")
     SameLabelTable(labels='labels.parquet')
     """
@@ -94,7 +93,6 @@ class NearestNeighboursTable(Configurable, EdgeTableRule):
 
     Examples
     --------
-    >>> from nodecopy.edge_tables import NearestNeighboursTable
     >>> NearestNeighboursTable("neighbours.parquet")
     NearestNeighboursTable(neighbours='neighbours.parquet')
     """
@@ -118,12 +116,11 @@ class WeightedTable(Configurable, EdgeTableRule):
     Parameters
     ----------
     weights
-        A table (Parquet or Ibis) of node, donor and weight; a pair that is listed twice has the larger
-        weight. A node without a positive weight keeps its own neighbours.
+        A table (Parquet or Ibis) of node, donor and weight, the larger one of a repeated pair. A node without
+        a positive weight keeps its own neighbours.
 
     Examples
     --------
-    >>> from nodecopy.edge_tables import WeightedTable
     >>> WeightedTable("weights.parquet")
     WeightedTable(weights='weights.parquet')
     """
@@ -153,7 +150,6 @@ class JaccardTable(Configurable, EdgeTableRule):
 
     Examples
     --------
-    >>> from nodecopy.edge_tables import JaccardTable
     >>> JaccardTable(max_item_degree=1000)
     JaccardTable(max_item_degree=1000, include_self=True, max_donors=None)
     """

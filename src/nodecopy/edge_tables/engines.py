@@ -1,7 +1,7 @@
 """Engines for edge tables larger than memory: DuckDB in this process, Spark on a cluster.
 
 Both are used through Ibis, so that a query is written once. An engine reads and writes Parquet, and stores
-results of queries in a scratch folder: no table has to fit into memory.
+results in a scratch folder: no table has to fit into memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ QUIET_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "
 
 
 class TableEngine(ABC):
-    """The contract of engines, on an Ibis ``backend``; a ``with`` block removes their scratch files."""
+    """The contract of engines on an Ibis ``backend``; a ``with`` block removes scratch files."""
 
     backend: Any
     _scratch: ScratchFolder
@@ -75,7 +75,7 @@ class TableEngine(ABC):
         return self._scratch.path
 
     def scan(self, source: Any) -> Any:
-        """Return an Ibis table: the given one, or that of a Parquet file or of a folder of such files."""
+        """Return an Ibis table: the given one, or that of a Parquet file or a folder of them."""
         self._check_open()
         if not isinstance(source, (str, os.PathLike)):
             return self._as_given_table(source)
@@ -115,12 +115,12 @@ class TableEngine(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InputError("this engine is closed; use it, and tables made with it, inside its with block.")
+            raise InputError("this engine is closed; use it and its tables inside its with block.")
         if self._process not in (None, os.getpid()):
-            raise InputError("this engine belongs to another process; open one in every forked process.")
+            raise InputError("this engine belongs to another process; open one in every process.")
 
     def write(self, table: Any, path: PathLike) -> None:
-        """Write an Ibis table as Parquet, whole or not at all; a file on which it depends is not replaced."""
+        """Write an Ibis table as Parquet, whole or not at all, but not over a file it depends on."""
         self._check_open()
         target = Path(check_path(path, "path"))
         if target.is_dir():
@@ -146,7 +146,7 @@ class TableEngine(ABC):
         return row
 
     def materialise(self, table: Any) -> Any:
-        """Compute a table and return it from a scratch file, which later queries read."""
+        """Compute a table and return it from a scratch file."""
         path = self._new_scratch()
         self.write(table, path)
         return self._reread(path, table)
@@ -208,7 +208,6 @@ class DuckDB(TableEngine):
 
     Examples
     --------
-    >>> from nodecopy.edge_tables import DuckDB
     >>> with DuckDB(memory="1GB", threads=2) as engine:
     ...     engine.backend.name
     'duckdb'
@@ -356,12 +355,12 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
         return bool(table[names[position]].type().is_numeric())
 
     positions = match_columns(names, roles, n_required=n_required, is_numeric=is_numeric, owner=name)
+    chosen = {role: names[position] for role, position in positions.items()}
     usual = match_names(names, roles)
-    unusual = {role: names[position] for role, position in positions.items() if role not in usual}
-    if unusual:
-        parts = " and ".join(f"{column} is the {role}" for role, column in unusual.items())
+    if unusual := [f"{column} is the {role}" for role, column in chosen.items() if role not in usual]:
+        parts = " and ".join(unusual)
         log_decision(f"{name}: {parts} of each row. Rename columns that hold something else.")
-    return table.select(**{role: names[position] for role, position in positions.items()})
+    return table.select(**chosen)
 
 
 def count_rows(table: Any, engine: TableEngine) -> int:
@@ -370,7 +369,7 @@ def count_rows(table: Any, engine: TableEngine) -> int:
 
 
 def check_ids(table: Any, roles: Sequence[str], name: str, engine: TableEngine) -> None:
-    """Raise an error unless some columns hold integers or strings without missing values."""
+    """Raise an error unless columns hold integers or strings without missing values."""
     for role in roles:
         kind = table[role].type()
         if not (kind.is_integer() or kind.is_string()):

@@ -63,8 +63,8 @@ class EdgeTableCopying(Configurable):
         Parameters
         ----------
         edges
-            Parquet or an Ibis table of source, target and optionally weight. A pair that is listed twice, or
-            in both directions, has the larger weight.
+            Parquet or an Ibis table of source, target and optionally weight, the larger one of a pair that is
+            listed twice or in both directions.
         engine
             The engine that computes everything; it must stay open while the model is used.
         directed
@@ -97,8 +97,8 @@ class EdgeTableCopying(Configurable):
             roles = {"id": NODE_COLUMNS["id"]}
             listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
             check_ids(listed[-1], ["id"], "nodes", engine)
-        ids_of_rule = self.donors.ids(engine)
-        listed += [] if ids_of_rule is None else [ids_of_rule]
+        if (ids_of_rule := self.donors.ids(engine)) is not None:
+            listed.append(ids_of_rule)
         id_type = self._narrowest_type(listed)
         rows = table.cast({"source": id_type} | ({} if interactions else {"target": id_type}))
         is_edge = rows.weight > 0 if self.weighted else ibis.literal(True)
@@ -126,7 +126,7 @@ class EdgeTableCopying(Configurable):
         """Return a sample as an Ibis table of source, target and, if weighted, weight, in no order.
 
         Interactions have columns user, item and, if weighted, rating. Undirected edges are listed once, from
-        the smaller id to the larger.
+        the smaller id.
         """
         key = self._key(rng, sample)
         return self._copy_rows(self._engine.materialise(self._donors(key)), key)

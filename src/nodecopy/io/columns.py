@@ -108,8 +108,7 @@ def read_columns(
     table = drop_row_names(table, nodes, has_id=has_id)
     names, columns = table.names or [""] * len(table.columns), table.columns
     if len(columns) < N_KEYS:
-        got = len(columns)
-        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {got} in all.")
+        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
     no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
     has_time = column_names.get("time") or "time" in match_names(names, roles)
     positions = match_columns(
@@ -118,13 +117,12 @@ def read_columns(
         n_required=N_KEYS,
         is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
         column_names=column_names,
-        always_by_position=True,
         keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
     )
     if "time" in roles and "time" not in positions and column_names.get("time") != "":
         free = (number for number in range(len(columns)) if number not in positions.values())
-        times = next((number for number in free if holds_times(columns[number])), None)
-        positions |= {} if times is None else {"time": times}
+        times = [number for number in free if holds_times(columns[number])]
+        positions |= {"time": times[0]} if times else {}
     if not is_shared:
         _log_columns(file, table, roles, column_names, positions)
     by_role = {role: columns[position] for role, position in positions.items()}
@@ -142,16 +140,13 @@ def match_columns(
     is_numeric: Callable[[int], bool],
     column_names: ColumnNames | None = None,
     owner: str = "the table",
-    always_by_position: bool = False,
     keys: Sequence[int] | None = None,
 ) -> dict[str, int]:
     """Return the position of the column of each role: by given name, else by usual name, else by ``keys``.
 
-    Optional roles take the next numeric columns; if all required roles have usual names, only with
-    ``always_by_position``.
+    Optional roles take the next numeric columns; without ``keys``, only if a required role has no usual name.
     """
     column_names = column_names or {}
-    lower = [name.lower() for name in names]
     usual = match_names(names, roles)
     positions = {role: position for role, position in usual.items() if column_names.get(role) is None}
     for role, name in column_names.items():
@@ -161,16 +156,16 @@ def match_columns(
             raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
         column = names.index(name)
         positions = {other: at for other, at in positions.items() if at != column} | {role: column}
-    required, keys = list(roles)[:n_required], keys or range(n_required)
-    by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
-    for role, key in zip(required, keys, strict=False):
+    required, lower = list(roles)[:n_required], {name.lower() for name in names}
+    by_name = all(column_names.get(role) or not lower.isdisjoint(roles[role]) for role in required)
+    for role, key in zip(required, keys or range(n_required), strict=False):
         if role not in positions and (key >= len(names) or key in positions.values()):
             way_out = f" Name the column of {role}." if column_names else ""
             raise InputError(owner, f"must have a column for {role}; it has {', '.join(names)}.{way_out}")
         positions.setdefault(role, key)
     last = max(positions[role] for role in required)
     for position, role in enumerate(list(roles)[n_required:], last + 1):
-        if role in positions or column_names.get(role) == "" or (by_name and not always_by_position):
+        if role in positions or column_names.get(role) == "" or (by_name and keys is None):
             continue
         if position < len(names) and position not in positions.values() and is_numeric(position):
             positions[role] = position
@@ -213,8 +208,8 @@ def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[
         raise InputError(ADJACENCY_ERROR)
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
-        way_out = f"Name the columns of {_key_names(KINDS[kind])}."
-        raise InputError(f"the table must have two columns of integers or text. {way_out}")
+        way_out = f"Name those of {_key_names(KINDS[kind])}"
+        raise InputError(f"the table must have two columns of integers or text. {way_out}.")
     return keys
 
 

@@ -52,8 +52,8 @@ def as_graph(
     pandas Series             edge weights with an index of two levels, sources and targets.
     ========================  ===============================================================================
 
-    By default an attribute is used if it can be labels (whole numbers or texts, not all different) or
-    features (a vector of numbers for every node). What was used and ignored is logged.
+    By default these are used if they can be labels (whole numbers or texts, not all different) or features (a
+    vector of numbers for every node). What was used and ignored is logged.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def as_interactions(data: InteractionsLike) -> Interactions:
 def convert_interactions(
     data: InteractionsLike, name: str, *, like: Interactions | None = None
 ) -> Interactions:
-    """Return interactions as :func:`as_interactions` does, with ids of the types of ``like``."""
+    """Return interactions as :func:`as_interactions` does, with ids of the types in ``like``."""
     if isinstance(data, Interactions):
         return data
     if _is_sparse(data):
@@ -173,7 +173,7 @@ def convert_interactions(
 
 
 def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
-    """Return a graph, or interactions from a frame of users and items or a matrix that is not square."""
+    """Return a graph, or interactions from users and items or a matrix that is not square."""
     if isinstance(data, (Graph, Interactions)):
         return data
     is_log = is_frame(data) and match_kind(read_names(data)) == "interactions"
@@ -274,7 +274,7 @@ def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
 
 
 def _as_floats(values: Any) -> NDArray[np.float64]:
-    """Return numbers in double precision; NumPy would drop a part of complex ones."""
+    """Return real numbers in double precision."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError

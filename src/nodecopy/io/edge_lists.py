@@ -67,7 +67,7 @@ def build_graph(
         rule = "their weights are added" if duplicates == "sum" else "the largest weight counts"
         log_decision(f"{file}: {', '.join(parts)}; {rule}.", "duplicates")
     if n_loops := int((first == second).sum()):
-        treatment = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
+        treatment = "kept" if directed else "left out, as the graph is undirected"
         log_decision(f"{file}: self-loops: {n_loops}; they are {treatment}.")
     return graph
 

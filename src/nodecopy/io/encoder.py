@@ -40,8 +40,7 @@ class FeatureEncoder(Saveable):
 
     A missing number becomes the median of its column, and a further column marks missing cells. Text, also
     digits with leading zeros (0150), is one-hot encoded, and so are its missing cells. Dates are refused.
-    :func:`~nodecopy.read_graph` encodes tables of features; classifiers keep the encoder as
-    ``feature_encoder_``.
+    :func:`~nodecopy.read_graph` calls this; classifiers keep the encoder as ``feature_encoder_``.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ class FeatureEncoder(Saveable):
             texts = _as_text(table[name])
             parts += [texts == value for value in categories]
             if unknown := sorted(set(texts.tolist()) - set(categories)):
-                values = list_names(list(map(repr, unknown)), N_SHOWN)
+                values = list_names(map(repr, unknown), N_SHOWN)
                 log_decision(f"features: {values} of column {name} did not occur in fit: no category.")
         return np.stack(parts, axis=1).astype(np.float64)
 
@@ -193,7 +192,7 @@ class FeatureEncoder(Saveable):
 def encode_table(
     table: Table, names: Sequence[str], id_column: int, encoder: FeatureEncoder | None
 ) -> tuple[NDArray[np.float64], FeatureEncoder]:
-    """Return the columns of a table, without its ids, as numbers, and the fitted encoder."""
+    """Return the columns of a table, without its ids, as numbers, and the encoder."""
     columns: dict[str, Column] = {}
     for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
         if position != id_column:
@@ -208,7 +207,7 @@ def encode_table(
 
 
 def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray[Any]:
-    """Return a column as floats, NaN where a cell is missing, or as text, empty where it is missing."""
+    """Return a column as floats or text; a missing cell is NaN or empty."""
     array = _as_typed_array(column)
     cells = array.tolist()
     if array.dtype.kind in "Mm":
@@ -246,7 +245,7 @@ def _columns_by_name(columns: Any) -> dict[str, Column]:
 
 
 def _as_typed_array(column: Column) -> NDArray[Any]:
-    """Return a column as an array, of objects unless it has a type."""
+    """Return a column as an array, of objects if it has no type."""
     if hasattr(column, "dtype"):
         return np.asarray(column)
     cells = check_sequence(column, "columns", "a dictionary of lists of cells")

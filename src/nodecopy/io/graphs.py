@@ -73,8 +73,8 @@ def read_graph(
         A table of node ids and labels; other nodes have no label.
     features
         A table with a row for every node, or an ``.npz`` archive of the arrays ``ids`` and ``x``. Without
-        ids, row i belongs to node i, or to the i-th of ``node_ids``. Text and missing cells are encoded
-        (:class:`~nodecopy.io.FeatureEncoder`).
+        ids, row i belongs to node i, or to the i-th of ``node_ids``. Text and missing cells are encoded by
+        :class:`~nodecopy.io.FeatureEncoder`.
     encoder
         A fitted encoder of features, such as ``feature_encoder_`` of a classifier, or one to be fitted.
     node_ids
@@ -84,18 +84,18 @@ def read_graph(
     header
         Whether the first row of each table is a header; by default decided by its content (see the notes).
     source, target, weight
-        Names of the columns of an edge list; ``weight`` also names an edge attribute of a network. By default
+        Names of the columns of an edge list; ``weight`` also of an edge attribute of a network. By default
         columns with usual names (``source``, ``from``, ``target``, ``weight``, ...); otherwise the first two
-        columns that can hold ids, and the next one as weight if it holds numbers other than times, types or
-        years. An empty name for ``weight`` leaves weights out.
+        that can hold ids, and the next one as weight if it holds numbers other than times, types or years. An
+        empty name for ``weight`` leaves weights out.
     id, label
         Names of the columns of ``labels`` and ``features``, or ``label`` of a node attribute of a network. By
         default columns with usual names, otherwise the first column and, in a table of two, the second.
         An empty cell, ``NA`` or ``nan`` is a missing label.
     duplicates
         A repeated edge has the largest of its weights (``"max"``), their sum (``"sum"``), or is an error
-        (``"error"``). An undirected edge in both directions is repeated, unless all edges are listed so, with
-        equal weights.
+        (``"error"``). An undirected edge in both directions is repeated, unless all edges are, with equal
+        weights.
     allow_isolated
         Whether ids of ``labels`` and ``features`` without edges become isolated nodes instead of an error.
 
@@ -105,7 +105,7 @@ def read_graph(
     strings. The first row is a header if it has usual names, if it has text above a column of numbers, or if
     its ids never occur again while those of nearly all other rows do. It is data if one of its ids occurs
     again or is a number, and, with a warning, if no row shares an id with another. Such decisions, and
-    columns that are not read, are logged to the logger ``nodecopy`` at level INFO.
+    columns that are not read, are logged.
 
     Examples
     --------
@@ -120,8 +120,10 @@ def read_graph(
     """
     suffix = format_of(path, READABLE)
     check_choice(duplicates, "duplicates", DUPLICATES)
-    node_order = None if node_ids is None else check_ids(node_ids, "node_ids")
-    check_unique(np.empty(0) if node_order is None else node_order, "node_ids")
+    node_order = None
+    if node_ids is not None:
+        node_order = check_ids(node_ids, "node_ids")
+        check_unique(node_order, "node_ids")
     if labels is None and label and suffix not in NETWORKS:
         labels = features
     if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
@@ -209,8 +211,6 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
 
 
 class _Edges(NamedTuple):
-    """A table of edges: its columns of sources and targets, and the weights."""
-
     table: Table
     ends: list[Column]
     weights: NDArray[np.float64]
@@ -228,7 +228,7 @@ def _read_edges(path: Any, column_names: ColumnNames, header: bool | None, direc
 
 
 def _check_content(table: Table, file: str, directed: bool | None) -> None:
-    """Compare what other programs write beside the edges with how they are read."""
+    """Check what other programs write beside the edges."""
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError("the comment calls the graph bipartite (bip). Use read_interactions to read it.")
@@ -243,7 +243,6 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
 
 
 def _texts(columns: Sequence[Column]) -> set[str]:
-    """Return the distinct ids of columns as text."""
     distinct = (np.unique(ids).tolist() if isinstance(ids, np.ndarray) else set(ids) for ids in columns)
     return {str(node) for ids in distinct for node in ids}
 
@@ -258,13 +257,13 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
         parts = [part.strip() for cell in lists for part in cell.split(sign)]
         known = set(map(str, sources))
         if 2 * sum(part in known for part in parts) > len(parts):
-            problem = f"targets look like lists of ids ({lists[0]!r}), each of which is read as one node"
+            problem = f"targets look like lists of ids ({lists[0]!r}), but each is read as one node"
             warn_about_data(f"{file}: {problem}. Write a row for each edge.")
             return
 
 
 def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options: Any) -> Graph:
-    """Return the graph of edges; ``ids`` begins with sources and targets."""
+    """Return the graph of edges; ``ids`` starts with sources and targets."""
     _warn_about_lists(ids[0], ids[1], options["file"])
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(ENDS))
@@ -289,7 +288,7 @@ def _order_nodes(
 
 
 def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-    """Return the positions of ids among the nodes, which a spreadsheet's apostrophes do not change."""
+    """Return the positions of ids among the nodes, also of ids with a spreadsheet's apostrophe."""
     if not position_of.keys() >= set(ids):
         position_of = add_escaped(position_of)
     try:

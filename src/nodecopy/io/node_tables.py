@@ -53,13 +53,13 @@ class NodeRows:
     is_numbered: bool = False  # whether the file has no ids, so that row i belongs to node i
 
     def number(self, node_ids: NDArray[Any] | None) -> NodeRows:
-        """Return rows without ids with the ids of the caller, if there are as many."""
+        """Return rows without ids with the caller's ids, if there are as many."""
         if not self.is_numbered or node_ids is None or len(node_ids) != len(self.ids):
             return self
         return replace(self, ids=node_ids, is_numbered=False)
 
     def attach(self, graph: Graph) -> Graph:
-        """Return the graph with the labels or features; every node must have a row of features."""
+        """Return the graph with the labels, or with features, of which every node needs a row."""
         positions = match_ids(self.ids, graph.node_ids)
         if not isinstance(self.values, list):
             features = self.values[order_rows(positions, graph.node_ids)]
@@ -133,7 +133,7 @@ def read_labels(
 
 
 def _check_rows(table: Table, nodes: Collection[str]) -> None:
-    """Raise an error if a table about nodes has a header and nothing below it."""
+    """Raise an error if a table has only a header."""
     if nodes and table.names and not len(table.columns[0]):
         raise InputError(f"there are no rows, only the header ({','.join(table.names[:6])}).")
 
@@ -151,7 +151,7 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
 
 
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
-    """Warn about classes that differ only in case or blanks, which are probably one."""
+    """Warn about classes that differ only in case or blanks."""
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
@@ -211,7 +211,7 @@ def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
 
 
 def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: bool | None) -> None:
-    """Raise an error about ids that are not nodes; ``allow_isolated`` is None if nodes are fixed."""
+    """Raise an error if some ids are not nodes; ``allow_isolated`` is None if nodes are fixed."""
     unknown = [node for node in dict.fromkeys(ids) if node not in nodes]
     if not unknown:
         return
@@ -221,7 +221,7 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
         if (other := by_number.get(_plain(node))) is not None:
             got = f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is"
             raise InputError(f"{got}. Write ids the same way (in pandas, read them with dtype=str).")
-    listed = list_names(list(map(repr, unknown)))
+    listed = list_names(map(repr, unknown))
     if allow_isolated:
         log_decision(f"ids without edges are isolated nodes ({len(unknown)}): {listed}.")
         return
@@ -251,7 +251,7 @@ def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
 
 
 def plain_values(values: Sequence[Any] | NDArray[Any]) -> list[Any]:
-    """Return Python values: ``None`` where a value is missing or empty, an integer for a whole float."""
+    """Return Python values: ``None`` for a missing or empty one, an integer for a whole float."""
     return list(map(_plain_value, values.tolist() if isinstance(values, np.ndarray) else values))
 
 
@@ -263,7 +263,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def match_ids(ids: Column, nodes: Column) -> list[int]:
-    """Return the position of each id among the nodes; unknown and repeated ids are errors."""
+    """Return the position of each id among the nodes; ids must be known and unique."""
     nodes, ids = unify_ids([nodes, ids])
     check_known(ids, set(nodes), allow_isolated=None)
     if len(set(ids)) < len(ids):
@@ -274,11 +274,11 @@ def match_ids(ids: Column, nodes: Column) -> list[int]:
 
 
 def order_rows(positions: list[int], nodes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the row of every node in node order; a node without a row is an error."""
+    """Return the row of every node, in node order; none may be missing."""
     if len(positions) < len(nodes):
         missing = sorted(np.delete(nodes, positions).tolist())
         which = f"{len(missing)} nodes" if len(missing) > 1 else "a node"
-        listed = f"{which} of the graph: {list_names(list(map(repr, missing)))}"
+        listed = f"{which} of the graph: {list_names(map(repr, missing))}"
         raise InputError(f"there is no row for {listed}. Add a row for each, with empty cells.")
     return np.argsort(positions)
 

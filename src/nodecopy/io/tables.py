@@ -1,7 +1,7 @@
 """Tables in text files, in Parquet files and in data frames, as columns.
 
-Text is read by Python's ``csv`` module. The reader of pyarrow would save a tenth of the time, but it accepts
-text after a closing quote and does not report the lines of rows, which error messages name.
+Text is read by the ``csv`` module: the reader of pyarrow would save a tenth of the time, but it accepts text
+after a closing quote and does not report the lines of rows, which errors name.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read_table(path: Any, header: HeaderRule) -> Table:
             return _without_types(_read_text(path, ".tsv", True))
         return _read_text(path, suffix, header)
     except UnicodeDecodeError as error:
-        way_out = "save it as 'CSV UTF-8' in a spreadsheet, or convert it with iconv -f latin1 -t utf-8"
+        way_out = "save it as 'CSV UTF-8', or convert it with iconv -f latin1 -t utf-8"
         raise InputError(f"the file is not encoded in UTF-8; {way_out}.") from error
 
 
@@ -105,9 +105,10 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
             width = width or len(row)
             if len(row) != width:
                 if len(lines) != 1 or not _has_row_names(cells, row):
-                    way_out = "put text that holds the delimiter in quotes"
-                    if len(row) < width:
-                        way_out = "add the missing cells, or remove the line"
+                    is_short = len(row) < width
+                    way_out = (
+                        "add the missing cells" if is_short else "put cells with the delimiter in quotes"
+                    )
                     got = f"line {line} has {len(row)} columns where the first row has {width}"
                     raise InputError(f"{got}; {way_out}.")
                 cells.insert(0, "")  # R writes row names without a name above them
@@ -129,7 +130,7 @@ def _has_row_names(first: list[str], second: list[str]) -> bool:
 
 
 def _without_types(table: Table) -> Table:
-    """Return an atomic table without types in its names and without columns of sequences."""
+    """Return an atomic table without types in names and without columns of sequences."""
     names = table.names or []
     if untyped := next((name for name in names if ":" not in name), None):
         raise InputError(f"the header must hold names with types (user_id:token); got {untyped!r}.")
@@ -139,7 +140,7 @@ def _without_types(table: Table) -> Table:
 
 @contextmanager
 def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iterator[IO[str]]:
-    """Open text, compressed or not; without name and time in the gzip header, equal data are equal files."""
+    """Open text, compressed or not; equal data are equal files, since the gzip header has no time."""
     compressed = path.suffix.lower() == ".gz" if compressed is None else compressed
     with path.open(f"{mode}b") as raw:
         if mode == "r":
@@ -159,7 +160,7 @@ def check_signature(start: bytes) -> None:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("the file is not encoded in UTF-8 but in UTF-16; save it as 'CSV UTF-8'.")
     if start.startswith(b"PK\x03\x04"):
-        raise InputError("the file is a spreadsheet or an archive, not text; save the sheet as 'CSV UTF-8'.")
+        raise InputError("the file is a spreadsheet or an archive; save the sheet as 'CSV UTF-8'.")
     if start.startswith(b"\x1f\x8b"):
         raise InputError("the file is compressed; add .gz to its name.")
     if b"\0" in start:
@@ -167,7 +168,7 @@ def check_signature(start: bytes) -> None:
 
 
 def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
-    """Return the rows of a file that is open with ``newline=""``, and the comments above them."""
+    """Return the rows of a file, open with ``newline=""``, and the comments above them."""
     comments: list[str] = []
     n_above, first = 0, ""
     for line in file:
@@ -217,7 +218,7 @@ def find_delimiter(head: str, suffix: str) -> str | None:
 
 
 def _has_decimal_commas(lines: list[str]) -> bool:
-    """Return whether semicolons separate cells, and commas stand in numbers only."""
+    """Return whether semicolons separate cells, and commas are in numbers only."""
     cells = [line.split(";") for line in lines]
     return (
         len({len(row) for row in cells}) == 1
@@ -228,7 +229,7 @@ def _has_decimal_commas(lines: list[str]) -> bool:
 
 
 def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
-    """Yield line numbers and cells, without blanks around those that are not in quotes."""
+    """Yield line numbers and cells, without blanks around cells that are not in quotes."""
     rest = iter(lines)
     blanks = [blank for blank in BLANKS if blank != delimiter]
     while chunk := list(islice(rest, LINES_AT_ONCE)):
@@ -244,7 +245,7 @@ def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRow
 
 
 def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
-    """Yield the same from lines some of which have quotes, which may contain line ends."""
+    """Yield the same from lines with quotes, which may contain line ends."""
     quoted: list[str] = []  # the lines of the current row, from the first one with quotes
 
     def note_quotes() -> Iterator[str]:
@@ -264,7 +265,7 @@ def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> Numbered
 
 
 def _read_parquet(path: Path) -> Table:
-    """Read batches of rows, since a short file may stand for many long rows."""
+    """Read batches of rows, since a small file may unpack to many long rows."""
     pyarrow = import_optional("pyarrow", "reading Parquet")
     batches, n_bytes, size = [], 0, path.stat().st_size
     with import_optional("pyarrow.parquet", "reading Parquet").ParquetFile(path) as file:
@@ -288,7 +289,7 @@ def _from_arrow(table: Any) -> Table:
 
 
 def _decode_texts(chunk: Any) -> NDArray[Any]:
-    """Return texts that rows share; a cast would copy them."""
+    """Return texts, which rows share; a cast would copy them."""
     texts = np.array([*chunk.dictionary.to_pylist(), None], object)
     codes: NDArray[np.int64] = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return texts[codes]
@@ -338,7 +339,6 @@ def write_table(
 
 
 def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Raise an error if an id has white space or would start a comment."""
     for column in columns.values():
         for value in column.tolist() if column.dtype.kind == "U" else []:
             if value.split() != [value] or value.startswith(COMMENT_SIGNS):
