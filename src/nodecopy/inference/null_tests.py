@@ -222,7 +222,7 @@ class SignificanceTests:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the null distribution and the observed value of each statistic, and return the axes."""
-        places = create_axes(axes, len(self.tests), "SignificanceTests.plot")
+        places = create_axes(axes, "SignificanceTests.plot", n=len(self.tests))
         for place, result in zip(places, self.tests, strict=True):
             place.hist(result.values[np.isfinite(result.values)], bins=30, color="#88c0d0")
             place.axvline(result.observed, color="#bf616a")

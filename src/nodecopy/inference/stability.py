@@ -15,6 +15,7 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
+from nodecopy.inference.bootstrapping import create_axes
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.diagnosis import Diagnostic, diagnose
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
@@ -159,9 +160,8 @@ class CommunityStability:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the stability of each community beside that of all pairs, and return the axes."""
-        pyplot = import_optional("matplotlib.pyplot", "CommunityStability.plot")
-        if axes is None:
-            _, axes = pyplot.subplots(figsize=(0.5 * len(self.sizes) + 2.5, 2.6), layout="constrained")
+        size = (0.5 * len(self.sizes) + 2.5, 2.6)
+        (axes,) = create_axes(axes, "CommunityStability.plot", size)
         axes.bar(np.arange(len(self.sizes)), self.together, color="#88c0d0")
         axes.axhline(self.all_pairs, color="#bf616a", label="all pairs")
         axes.set(xlabel="community", ylabel="pairs that stay together", ylim=(0, 1))
