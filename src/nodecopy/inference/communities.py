@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.arrays import FloatArray, IntArray
 from nodecopy._core.checks import check_integer
 from nodecopy._core.random import Rng, generator
 from nodecopy.generators.base import binary_adjacency
@@ -88,7 +89,7 @@ def spectral_communities(
     return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
 
-def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tuple[float, NDArray[np.int64]]:
+def _cluster(rows: FloatArray, k: int, rng: np.random.Generator) -> tuple[float, IntArray]:
     """Return the loss and the clusters of k-means, initialised by k-means++."""
     centres = rows[rng.integers(len(rows), size=1)]
     while len(centres) < k:
@@ -108,7 +109,7 @@ def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tup
     return float(distances.min(axis=1).sum()), nearest
 
 
-def _squared_distances(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def _squared_distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
     distances = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)
     return np.asarray(np.maximum(distances, 0.0))
 
@@ -126,7 +127,7 @@ def _normalise(adjacency: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(scale @ adjacency @ scale)
 
 
-def _span(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
+def _span(matrix: sparse.csr_array, k: int) -> FloatArray:
     """Return an orthonormal basis nearly containing the ``k`` leading eigenvectors, by subspace iteration."""
     n_nodes = matrix.shape[0]
     if n_nodes <= MAX_DENSE_NODES:

@@ -56,12 +56,13 @@ def compare_graphs(
     )
     differences = []
     for row, other in zip(ours, theirs, strict=True):
-        observed: Any = (row.observed, other.observed, float(row.observed) - float(other.observed))
+        numbers = (float(row.observed), float(other.observed))
+        difference = numbers[0] - numbers[1]
         values = ours.scaled_values(row.name) - theirs.scaled_values(row.name)
         interval: Any = estimate_interval(
-            row.name, observed[-1], values, confidence=ours.confidence, method=ours.method
+            row.name, difference, values, confidence=ours.confidence, method=ours.method
         )
-        parts = (*observed, interval.standard_error, interval.low, interval.high)
+        parts = (*numbers, difference, interval.standard_error, interval.low, interval.high)
         differences.append(Difference(row.name, *map(float, parts)))
     return GraphDifference(tuple(differences), ours.confidence, ours, theirs)
 

@@ -238,7 +238,7 @@ def pagerank(graph: Graph) -> Floats:
 
         *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
         rank = kernels.pagerank(*rows, DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS)
-        return np.asarray(rank)[number]
+        return np.asarray(rank[number], np.float64)
     n_nodes, is_sink = graph.n_nodes, graph.degrees == 0
     transition = sparse.csr_array(binary_adjacency(graph).astype(np.float64).T / np.maximum(graph.degrees, 1))
     rank = np.full(n_nodes, 1 / max(n_nodes, 1))
