@@ -177,8 +177,7 @@ class Graph(RowData):
 
     def replace(self, **changes: Any) -> Graph:
         """Return a copy with some of ``adjacency, features, labels, node_ids, directed`` changed."""
-        unknown = set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}
-        if unknown:
+        if unknown := set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}:
             raise InputError(f"replace has no parameter {', '.join(sorted(unknown))}.")
         state = dict(self.__dict__)
         if changes.keys() & {"adjacency", "directed"}:
@@ -193,15 +192,13 @@ class Graph(RowData):
         if "node_ids" in changes:
             ids = changes["node_ids"]
             state["_node_ids"] = None if ids is None else check_ids(ids, "node_ids", n_nodes)
-        unchanged = {"features": "features", "labels": "labels", "node_ids": "_node_ids"}
-        if n_nodes != self.n_nodes and any(
-            state[key] is not None for name, key in unchanged.items() if name not in changes
-        ):
+        kept = {"features", "labels", "node_ids"} - changes.keys()
+        if n_nodes != self.n_nodes and any(self.to_parts()[name] is not None for name in kept):
             raise InputError("adjacency", f"must have {self.n_nodes} rows, one per node; got {n_nodes}.")
         return self._with(**state)
 
     def named_labels(self) -> NDArray[Any] | None:
-        """Return the labels as names if they have names, otherwise as integer codes."""
+        """Return the names of the labels, or integer codes if they have none."""
         if self.labels is None or self.label_names is None:
             return self.labels
         return np.array([*self.label_names, ""])[self.labels]
@@ -210,17 +207,16 @@ class Graph(RowData):
         """Return the induced subgraph on some nodes (see :meth:`positions`), in the given order."""
         chosen = self.positions(nodes)
         check_unique(chosen, "nodes")
-        graph = Graph(
+        return Graph(
             self.adjacency[chosen][:, chosen],
             None if self.features is None else self.features[chosen],
             None if self.labels is None else self.labels[chosen],
             self.node_ids[chosen],
             self.directed,
-        ).with_feature_encoder(self.feature_encoder)
-        return graph if self.label_names is None else graph.with_label_names(self.label_names)
+        )._with(label_names=self.label_names, feature_encoder=self.feature_encoder)
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
-        """Return a copy with a name for every label code, including codes that no node has."""
+        """Return a copy with a name for every label code, also for codes that no node has."""
         given = check_vector(names, "names")
         texts = check_ids([str(name) for name in given.tolist()], "names", len(given)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
@@ -228,7 +224,7 @@ class Graph(RowData):
         return self._with(label_names=tuple(texts))
 
     def with_feature_encoder(self, encoder: Any) -> Graph:
-        """Return a copy that says how its features were encoded, so that other rows can be encoded alike."""
+        """Return a copy with the encoder of its features, which encodes other rows alike."""
         return self._with(feature_encoder=encoder)
 
     def largest_component(self) -> Graph:
@@ -337,10 +333,10 @@ def _labels(
     array = check_vector(values, "labels", length=n_nodes)
     if array.dtype.kind == "f":
         whole = np.where(np.isnan(array), UNLABELLED, array)
-        if not np.array_equal(whole, np.floor(whole)) or np.isinf(whole).any():
-            raise InputError("labels", "must be whole numbers or strings; got fractions or infinities.")
-        if whole.size and abs(whole).max() >= 2.0**63:
-            raise InputError("labels", f"must be whole numbers of at most 64 bits; got {abs(whole).max():g}.")
+        if not np.array_equal(whole, np.floor(whole)):
+            raise InputError("labels", "must be whole numbers or strings; got fractions.")
+        if (largest := abs(whole).max(initial=0)) >= 2.0**63:
+            raise InputError("labels", f"must be whole numbers of at most 64 bits; got {largest:g}.")
         array = whole.astype(np.int64)
     if array.dtype.kind in "biu":
         if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):

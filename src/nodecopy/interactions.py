@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from nodecopy._core.checks import (
     check_integer,
     check_numbers,
     check_real,
+    check_type,
     check_vector,
-    type_name,
 )
 from nodecopy.errors import InputError
 
@@ -40,8 +41,8 @@ class Interactions(RowData):
     user_ids, item_ids
         One unique integer or string per user and item; 0, 1, 2, ... by default.
     times
-        One number or date per interaction, in the order of :meth:`table`; none by default. Splits by time
-        need them. Recommenders do not use them, and equal tables may differ in them.
+        One number or date per interaction, in the order of :meth:`table`; none by default. Only splits by
+        time use them, and equal tables may differ in them.
 
     Examples
     --------
@@ -132,8 +133,7 @@ class Interactions(RowData):
 
     def binary(self) -> Interactions:
         """Return the interactions without weights."""
-        rows = self.rows
-        return self._with(rows=Rows(rows.indptr, rows.indices, None, rows.n_columns))
+        return self._with(rows=replace(self.rows, weights=None))
 
     def with_rows(self, rows: Rows) -> Interactions:
         """Return a copy with other rows, which must be canonical and are not checked, without times."""
@@ -144,7 +144,7 @@ class Interactions(RowData):
         return self if self.times is None else self._with(times=None)
 
     def select(self, mask: NDArray[np.bool_]) -> Interactions:
-        """Return those of the interactions, in the order of :meth:`table`, where ``mask`` is true.
+        """Return the interactions, in the order of :meth:`table`, where ``mask`` is true.
 
         >>> Interactions([[1, 1], [0, 1]]).select([True, False, True]).matrix.toarray().tolist()
         [[1.0, 0.0], [0.0, 1.0]]
@@ -158,12 +158,11 @@ class Interactions(RowData):
         """Return the interactions that pass three filters in turn, as in the paper's data.
 
         First interactions with a rating below ``rating`` are dropped, then users with fewer than ``per_user``
-        interactions, then items with fewer than ``per_item``. By default nothing is dropped but users and
-        items without interactions.
+        interactions, then items with fewer than ``per_item``; by default, those without any.
         """
         check_real(rating, "rating of at_least")
-        for name, value in (("per_user", per_user), ("per_item", per_item)):
-            check_integer(value, f"{name} of at_least", low=0)
+        check_integer(per_user, "per_user of at_least", low=0)
+        check_integer(per_item, "per_item of at_least", low=0)
         part = self.select(self.matrix.data >= rating)
         is_user = part.rows.degrees >= per_user
         part = part.select(is_user[part.rows.row_numbers])
@@ -173,9 +172,7 @@ class Interactions(RowData):
         return Interactions(matrix, self.user_ids[is_user], self.item_ids[is_item], part.times)
 
     def union(self, other: Interactions) -> Interactions:
-        """Return the pairs that are in either of two tables of the same users and items.
-
-        The result has neither weights nor times.
+        """Return the pairs in either of two tables of the same users and items, without weights and times.
 
         >>> first, second = Interactions([[1, 0], [1, 0]]), Interactions([[1, 1], [0, 0]])
         >>> first.union(second).matrix.toarray().tolist()
@@ -192,17 +189,14 @@ class Interactions(RowData):
         [[0.0, 0.0], [1.0, 0.0]]
         """
         self.check_same_ids(other, "other")
-        own, others = self._pair_numbers(), other._pair_numbers()
+        own, others = (  # a different number for every pair of user and item
+            rows.row_numbers * np.int64(self.n_items) + rows.indices for rows in (self.rows, other.rows)
+        )
         return self.select(~np.isin(own, others, assume_unique=True))
-
-    def _pair_numbers(self) -> NDArray[np.int64]:
-        """Return a different number for every pair of user and item."""
-        return np.asarray(self.rows.row_numbers * np.int64(self.n_items) + self.rows.indices)
 
     def check_same_ids(self, other: Interactions, name: str) -> None:
         """Raise an error that names ``other`` unless it has the same users and items in the same order."""
-        if not isinstance(other, Interactions):
-            raise InputError(name, f"must be Interactions; got {type_name(other)}.")
+        check_type(other, Interactions, name, "Interactions")
         for what in ("user_ids", "item_ids"):
             if not np.array_equal(getattr(self, what), getattr(other, what)):
                 got = f"{other!r}, which has other {what}. Interactions.from_table takes both"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from nodecopy._core.arrays import check_row_data
-from nodecopy._core.checks import check_integer, show, type_name
+from nodecopy._core.checks import check_integer, check_type, type_name
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import PathLike
 from nodecopy._core.parallel import sample_stream
@@ -26,8 +26,8 @@ Data = TypeVar("Data", Graph, Interactions)
 class GraphModel(Saveable, ABC, Generic[Data]):
     """A random graph model: fitted to one observed graph, it samples graphs with the same nodes.
 
-    A subclass writes :meth:`fit`, which ends by setting ``graph_``, and :meth:`draw`. Its constructor stores
-    its arguments and nothing else. Parameters, streams of samples, ``save`` and ``load`` follow.
+    A subclass writes :meth:`fit`, which ends by setting ``graph_``, and :meth:`draw`. Its constructor only
+    stores its arguments. Parameters, streams of samples, ``save`` and ``load`` follow.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
 
     @abstractmethod
     def draw(self, seed: SeedSequence) -> Data:
-        """Return the sample that belongs to a seed: the same seed always gives the same sample."""
+        """Return the sample of a seed: the same seed always gives the same sample."""
 
     def sample(self, *, rng: Rng = None) -> Data:
         """Return one sample, the first of :meth:`sample_many` with the same ``rng``."""
@@ -68,8 +68,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Data]:
         """Return an iterator over ``n`` samples; sample number s depends on the seed and s alone.
 
-        ``workers`` is the number of threads that draw samples ahead of the caller. Several are faster on
-        graphs with about 10^5 entries and more.
+        ``workers`` threads draw samples ahead of the caller, faster on graphs with 10^5 entries and more.
         """
         self.check_fitted()
         check_integer(n, "n of sample_many", low=0, high=math.inf)
@@ -114,17 +113,15 @@ class GraphModel(Saveable, ABC, Generic[Data]):
 
 def _same_ids(sample: Any, observed: Any) -> bool:
     """Return whether two graphs or tables have the same ids; those of most samples are the same arrays."""
-    if (sample.rows.n_rows, sample.rows.n_columns) != (observed.rows.n_rows, observed.rows.n_columns):
-        return False
     stored = ("_node_ids", "user_ids", "item_ids")
     if all(vars(sample).get(name) is vars(observed).get(name) for name in stored):
-        return True
+        rows, others = sample.rows, observed.rows
+        return (rows.n_rows, rows.n_columns) == (others.n_rows, others.n_columns)
     names = ["node_ids"] if isinstance(observed, Graph) else ["user_ids", "item_ids"]
     return all(np.array_equal(getattr(sample, name), getattr(observed, name)) for name in names)
 
 
 def check_graph_model(model: Any, name: str) -> GraphModel[Any]:
     """Return ``model`` if it is a graph model, otherwise raise an error that names the parameter."""
-    if not isinstance(model, GraphModel):
-        raise InputError(name, f"must be a graph model such as NodeCopying(SameLabel()); got {show(model)}.")
-    return model
+    allowed = "a graph model such as NodeCopying(SameLabel())"
+    return check_type(model, GraphModel, name, allowed)  # type: ignore[no-any-return]

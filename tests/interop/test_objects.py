@@ -22,7 +22,7 @@ from nodecopy import (
     to_igraph,
     to_pandas,
 )
-from nodecopy.copying.networks import Attribute, annotate
+from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
 from tests.strategies import graphs
 
@@ -131,11 +131,7 @@ def test_edges_have_the_attributes_of_the_heaviest_of_those_they_are_copied_from
         assert pairs <= {("heavy", 5.0), ("other", 2.0)}
 
 
-ATTRIBUTES = [
-    Attribute("density", "graph", 0.5),
-    Attribute("centrality", "node", [1.0, 2.0], [0, 2]),
-    Attribute("flow", "edge", [3.0], [(1, 2)]),
-]
+ATTRIBUTES: list[Any] = [("density", 0.5, ()), ("centrality", [1.0, 2.0], [0, 2]), ("flow", [3.0], [(1, 2)])]
 
 
 def test_attributes_of_networkx() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from nodecopy._core.arrays import IntArray, as_csr, index_dtype
 from nodecopy._core.checks import check_finite, check_indices, check_vector
 from nodecopy.errors import InputError
 
+Floats: TypeAlias = NDArray[np.float64]
 SIMILARITY_UNITS = 2**40  # the largest similarity of a row; every one is rounded up to whole units
 
 
@@ -27,7 +28,7 @@ class DonorDistribution(ABC):
     n_nodes: int
 
     @abstractmethod
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         """Return one donor per node from one uniform number per node.
 
         A node is its own donor with probability ``keep``, and otherwise draws one. ``compiled`` selects the
@@ -39,7 +40,7 @@ class DonorDistribution(ABC):
         """Return ``means, row_of``: row i of P A is ``means[row_of[i]]``; equal distributions share a row."""
 
     @abstractmethod
-    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
+    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> Floats:
         """Return for each node i the probability that its donor m has ``group_of[m] == wanted[i]``."""
 
     def probabilities(self) -> sparse.csr_array:
@@ -83,7 +84,7 @@ class DonorLists(DonorDistribution):
         members = np.argsort(group_of, kind="stable")
         return cls(group_of.astype(dtype), offsets.astype(dtype), members.astype(dtype))
 
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         if compiled:
             from nodecopy.copying import kernels
 
@@ -98,11 +99,10 @@ class DonorLists(DonorDistribution):
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
         sizes = np.diff(self.offsets)
         shares = np.repeat(1.0 / np.maximum(sizes, 1), sizes)
-        shape = (len(sizes), matrix.shape[0])
-        means = sparse.csr_array((shares, self.members, self.offsets), shape=shape) @ matrix
-        return sparse.csr_array(means), self.list_of
+        lists = sparse.csr_array((shares, self.members, self.offsets), (len(sizes), matrix.shape[0]))
+        return sparse.csr_array(lists @ matrix), self.list_of
 
-    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
+    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> Floats:
         sizes = np.diff(self.offsets)
         n_groups = int(max(group_of.max(initial=0), wanted.max(initial=0))) + 1
         keys = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes) * n_groups + group_of[self.members]
@@ -121,7 +121,7 @@ class DonorRows(DonorDistribution):
     """
 
     P: sparse.csr_array
-    cumulative: NDArray[np.float64]
+    cumulative: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "P", as_csr(self.P, "P of DonorRows"))
@@ -164,7 +164,7 @@ class DonorRows(DonorDistribution):
         P.data = values / np.repeat(np.add.reduceat(values, start), lengths)
         return cls(P, cumulative)
 
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         indptr, indices = self.P.indptr, self.P.indices
         if compiled:
             from nodecopy.copying import kernels
@@ -187,7 +187,7 @@ class DonorRows(DonorDistribution):
     def probabilities(self) -> sparse.csr_array:
         return self.P
 
-    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
+    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> Floats:
         node = np.repeat(np.arange(self.n_nodes), np.diff(self.P.indptr))
         is_match = group_of[self.P.indices] == wanted[node]
         totals = np.bincount(node[is_match], weights=self.P.data[is_match], minlength=self.n_nodes)
@@ -199,19 +199,17 @@ class KeepingDistribution(DonorDistribution):
     """A node is its own donor with its probability in ``keep_probabilities``, else ``other`` draws one."""
 
     other: DonorDistribution
-    keep_probabilities: NDArray[np.float64]
+    keep_probabilities: Floats
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
         return self.other.n_nodes
 
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         p = keep + (1 - keep) * self.keep_probabilities
-        is_kept = uniforms < p
-        rest = np.divide(uniforms - p, 1 - p, out=np.zeros(self.n_nodes), where=~is_kept)
-        below_one = np.nextafter(1.0, 0.0)  # a quotient can round to one
-        donors = self.other.draw(np.minimum(rest, below_one), 0.0, compiled=compiled)
-        return np.where(is_kept, np.arange(self.n_nodes, dtype=donors.dtype), donors)
+        below_one = np.nextafter(1.0, 0.0)  # a rescaled uniform can round to one
+        donors = self.other.draw(np.minimum(_rescale(uniforms, p), below_one), 0.0, compiled=compiled)
+        return _replace_by_self(donors, uniforms, p)
 
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
         means, row_of = self.other.mean_rows(matrix)
@@ -219,18 +217,17 @@ class KeepingDistribution(DonorDistribution):
         mixed = copied + sparse.diags_array(self.keep_probabilities) @ sparse.csr_array(matrix)
         return sparse.csr_array(mixed), np.arange(self.n_nodes)
 
-    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
+    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> Floats:
         p, copied = self.keep_probabilities, self.other.match_probabilities(group_of, wanted)
         return np.asarray((1 - p) * copied + p * (group_of == wanted))
 
 
-def _rescale(uniforms: NDArray[np.float64], keep: float) -> NDArray[np.float64]:
+def _rescale(uniforms: Floats, keep: float | Floats) -> Floats:
     """Map the uniforms in [keep, 1) to [0, 1), and those of nodes that are their own donors to zero."""
-    if keep == 1.0:
-        return np.zeros_like(uniforms)
-    return np.where(uniforms < keep, 0.0, (uniforms - keep) / (1.0 - keep))
+    zeros = np.zeros_like(uniforms)
+    return np.asarray(np.divide(uniforms - keep, 1.0 - keep, out=zeros, where=uniforms >= keep))
 
 
-def _replace_by_self(donors: IntArray, uniforms: NDArray[np.float64], keep: float) -> IntArray:
-    """Make a share ``keep`` of the nodes their own donors."""
+def _replace_by_self(donors: IntArray, uniforms: Floats, keep: float | Floats) -> IntArray:
+    """Make nodes whose uniform is below ``keep`` their own donors."""
     return np.where(uniforms < keep, np.arange(len(donors), dtype=donors.dtype), donors)

@@ -52,14 +52,14 @@ class DonorRule(Protocol):
 
 
 def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return the distribution of a donor rule after checking both; ``name`` is used in errors."""
+    """Return the distribution of a donor rule after checking both."""
     if isinstance(donors, type) or not hasattr(donors, "fit"):
         raise InputError(name, f"must be a donor rule such as SameLabel(); got {show(donors)}.")
     return check_distribution(donors.fit(data), data, name)
 
 
 def check_distribution(distribution: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return what ``fit`` of a donor rule returned, after a check."""
+    """Return the result of ``fit`` of a donor rule after a check."""
     n_rows = data.rows.n_rows
     if not isinstance(distribution, DonorDistribution):
         raise InputError(name, f"must return a DonorDistribution from fit; got {type_name(distribution)}.")
@@ -92,13 +92,11 @@ class _OtherRule(Configurable):
     donors: DonorRule
 
     def restrict(self, nodes: slice, n_nodes: int) -> Any:
-        """Return the donor rule of some of ``n_nodes`` nodes."""
         other = copy(self)
         other.donors = restrict_rule(self.donors, nodes, n_nodes)
         return other
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the labels that the donors of the other rule share."""
         return group_labels(self.donors, data)
 
 
@@ -132,11 +130,9 @@ class SameLabel(Configurable):
         return DonorLists.from_groups(group_of)
 
     def restrict(self, nodes: slice, n_nodes: int) -> SameLabel:
-        """Return the donor rule of some of ``n_nodes`` nodes."""
         return replace(self, labels=select_nodes(self.labels, nodes, n_nodes))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the labels that donors share."""
         return getattr(data, "labels", None) if self.labels is None else self.labels
 
 
@@ -192,15 +188,12 @@ class NearestNeighbours(Configurable):
             raise InputError(name, f"must be {allowed}; got shape {embeddings.shape}.")
         if self.groups is None and self.max_degree_ratio is None:
             search = NeighbourSearch(embeddings, owner="NearestNeighbours")
-            indptr, indices = search.nearest(
-                self.n_neighbours, include_self=self.include_self, ties=self.ties
-            )
+            lists = search.nearest(self.n_neighbours, include_self=self.include_self, ties=self.ties)
         else:
-            indptr, indices = self._among_peers(embeddings, data)
-        dtype = index_dtype(len(indices))
-        return DonorLists(
-            np.arange(len(indptr) - 1, dtype=dtype), indptr.astype(dtype), indices.astype(dtype)
-        )
+            lists = self._among_peers(embeddings, data)
+        dtype = index_dtype(len(lists[1]))
+        offsets, members = (part.astype(dtype) for part in lists)
+        return DonorLists(np.arange(len(offsets) - 1, dtype=dtype), offsets, members)
 
     def _find_embeddings(self, data: Graph | Interactions, name: str) -> Any:
         """Return the embeddings that were given, named, or are the features of the graph."""
@@ -227,7 +220,10 @@ class NearestNeighbours(Configurable):
         else:
             ratio = check_real(self.max_degree_ratio, "max_degree_ratio of NearestNeighbours", low=1.0)
         donors: list[IntArray] = [np.zeros(0, np.int64)] * data.rows.n_rows
-        nearest = self._find_nearest(data)
+        nearest = None  # nodes near each node, of all groups, where they save searches and change no donors
+        is_plain = self.include_self and self.ties == "first" and self.max_degree_ratio is None
+        if is_plain and isinstance(self.embeddings, str) and isinstance(data, Graph):
+            nearest = shared_nearest(data, min(N_CANDIDATES * self.n_neighbours, data.n_nodes))
         for group in np.unique(groups):
             members = np.flatnonzero(groups == group)
             for degree in np.unique(degrees[members]):
@@ -252,22 +248,13 @@ class NearestNeighbours(Configurable):
                     donors[node] = peers[indices[slice(*bounds)]]
         return np.cumsum([0, *map(len, donors)]), np.concatenate([np.zeros(0, np.int64), *donors])
 
-    def _find_nearest(self, data: Graph | Interactions) -> IntArray | None:
-        """Return nodes near each node, of all groups, if they save searches and change no donors."""
-        is_plain = self.include_self and self.ties == "first" and self.max_degree_ratio is None
-        if not (is_plain and isinstance(self.embeddings, str) and isinstance(data, Graph)):
-            return None
-        return shared_nearest(data, min(N_CANDIDATES * self.n_neighbours, data.n_nodes))
-
     def restrict(self, nodes: slice, n_nodes: int) -> NearestNeighbours:
-        """Return the donor rule of some of ``n_nodes`` nodes; if they are too few, all of them are donors."""
         groups, size = select_nodes(self.groups, nodes, n_nodes), nodes.stop - nodes.start
         if groups is None and size <= self.n_neighbours:
-            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error
+            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error: all are donors
         return replace(self, embeddings=select_nodes(self.embeddings, nodes, n_nodes), groups=groups)
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        """Return the groups of the nodes, if there are any."""
         return getattr(data, "labels", None) if isinstance(self.groups, str) else self.groups
 
 
@@ -302,7 +289,6 @@ class Weighted(Configurable):
         return DonorRows.from_similarity(similarity.csr)
 
     def restrict(self, nodes: slice, n_nodes: int) -> Weighted:
-        """Return the donor rule of some of ``n_nodes`` nodes."""
         rows = select_nodes(self.similarity, nodes, n_nodes)
         return self if rows is self.similarity else Weighted(rows[:, nodes])
 
@@ -404,7 +390,7 @@ class Jaccard(Configurable):
         if self.max_donors is not None:
             check_integer(self.max_donors, "max_donors of Jaccard", low=1, high=math.inf)
         rows = check_row_data(data).rows
-        pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
+        pattern = replace(rows, weights=None).csr
         transpose = sparse.csr_array(pattern.T)
         # A row of the product has at most as many entries as multiplications.
         n_entries: Any = pattern @ np.diff(transpose.indptr).astype(np.float64)

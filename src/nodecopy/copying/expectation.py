@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_indices, check_vector
-from nodecopy.copying.distributions import DonorDistribution
+from nodecopy.copying.distributions import Floats
 
 MAX_BLOCK_ENTRIES = 2**22  # entries of the expectation that a product holds in memory at once
 
@@ -25,11 +25,6 @@ class CopiedRows:
     keep: float
     observed: sparse.csr_array
 
-    @classmethod
-    def from_distribution(cls, distribution: DonorDistribution, rows: Rows, keep: float) -> CopiedRows:
-        means, row_of = distribution.mean_rows(rows.csr.astype(np.float64))
-        return cls(means, row_of, keep, rows.csr.astype(np.float64))
-
     def rows(self, nodes: IntArray) -> sparse.csr_array:
         """Return p[nodes]."""
         return sparse.csr_array(
@@ -39,12 +34,11 @@ class CopiedRows:
     def columns(self, nodes: IntArray) -> sparse.csr_array:
         """Return the transpose of p[:, nodes]."""
         n = len(self.row_of)
-        ones = np.ones(n)
-        member = sparse.csr_array((ones, (self.row_of, np.arange(n))), shape=(self.means.shape[0], n))
+        member = sparse.csr_array((np.ones(n), (self.row_of, np.arange(n))), (self.means.shape[0], n))
         copied = sparse.csr_array(self.means[:, nodes].T) @ member
         return sparse.csr_array((1 - self.keep) * copied + self.keep * self.observed[:, nodes].T)
 
-    def entries(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
+    def entries(self, first: IntArray, second: IntArray) -> Floats:
         """Return p[first, second]."""
         copied = np.asarray(self.means[self.row_of[first], second])
         return (1 - self.keep) * copied + self.keep * np.asarray(self.observed[first, second])
@@ -94,7 +88,7 @@ class ExpectedAdjacency:
         total.eliminate_zeros()
         return total
 
-    def entries(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    def entries(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Return the expectations of some entries."""
         i = check_indices(first, "first", size=self.shape[0])
         j = check_indices(second, "second", size=self.shape[1])
@@ -109,7 +103,7 @@ class ExpectedAdjacency:
         """Return the whole matrix, which can be much denser than the graph."""
         return self.rows(np.arange(self.shape[0]))
 
-    def toarray(self) -> NDArray[np.float64]:
+    def toarray(self) -> Floats:
         """Return the whole matrix as a dense array."""
         return np.asarray(self.tocsr().toarray())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate, keep_entries
+from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
@@ -159,12 +160,15 @@ class NodeCopying(GraphModel[Data]):
                     f"expected_adjacency needs at most {MAX_DISTINCT_WEIGHTS} different weights; "
                     f"got {len(levels)}. Use monte_carlo_adjacency(n, rng=...) instead."
                 )
-            heights = np.diff(levels, prepend=0.0)
-            steps = [(float(h), _threshold(rows, level)) for h, level in zip(heights, levels, strict=True)]
-        layers = tuple(
-            (h, CopiedRows.from_distribution(self.distribution_, layer, self.keep_)) for h, layer in steps
-        )
-        return ExpectedAdjacency(layers, rule, (rows.n_rows, rows.n_columns))
+            heights = np.diff(levels, prepend=0.0).tolist()
+            layers = [replace(rows.keep_entries(rows.weights >= level), weights=None) for level in levels]
+            steps = list(zip(heights, layers, strict=True))
+        expected = []
+        for height, layer in steps:
+            observed = layer.csr.astype(np.float64)
+            means, row_of = self.distribution_.mean_rows(observed)
+            expected.append((height, CopiedRows(means, row_of, self.keep_, observed)))
+        return ExpectedAdjacency(tuple(expected), rule, (rows.n_rows, rows.n_columns))
 
     def monte_carlo_adjacency(self, n: int, *, rng: Rng = None, workers: int = 1) -> sparse.csr_array:
         """Return the mean adjacency of ``n`` samples; see :meth:`expected_adjacency` for the exact one."""
@@ -184,7 +188,7 @@ class NodeCopying(GraphModel[Data]):
         data = self.check_fitted()
         if self._rule() is not None:
             raise InputError("log_probability needs a directed graph or interactions. Use symmetrise='none'.")
-        if type(sample) is not type(data) or _size_and_direction(sample) != _size_and_direction(data):
+        if type(sample) is not type(data) or _shape(sample) != _shape(data):
             raise InputError("sample", f"must have the nodes and the type of {data!r}; got {sample!r}.")
         number_of: dict[bytes, int] = {}
         group_of = np.array([number_of.setdefault(row, len(number_of)) for row in _row_bytes(data.rows)], int)
@@ -251,9 +255,7 @@ def choose_donors(data: Any) -> tuple[DonorRule, str]:
 def warn_of_unlabelled_nodes(donors: DonorRule, data: Any) -> bool:
     """Warn if a node and its donor share labels that most nodes lack; return whether it warned."""
     labels = group_labels(donors, data)
-    if labels is None:
-        return False
-    return warn_of_few_labels(int((np.asarray(labels) > UNLABELLED).sum()), len(labels))
+    return labels is not None and warn_of_few_labels((np.asarray(labels) > UNLABELLED).sum(), len(labels))
 
 
 def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
@@ -268,15 +270,9 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
     return True
 
 
-def _size_and_direction(data: Graph | Interactions) -> tuple[int, int, bool]:
+def _shape(data: Graph | Interactions) -> tuple[int, int, bool]:
     """Return the numbers of rows and columns, and whether the data are directed."""
     return data.rows.n_rows, data.rows.n_columns, getattr(data, "directed", True)
-
-
-def _threshold(rows: Rows, level: float) -> Rows:
-    """Return the binary rows of the entries whose weight is at least ``level``."""
-    pattern = keep_entries(rows.csr, rows.csr.data >= level)
-    return Rows.canonical(pattern.indptr, pattern.indices, None, rows.n_columns)
 
 
 def _row_bytes(rows: Rows) -> Iterator[bytes]:

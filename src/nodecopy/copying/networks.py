@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -118,31 +118,26 @@ def _sample_igraph(network: Any, model: NodeCopying[Any], weight: str, n: int, r
         )
 
 
-class Attribute(NamedTuple):
-    """Numbers of a graph, of its nodes (by position) or of its edges (pairs of positions)."""
+def annotate(network: Any, attributes: Iterable[tuple[str, Any, Sequence[Any]]]) -> Any:
+    """Return a copy of a NetworkX or igraph graph with attributes, given by name, numbers and their places.
 
-    name: str
-    kind: Literal["graph", "node", "edge"]
-    value: Any  # a number, or a list of them for nodes or edges
-    places: Sequence[Any] = ()  # the nodes or edges of the numbers
-
-
-def annotate(network: Any, attributes: Iterable[Attribute]) -> Any:
-    """Return a copy of a NetworkX or igraph graph with attributes."""
+    Places are nodes (by position) or edges (pairs of positions); a number of the graph has no places.
+    """
     library = find_library(network)
     if library not in ("networkx", "igraph"):
         raise InputError("network", f"must be a NetworkX or igraph graph; got {type_name(network)}.")
     other = network.copy()
     nodes, graph = (list(other), other.graph) if library == "networkx" else ([], other)
-    for name, kind, value, places in attributes:
-        if kind == "graph":
+    for name, value, places in attributes:
+        if not places:
             graph[name] = value
         for place, number in zip(places, value if places else (), strict=True):
+            is_edge = isinstance(place, tuple)
             if library == "igraph":
-                owner = other.vs[place] if kind == "node" else other.es[other.get_eid(*place)]
-            elif kind == "node":
-                owner = other.nodes[nodes[place]]
+                owner = other.es[other.get_eid(*place)] if is_edge else other.vs[place]
             else:
-                owner = other.edges[nodes[place[0]], nodes[place[1]]]
+                owner = (
+                    other.edges[nodes[place[0]], nodes[place[1]]] if is_edge else other.nodes[nodes[place]]
+                )
             owner[name] = number
     return other

@@ -25,36 +25,43 @@ def is_large(rows: Rows) -> bool:
 def copy_rows(rows: Rows, donors: IntArray) -> Rows:
     """Return the directed sample C_zeta A: its row ``i`` is row ``donors[i]``."""
     if is_large(rows):
-        return _copy_rows_compiled(rows, donors)
-    return _copy_rows_by_numpy(rows, donors)
+        from nodecopy.copying import kernels
 
-
-def symmetric_union(rows: Rows, donors: IntArray) -> Rows:
-    """Return the elementwise maximum of the copied rows and their transpose, without self-loops."""
-    if is_large(rows):
-        return _symmetric_union_compiled(rows, donors)
-    copied = _copy_rows_by_numpy(rows, donors)
-    return _closure(copied, copied.row_numbers != copied.indices)
-
-
-def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
-    """Copy rows, then let a fair coin per pair choose the endpoint whose row decides the edge."""
-    if is_large(rows):
-        selected = _select_by_coin_compiled(rows, donors, key)
-        return _symmetric_union_compiled(selected, np.arange(rows.n_rows, dtype=rows.indices.dtype))
-    copied = _copy_rows_by_numpy(rows, donors)
-    first, second = copied.row_numbers, copied.indices
-    is_selected = pair_coins(key, first, second) == (first > second)
-    return _closure(copied, is_selected & (first != second))
-
-
-def _copy_rows_by_numpy(rows: Rows, donors: IntArray) -> Rows:
+        indptr, n_copied = _copied_indptr(rows, donors)
+        indices, weights = _empty_entries(rows, n_copied)
+        kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights)
+        return Rows.canonical(indptr, indices, weights, rows.n_columns)
     lengths = rows.degrees[donors]
     indptr = np.zeros(len(donors) + 1, index_dtype(int(lengths.sum(dtype=np.int64))))
     np.cumsum(lengths, out=indptr[1:])
     entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[donors] - indptr[:-1], lengths)
     weights = None if rows.weights is None else rows.weights[entries]
     return Rows.canonical(indptr, rows.indices[entries], weights, rows.n_columns)
+
+
+def symmetric_union(rows: Rows, donors: IntArray) -> Rows:
+    """Return the elementwise maximum of the copied rows and their transpose, without self-loops."""
+    if is_large(rows):
+        return _symmetric_union_compiled(rows, donors)
+    copied = copy_rows(rows, donors)
+    return _closure(copied, copied.row_numbers != copied.indices)
+
+
+def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
+    """Copy rows, then let a fair coin per pair choose the endpoint whose row decides the edge."""
+    if is_large(rows):
+        from nodecopy.copying import kernels
+
+        indptr, n_copied = _copied_indptr(rows, donors)
+        indices, weights = _empty_entries(rows, n_copied + 1)  # an entry is written before it is dropped
+        source = (key, rows.indptr, rows.indices, rows.weights, donors)
+        n_entries = kernels.select_by_coin(*source, indptr, indices, weights)
+        selected = Rows(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
+        return _symmetric_union_compiled(selected, np.arange(rows.n_rows, dtype=rows.indices.dtype))
+    copied = copy_rows(rows, donors)
+    first, second = copied.row_numbers, copied.indices
+    is_selected = pair_coins(key, first, second) == (first > second)
+    return _closure(copied, is_selected & (first != second))
 
 
 def _closure(copied: Rows, mask: NDArray[np.bool_]) -> Rows:
@@ -64,15 +71,6 @@ def _closure(copied: Rows, mask: NDArray[np.bool_]) -> Rows:
     matrix.sort_indices()
     weights = None if copied.weights is None else matrix.data
     return Rows.canonical(matrix.indptr, matrix.indices, weights, copied.n_columns)
-
-
-def _copy_rows_compiled(rows: Rows, donors: IntArray) -> Rows:
-    from nodecopy.copying import kernels
-
-    indptr, n_copied = _copied_indptr(rows, donors)
-    indices, weights = _empty_entries(rows, n_copied)
-    kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights)
-    return Rows.canonical(indptr, indices, weights, rows.n_columns)
 
 
 def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
@@ -93,17 +91,6 @@ def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
     indices, weights = _empty_entries(rows, 2 * n_copied)
     n_entries = kernels.merge_buckets(*source, *scratch, (indptr, indices), weights)
     return Rows.canonical(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
-
-
-def _select_by_coin_compiled(rows: Rows, donors: IntArray, key: Key) -> Rows:
-    from nodecopy.copying import kernels
-
-    indptr, n_copied = _copied_indptr(rows, donors)
-    indices, weights = _empty_entries(rows, n_copied + 1)  # an entry is written before it is dropped
-    n_entries = kernels.select_by_coin(
-        key, rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights
-    )
-    return Rows(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
 
 
 def _copied_indptr(rows: Rows, donors: IntArray, max_growth: int = 1) -> tuple[IntArray, int]:

@@ -1,8 +1,7 @@
 """Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods.
 
-They find nodes that are similar to a given one. An attack on edges moves a node in embeddings of its
-neighbourhood, but neither in the embedding of its features nor, directly, in that of the neighbourhood
-expected from them.
+An attack on edges moves a node in embeddings of its neighbourhood, but neither in the embedding of its
+features nor, directly, in that of the neighbourhood expected from them.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ Matrix: TypeAlias = NDArray[np.float64]
 Result = TypeVar("Result")
 EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
 FEATURE_WEIGHT = 0.5  # weight of features beside the neighbourhood in ``"expected"`` searches
-PURPOSE = "to find similar nodes"  # what features are scaled for, in messages
 N_DECIMALS = 8  # decimals of embeddings that donor rules of copying search in
 RIDGE = 1.0  # weight of the penalty in the regression of neighbourhoods on features
 
@@ -82,21 +80,19 @@ class NodeEmbeddings:
     @cached_property
     def feature_counts(self) -> NDArray[np.int64] | None:
         """Return how many nodes have each feature; ``None`` where no two nodes share any."""
-        features: Any = self.graph.features
-        if features is None:
+        if self.graph.features is None:
             return None
-        matrix = sparse.csr_array(features)
-        counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+        counts = _count_features(sparse.csr_array(self.graph.features))
         return None if counts.max(initial=0) == 1 else counts
 
     @cached_property
     def weighted_features(self) -> sparse.csr_array:
         """Return the features, standardised unless they are word counts, weighted by TF-IDF."""
         if self.feature_counts is None:
-            features = self.graph.features
-            state = "this one has none" if features is None else "in this one no two nodes share any"
+            has_none = self.graph.features is None
+            state = "this one has none" if has_none else "in this one no two nodes share any"
             raise InputError("graph", f"must have features to find similar nodes by them; {state}.")
-        return weigh_by_rarity(scale_features(self.graph, purpose=PURPOSE))
+        return weigh_by_rarity(scale_features(self.graph, purpose="to find similar nodes"))
 
     @cached_property
     def features(self) -> Matrix:
@@ -118,10 +114,8 @@ class NodeEmbeddings:
     def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
         """Return a search for similar nodes by an embedding; errors name ``parameter`` and ``owner``."""
         check_choice(name, f"{parameter} of {owner}", EMBEDDING_NAMES)
-        if name == "features":
-            return NeighbourSearch(self.features, owner=owner)
-        if name == "neighbourhoods":
-            return NeighbourSearch(self.neighbourhoods, owner=owner)
+        if name != "expected":
+            return NeighbourSearch(getattr(self, name), owner=owner)
         features = FEATURE_WEIGHT * self.features
         rows, queries = (np.hstack([part, features]) for part in (self.neighbourhoods, self.expected))
         return NeighbourSearch(rows, queries=queries, owner=owner)
@@ -192,7 +186,7 @@ def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArra
     return by_features, by_neighbourhoods
 
 
-def weigh_by_rarity(features: Any, rarity: NDArray[np.float64] | None = None) -> sparse.csr_array:
+def weigh_by_rarity(features: Any, rarity: Matrix | None = None) -> sparse.csr_array:
     """Return features weighted by TF-IDF, with rows of length one; ``rarity`` may be that of other nodes."""
     weighted = sparse.csr_array(features, dtype=np.float64)
     rarity = rarity_weights(weighted) if rarity is None else rarity
@@ -200,18 +194,21 @@ def weigh_by_rarity(features: Any, rarity: NDArray[np.float64] | None = None) ->
     return sparse.csr_array(unit_rows(weighted))
 
 
-def rarity_weights(features: Any) -> NDArray[np.float64]:
+def rarity_weights(features: Any) -> Matrix:
     """Return the inverse document frequency of each feature: the weights of TF-IDF."""
-    counts = np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
-    weights: NDArray[np.float64] = np.log((1.0 + features.shape[0]) / (1.0 + counts)) + 1.0
-    return weights
+    counts = _count_features(features)
+    return np.asarray(np.log((1.0 + features.shape[0]) / (1.0 + counts)) + 1.0)
+
+
+def _count_features(features: Any) -> NDArray[np.int64]:
+    """Return how many nodes have each feature of a CSR matrix."""
+    return np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
 
 
 def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
     """Return rows of length one in the directions of the largest singular values."""
-    if (svd := _leading_svd(matrix, rank)) is None:
-        return np.asarray(matrix.toarray())
-    return np.asarray(unit_rows(svd[0] * svd[1]))
+    svd = _leading_svd(matrix, rank)
+    return np.asarray(matrix.toarray() if svd is None else unit_rows(svd[0] * svd[1]))
 
 
 def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:

@@ -15,7 +15,7 @@ from nodecopy._core.files import TableLike, reading
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch, as_float_matrix
-from nodecopy.features.scaling import FeatureScaling
+from nodecopy.features.scaling import FeatureScaling, as_dense
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder
 from nodecopy.io.columns import describe, unify_ids
@@ -43,7 +43,7 @@ def graph_from_features(
     Parameters
     ----------
     features
-        Matrix with one row per node, dense or SciPy sparse, finite. The graph keeps it.
+        Matrix with one row per node, dense or SciPy sparse, finite. The graph keeps it unscaled.
     method
         ``"knn"`` (default): a binary graph; two nodes are connected if either is among the other's nearest
         neighbours, ties go to the lowest index. ``"learned"``: a weighted graph by the log-degree model of
@@ -54,9 +54,9 @@ def graph_from_features(
         ``"euclidean"`` (default), or ``"cosine"``: the Euclidean distance of rows scaled to length one. A
         row of zeros stays a row of zeros.
     scale
-        How features are scaled before distances are measured, ``"none"`` (default), ``"auto"`` or another
-        kind of :class:`~nodecopy.features.scaling.FeatureScaling`. With ``"auto"``, columns on different
-        scales count alike. The graph keeps the features as they are.
+        How features are scaled before distances are measured, ``"none"`` (default), ``"auto"`` (columns on
+        different scales count alike) or another kind of
+        :class:`~nodecopy.features.scaling.FeatureScaling`.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
@@ -68,9 +68,9 @@ def graph_from_features(
 
     over symmetric, non-negative W, so nearby nodes get large weights and every node has an edge. As in
     Kalofolias and Perraudin (2019), only pairs of nearest neighbours (three times ``n_neighbours``) may have
-    weights. The scale is the one whose mean degree is closest to ``n_neighbours``. The minimum is unique and
-    computed to full precision by Newton's method on the dual problem. Features that spread over many orders
-    of magnitude can stop the search before the minimum; take their logarithms first.
+    weights. The scale is the one whose mean degree is closest to ``n_neighbours``. The minimum is unique;
+    Newton's method on the dual problem finds it to full precision. Take logarithms of features that spread
+    over many orders of magnitude, which can stop it early.
 
     Examples
     --------
@@ -96,8 +96,7 @@ def cosine_rows(matrix: Any) -> Any:
     """Return rows of length one; equal ones for integer rows that are multiples of one another."""
     if not matrix.shape[1]:
         return matrix
-    largest: Any = abs(matrix).max(axis=1)
-    largest = np.asarray(largest.toarray() if hasattr(largest, "toarray") else largest).ravel()
+    largest = as_dense(abs(matrix).max(axis=1)).ravel()
     largest[largest == 0] = 1.0
     if isinstance(matrix, np.ndarray):
         return unit_rows(matrix / largest[:, None])
@@ -130,12 +129,12 @@ def _learned_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_arr
 
 def weights_for_degree(
     first: IntArray, second: IntArray, distances: FloatArray, by_node: FloatArray, degree: int
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the weights at the scale, computed by bisection, whose mean degree is closest to ``degree``."""
     n = len(by_node)
     scale = estimate_scale(by_node, degree)
-    low, high = 0.0, np.inf
-    best, error = np.zeros(len(distances)), np.inf
+    low, high, error = 0.0, np.inf, np.inf
+    best: FloatArray = np.zeros(len(distances))
     for _ in range(MAX_ROUNDS):
         costs = _compress_costs(scale * distances)
         duals = solve_dual(first, second, costs, initial_duals(_compress_costs(scale * by_node)))
@@ -169,7 +168,7 @@ def estimate_scale(by_node: FloatArray, degree: int) -> float:
     return float(np.exp(np.mean(np.log(bounds)))) if bounds else 1.0
 
 
-def initial_duals(costs: FloatArray) -> NDArray[np.float64]:
+def initial_duals(costs: FloatArray) -> FloatArray:
     """Return the dual variables that hold if both ends of every edge had the same one.
 
     ``costs`` holds the costs of the edges of every node in ascending order. With t edges of total cost s the
@@ -179,16 +178,12 @@ def initial_duals(costs: FloatArray) -> NDArray[np.float64]:
     return np.asarray(((total + np.sqrt(total**2 + 4 * n_edges)) / (2 * n_edges)).min(axis=1))
 
 
-def primal_weights(
-    first: IntArray, second: IntArray, costs: FloatArray, duals: FloatArray
-) -> NDArray[np.float64]:
+def primal_weights(first: IntArray, second: IntArray, costs: FloatArray, duals: FloatArray) -> FloatArray:
     """Return the edge weights that belong to dual variables, which are the inverse weighted degrees."""
     return np.maximum((duals[first] + duals[second]) / 2 - costs, 0.0)
 
 
-def solve_dual(
-    first: IntArray, second: IntArray, costs: FloatArray, start: FloatArray
-) -> NDArray[np.float64]:
+def solve_dual(first: IntArray, second: IntArray, costs: FloatArray, start: FloatArray) -> FloatArray:
     """Minimise the sum of squared weights minus the logarithms of the dual variables by Newton's method."""
 
     def objective(duals: FloatArray) -> float:
@@ -213,11 +208,11 @@ def solve_dual(
 
 def _newton_step(
     first: IntArray, second: IntArray, is_edge: NDArray[np.bool_], duals: FloatArray, gradient: FloatArray
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Solve for a Newton step by conjugate gradients, more precisely close to the minimum."""
     n, halves = len(duals), is_edge / 2.0
 
-    def multiply_hessian(v: FloatArray) -> NDArray[np.float64]:
+    def multiply_hessian(v: FloatArray) -> FloatArray:
         return _sum_by_node(first, second, halves * (v[first] + v[second]), n) + v / duals**2
 
     diagonal = _sum_by_node(first, second, halves, n) + duals**-2
@@ -227,13 +222,13 @@ def _newton_step(
     return np.asarray(cg(hessian, -gradient, rtol=error**1.5, M=preconditioner)[0])
 
 
-def _compress_costs(costs: FloatArray) -> NDArray[np.float64]:
+def _compress_costs(costs: FloatArray) -> FloatArray:
     """Replace large costs by their logarithm, since differences of large numbers lose digits."""
     logarithmic = MAX_LINEAR_COST * (1 + np.log(np.maximum(costs, MAX_LINEAR_COST) / MAX_LINEAR_COST))
     return np.where(costs > MAX_LINEAR_COST, logarithmic, costs)
 
 
-def _sum_by_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> NDArray[np.float64]:
+def _sum_by_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> FloatArray:
     """Return the sum of the values of the edges at every node."""
     return np.asarray(np.bincount(first, values, n) + np.bincount(second, values, n), np.float64)
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import check_matrix, stored_values
+from nodecopy.features.scaling import as_dense, check_matrix, stored_values
 
 MAX_BLOCK_NUMBERS = 2**21  # numbers in memory at once: 16 MB for each of a handful of arrays
 
@@ -19,9 +19,9 @@ MAX_BLOCK_NUMBERS = 2**21  # numbers in memory at once: 16 MB for each of a hand
 class NeighbourSearch:
     """Search for nearest rows by Euclidean distance; the result is exact and the same on every machine.
 
-    One matrix product gives all distances up to rounding. All candidates that could be among the nearest,
-    given a bound on that rounding, are measured again by differences. Nodes search from their rows of
-    ``embeddings``, or of ``queries``, which may also be new points (``queries_are_nodes=False``).
+    A matrix product gives all distances up to rounding. Candidates that could be among the nearest, given a
+    bound on that rounding, are measured again by differences. Nodes search from their rows of ``embeddings``,
+    or of ``queries``, which may also be new points (``queries_are_nodes=False``).
 
     >>> indptr, indices = NeighbourSearch([[0.0], [1.0], [3.0]]).nearest(2)
     >>> indices.reshape(3, 2).tolist()
@@ -96,7 +96,7 @@ class NeighbourSearch:
         self, nodes: IntArray, n_neighbours: int, include_self: bool
     ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
         """Return all candidates for the nearest rows: position in ``nodes``, candidate, squared distance."""
-        distance = _dense(self.centred_queries[nodes] @ self.centred.T)
+        distance = as_dense(self.centred_queries[nodes] @ self.centred.T)
         distance *= -2.0
         distance += self.norms
         distance += self.query_norms[nodes, None]
@@ -116,7 +116,7 @@ class NeighbourSearch:
         step = max(1, MAX_BLOCK_NUMBERS // max(1, self.matrix.shape[1]))
         for start in range(0, len(first), step):
             part = slice(start, start + step)
-            difference = _dense(self.queries[first[part]] - self.matrix[second[part]])
+            difference = as_dense(self.queries[first[part]] - self.matrix[second[part]])
             squared[part] = np.square(difference).sum(axis=1)
         return squared
 
@@ -126,7 +126,3 @@ def as_float_matrix(values: Any, name: str) -> Any:
     matrix = check_matrix(values, name).astype(np.float64)
     check_finite(stored_values(matrix), name)
     return matrix
-
-
-def _dense(matrix: Any) -> NDArray[np.float64]:
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

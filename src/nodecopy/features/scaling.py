@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import as_matrix, native
+from nodecopy._core.arrays import as_matrix, native, unit_rows
 from nodecopy._core.checks import (
     check_choice,
     check_finite,
@@ -64,9 +64,9 @@ class FeatureScaling:
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind of FeatureScaling", FEATURE_SCALINGS)
-        for name in ("means", "deviations"):
-            if getattr(self, name) is not None:
-                numbers = check_numbers(check_vector(getattr(self, name), name), name).astype(np.float64)
+        for name, value in (("means", self.means), ("deviations", self.deviations)):
+            if value is not None:
+                numbers = check_numbers(check_vector(value, name), name).astype(np.float64)
                 check_finite(numbers, name)
                 object.__setattr__(self, name, numbers)
         if self.kind == "standardise" and self.deviations is None:
@@ -118,10 +118,11 @@ class FeatureScaling:
         deviations = np.where(deviations > ROUNDING * largest, deviations, 0.0)
         if len(deviations) and not deviations.any():
             log_decision(f"features: all columns are constant ({len(deviations)}) and uninformative.")
-        return cls(kind, None if _is_mostly_zeros(matrix) else means, deviations)
+        stays_sparse = bool(sparse.issparse(matrix)) and matrix.nnz < MIN_ZEROS * np.prod(matrix.shape)
+        return cls(kind, None if stays_sparse else means, deviations)
 
     def apply_to_rows(self, rows: Any) -> Any:
-        """Return rows, scaled, as :meth:`apply` does, but as an array if they are one."""
+        """Return what :meth:`apply` returns, as an array if the rows are one."""
         scaled = self.apply(rows)
         return scaled.toarray() if isinstance(rows, np.ndarray) else scaled
 
@@ -141,33 +142,25 @@ class FeatureScaling:
             matrix = sparse.csr_array(features).astype(np.float32)
             total = np.asarray(abs(matrix).sum(axis=1), np.float32)
         if not np.isfinite(total).all():
-            raise InputError(
-                "sums of features in single precision must hold finite numbers; got inf. Use "
-                "features='standardise', which divides by the deviation of each column."
-            )
+            way_out = "Use features='standardise', which divides by the deviation of each column"
+            raise InputError(f"sums of features in single precision must be finite; got inf. {way_out}.")
         if self.kind == "binary":
             matrix.data = (matrix.data != 0).astype(np.float32)
         if self.kind in ("rows", "unit"):
             # A node without features keeps its row of zeros.
             scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
             matrix.data = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
-        if self.kind == "unit":  # of rows with a sum of one, whose squares do not overflow
-            lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1), np.float32))
-            scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-            matrix.data = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
-        return matrix
+        # Squares of rows with a sum of one do not overflow.
+        return unit_rows(matrix) if self.kind == "unit" else matrix
 
     def _standardise(self, features: Any) -> sparse.csr_array:
         assert self.deviations is not None
         scale = np.divide(1.0, self.deviations, out=np.zeros_like(self.deviations), where=self.deviations > 0)
         if self.means is not None:
-            dense = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
-            matrix = sparse.csr_array(((dense - self.means) * scale).astype(np.float32))
-        else:
-            matrix = sparse.csr_array(features)
-            values = (matrix.data * scale[matrix.indices]).astype(np.float32)
-            matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        return matrix
+            return sparse.csr_array(((as_dense(features) - self.means) * scale).astype(np.float32))
+        matrix = sparse.csr_array(features)
+        values = (matrix.data * scale[matrix.indices]).astype(np.float32)
+        return sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +211,9 @@ class WeightScaling:
             with np.errstate(over="ignore"):
                 total = adjacency.data.sum(dtype=np.float64)
             if not total < np.finfo(np.float32).max:
+                way_out = "Use weights='log', which takes logarithms"
                 raise InputError(
-                    "sums of edge weights in single precision must hold finite numbers; got inf. Use "
-                    "weights='log', which takes logarithms."
+                    f"sums of edge weights in single precision must be finite; got inf. {way_out}."
                 )
             return adjacency
         weights = np.ones(adjacency.nnz)
@@ -283,10 +276,10 @@ def _log_feature_scaling(kind: str, reason: str, matrix: Any, name: str, purpose
         "rows": "each node's row is scaled to a sum of one",
         "none": "used as they are",
     }[kind]
-    since = f"since they are not word counts ({reason})"
-    if not reason:
-        share = share_of_zeros(matrix)
-        since = f"as usual for word counts, since {share:.0%} of them are zero and none is negative"
+    usual = (
+        f"as usual for word counts, since {share_of_zeros(matrix):.0%} of them are zero and none is negative"
+    )
+    since = f"since they are not word counts ({reason})" if reason else usual
     log_decision(f"features: {decision}{purpose and ' ' + purpose}, {since}.", *([name] if name else []))
 
 
@@ -296,7 +289,7 @@ def share_of_zeros(matrix: Any) -> float:
 
 
 def is_sparse_counts(counts: Any) -> bool:
-    """Return whether nearly all entries of a matrix of word counts are zero."""
+    """Return whether nearly all word counts are zero."""
     return share_of_zeros(counts) >= MIN_SPARSE_ZEROS
 
 
@@ -306,12 +299,12 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
     unit = float(weights.max())  # keeps squares from overflowing
     ratio = float(np.std(weights / unit, dtype=np.float64) / np.mean(weights / unit, dtype=np.float64))
     deviation = f"their standard deviation is {ratio:.1f} times their mean"
+    kind, decision = "raw", f"as they are, since {deviation}, at most {MAX_DEVIATION:g}"
     if ratio > MAX_DEVIATION:
-        scaling = "log(1 + weight / smallest weight), since they are heavy-tailed"
-        log_decision(f"weights: {scaling}: {deviation}.", "weights")
-        return "log"
-    log_decision(f"weights: as they are, since {deviation}, at most {MAX_DEVIATION:g}.", "weights")
-    return "raw"
+        kind = "log"
+        decision = f"log(1 + weight / smallest weight), since they are heavy-tailed: {deviation}"
+    log_decision(f"weights: {decision}.", "weights")
+    return kind
 
 
 def _column_moments(matrix: Any) -> tuple[NDArray[np.float64], ...]:
@@ -331,11 +324,11 @@ def _column_moments(matrix: Any) -> tuple[NDArray[np.float64], ...]:
     return means * largest, np.sqrt((squares + zeros) / n_rows) * largest, largest
 
 
-def _is_mostly_zeros(matrix: Any) -> bool:
-    """Return whether a matrix is sparse, and would take much more memory if it were not."""
-    return bool(sparse.issparse(matrix)) and matrix.nnz < MIN_ZEROS * np.prod(matrix.shape)
-
-
 def stored_values(matrix: Any) -> NDArray[Any]:
     """Return the stored numbers of a dense or sparse matrix."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
+
+
+def as_dense(matrix: Any) -> NDArray[Any]:
+    """Return a dense or sparse matrix as an array."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

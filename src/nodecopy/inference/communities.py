@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.arrays import FloatArray, IntArray
 from nodecopy._core.checks import check_integer
 from nodecopy._core.random import Rng, generator
 from nodecopy.generators.base import binary_adjacency
@@ -37,7 +36,14 @@ def count_communities(graph: GraphLike) -> int:
     2
     """
     adjacency = _undirected_adjacency(convert_graph(graph, "graph"))
-    return min(_count_negative_eigenvalues(adjacency), MAX_COMMUNITIES)
+    degrees = adjacency.sum(axis=0)
+    total = degrees.sum()
+    r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
+    basis = _span(_normalise(adjacency), MAX_COMMUNITIES)
+    diagonal = basis.T @ ((degrees + (r**2 - 1))[:, None] * basis)
+    links = r * (basis.T @ (adjacency @ basis))
+    linked, unlinked = (int((np.linalg.eigvalsh(diagonal - s * links) < -1e-8).sum()) for s in (1, -1))
+    return min(max(linked, 1) + unlinked, MAX_COMMUNITIES)
 
 
 def spectral_communities(
@@ -73,15 +79,17 @@ def spectral_communities(
     check_integer(n_communities, "n_communities", low=1, high=max(graph.n_nodes, 1), high_name="n_nodes")
     if n_communities == 1:
         return np.zeros(graph.n_nodes, np.int64)
-    adjacency = _undirected_adjacency(graph)
-    vectors = _leading_eigenvectors(_normalise(adjacency), n_communities)
+    matrix = _normalise(_undirected_adjacency(graph))
+    basis = _span(matrix, n_communities)
+    values, vectors = np.linalg.eigh(basis.T @ (matrix @ basis))
+    vectors = basis @ vectors[:, np.argsort(-np.abs(values), kind="stable")[:n_communities]]
     rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     starts = generator(rng)
     _, best = min((_cluster(rows, n_communities, starts) for _ in range(N_STARTS)), key=lambda run: run[0])
     return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
 
-def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tuple[float, NDArray[np.int64]]:
+def _cluster(rows: FloatArray, k: int, rng: np.random.Generator) -> tuple[float, IntArray]:
     """Return the loss and the clusters of k-means, initialised by k-means++."""
     centres = rows[rng.integers(len(rows), size=1)]
     while len(centres) < k:
@@ -101,7 +109,7 @@ def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tup
     return float(distances.min(axis=1).sum()), nearest
 
 
-def _squared_distances(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def _squared_distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
     distances = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)
     return np.asarray(np.maximum(distances, 0.0))
 
@@ -111,38 +119,21 @@ def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
     return binary_adjacency(graph.undirected()).astype(np.float64)
 
 
-def _count_negative_eigenvalues(adjacency: sparse.csr_array) -> int:
-    """Return the number of negative eigenvalues of both Bethe-Hessian matrices, at least 1 for the first."""
-    degrees = adjacency.sum(axis=0)
-    total, n_nodes = degrees.sum(), len(degrees)
-    r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
-    is_small = n_nodes <= MAX_DENSE_NODES
-    basis: Any = np.eye(n_nodes) if is_small else _span(_normalise(adjacency), MAX_COMMUNITIES)
-    diagonal = basis.T @ ((degrees + (r**2 - 1))[:, None] * basis)
-    links = r * (basis.T @ (adjacency @ basis))
-    linked, unlinked = (int((np.linalg.eigvalsh(diagonal - s * links) < -1e-8).sum()) for s in (1, -1))
-    return max(linked, 1) + unlinked
-
-
 def _normalise(adjacency: sparse.csr_array) -> sparse.csr_array:
     """Return D^-1/2 A D^-1/2 with the mean degree, at least 1, added to all degrees."""
     degrees = adjacency.sum(axis=0)
-    scale = sparse.diags_array(1 / np.sqrt(degrees + max(degrees.mean(), 1.0)))
+    mean = degrees.sum() / max(len(degrees), 1)
+    scale = sparse.diags_array(1 / np.sqrt(degrees + max(mean, 1.0)))
     return sparse.csr_array(scale @ adjacency @ scale)
 
 
-def _leading_eigenvectors(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
-    """Return the eigenvectors of the ``k`` largest absolute eigenvalues."""
-    n_nodes = matrix.shape[0]
-    basis: Any = np.eye(n_nodes) if n_nodes <= MAX_DENSE_NODES else _span(matrix, k)
-    values, vectors = np.linalg.eigh(basis.T @ (matrix @ basis))
-    return np.asarray(basis @ vectors[:, np.argsort(-np.abs(values), kind="stable")[:k]])
-
-
-def _span(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
+def _span(matrix: sparse.csr_array, k: int) -> FloatArray:
     """Return an orthonormal basis nearly containing the ``k`` leading eigenvectors, by subspace iteration."""
-    size = min(k + N_EXTRA_VECTORS, matrix.shape[0])
-    basis = np.random.default_rng(0).normal(size=(matrix.shape[0], size))  # fixed, to be reproducible
+    n_nodes = matrix.shape[0]
+    if n_nodes <= MAX_DENSE_NODES:
+        return np.eye(n_nodes)
+    size = min(k + N_EXTRA_VECTORS, n_nodes)
+    basis = np.random.default_rng(0).normal(size=(n_nodes, size))  # fixed, to be reproducible
     for _ in range(N_ITERATIONS):
         basis = np.linalg.qr(matrix @ basis)[0]
     return basis

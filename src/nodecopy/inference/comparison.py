@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nodecopy._core.imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, estimate_interval
+from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, create_axes, estimate_interval
 from nodecopy.inference.diagnosis import Diagnostic
 from nodecopy.inference.resampling import GRAPHS_SEED
 from nodecopy.inference.statistics import Statistic, check_scalars, find_library, prepare_measure
@@ -56,17 +54,17 @@ def compare_graphs(
         bootstrap(graph, statistic, rng=child(seed, GRAPHS_SEED, number), **settings)
         for number, graph in enumerate((first, second))
     )
-    return GraphDifference(tuple(_subtract(ours, theirs)), ours.confidence, ours, theirs)
-
-
-def _subtract(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
-    settings: dict[str, Any] = {"confidence": first.confidence, "method": first.method}
-    for (name, ours, *_), (_, theirs, *_) in zip(first, second, strict=True):
-        observed = float(ours) - float(theirs)
-        values = first.scaled_values(name) - second.scaled_values(name)
-        row = estimate_interval(name, observed, values, **settings)
-        parts = (ours, theirs, observed, row.standard_error, row.low, row.high)
-        yield Difference(name, *(float(np.asarray(part)) for part in parts))
+    differences = []
+    for row, other in zip(ours, theirs, strict=True):
+        numbers = (float(row.observed), float(other.observed))
+        difference = numbers[0] - numbers[1]
+        values = ours.scaled_values(row.name) - theirs.scaled_values(row.name)
+        interval: Any = estimate_interval(
+            row.name, difference, values, confidence=ours.confidence, method=ours.method
+        )
+        parts = (*numbers, difference, interval.standard_error, interval.low, interval.high)
+        differences.append(Difference(row.name, *map(float, parts)))
+    return GraphDifference(tuple(differences), ours.confidence, ours, theirs)
 
 
 class Difference(NamedTuple):
@@ -150,9 +148,8 @@ class GraphDifference:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the differences in units of their standard errors, with intervals, and return the axes."""
-        pyplot, n = import_optional("matplotlib.pyplot", "GraphDifference.plot"), len(self.differences)
-        if axes is None:
-            _, axes = pyplot.subplots(figsize=(4.5, 0.8 + 0.4 * n), layout="constrained")
+        n = len(self.differences)
+        (axes,) = create_axes(axes, "GraphDifference.plot", (4.5, 0.8 + 0.4 * n))
         for number, row in enumerate(self.differences):
             scale = row.standard_error or 1.0
             axes.plot([row.low / scale, row.high / scale], [number, number], color="#5e81ac")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.arrays import FloatArray
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.graph import Graph
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
@@ -28,10 +28,6 @@ OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 COVERS_LESS = "its interval may cover less often than stated."
-ESTIMATED_COMMUNITIES = (
-    "modularity uses communities that are estimated from each sample, so that its standard error may be too "
-    "small, and is zero if there is one community. Give labels if groups are known."
-)
 
 
 class Diagnostic(NamedTuple):
@@ -83,8 +79,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None) -> Ite
     elif (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
         yield (
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            "(themselves included), which keep a quarter of their edges or more, so that standard errors are "
-            "too small. Use a donor rule with more donors, or another model."
+            "(themselves included), so that standard errors are too small. Use more donors, or another model."
         )
     else:
         ratio = donor_variance_ratio(copying)
@@ -99,7 +94,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None) -> Ite
         )
 
 
-def _diagnose_values(estimate: Estimate, rows: NDArray[np.float64], expected: float) -> Iterator[str]:
+def _diagnose_values(estimate: Estimate, rows: FloatArray, expected: float) -> Iterator[str]:
     """Yield reasons from the values in the samples; the bias may be up to ``expected``."""
     name, size = estimate.name, np.size(estimate.observed)
     error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
@@ -119,15 +114,11 @@ def _diagnose_values(estimate: Estimate, rows: NDArray[np.float64], expected: fl
                 "the other intervals use the samples in which it is defined."
             )
         if is_far.any():
-            yield (
-                f"{moved} more than {MAX_SHIFT:g} standard errors for {is_far.sum()} of {size} nodes or "
-                "edges: the samples do not represent them."
-            )
+            n_far = f"{is_far.sum()} of {size} nodes or edges"
+            yield f"{moved} more than {MAX_SHIFT:g} standard errors for {n_far}, which they do not represent."
         if is_constant.any():
-            yield (
-                f"{name} is the same in all samples for {is_constant.sum()} of {size} nodes or edges, so "
-                "that their intervals have no width."
-            )
+            n_constant = f"{is_constant.sum()} of {size} nodes or edges"
+            yield f"{name} is the same in all samples for {n_constant}, whose intervals have no width."
     elif not np.isfinite(estimate.observed):
         yield f"{name} of the graph is undefined, so there is no interval."
     elif n_undefined:
@@ -145,11 +136,12 @@ def _diagnose_values(estimate: Estimate, rows: NDArray[np.float64], expected: fl
 
 def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_directed: bool) -> Iterator[str]:
     """Yield reasons that follow from known properties of one-endpoint copying."""
-    name, has_few_donors = estimate.name, False
-    if name in OF_HUBS and (has_few_donors := few_donors_share(copying, power=3) > MAX_HUB_SHARE):
+    name = estimate.name
+    has_few_donors = name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE
+    if has_few_donors:
         yield (
             f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
-            f"{name} may be too small; for the degree of a node without other donors, it is by 13 %."
+            f"{name} may be too small."
         )
     if is_directed:
         return
@@ -168,7 +160,7 @@ def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_directed
         if 0 < per_edge < MIN_TRIANGLES:
             yield (
                 f"an edge is in {per_edge:.2g} triangles on average; with so few, the standard error of "
-                f"{name} was up to a quarter too large in networks of known models."
+                f"{name} may be up to a quarter too large."
             )
 
 
@@ -200,8 +192,9 @@ def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
 
 def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
     """Return the largest bias that is a known property of one-endpoint copying."""
-    is_known = name == "degree_variance" and copying and copying.symmetrise == "one-endpoint"
-    return float(copying.graph_.rows.degrees.mean()) / 4 if is_known and copying else 0.0
+    if copying is None or copying.symmetrise != "one-endpoint" or name != "degree_variance":
+        return 0.0
+    return float(copying.graph_.rows.degrees.mean()) / 4
 
 
 def degree_variance_factor(copying: NodeCopying[Any]) -> float:
@@ -238,7 +231,7 @@ def node_variance_factor(graph: Graph) -> float:
     return ((between + 1.5 * chance) / truth) ** 0.5 if truth > 0 else 1.0
 
 
-def skewness(values: NDArray[np.float64]) -> float:
+def skewness(values: FloatArray) -> float:
     """Return the skewness of numbers, 0 if they are constant or undefined."""
     deviations = values - values.mean()
     spread = float(np.sqrt((deviations**2).mean()))

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import Rows
-from nodecopy._core.checks import check_real, check_type, check_vector, show
+from nodecopy._core.arrays import FloatArray, IntArray, Rows
+from nodecopy._core.checks import check_real, check_type, check_vector
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Rng
 from nodecopy.copying import DonorLists, NodeCopying
@@ -56,8 +56,7 @@ class DegreeClasses(Configurable):
     tolerance: float = 2.0
 
     def fit(self, data: Any) -> DonorLists:
-        if not isinstance(data, Graph):
-            raise InputError("graph of DegreeClasses", f"must be a graph; got {show(data)}.")
+        check_type(data, Graph, "graph of DegreeClasses", "a graph")
         tolerance = check_real(self.tolerance, "tolerance of DegreeClasses", low=0.0)
         communities = self.find_communities(data)
         degrees, variances = data.degrees.astype(np.float64), _chance_variances(data, communities)
@@ -71,28 +70,26 @@ class DegreeClasses(Configurable):
                 members, n_classes = members[size:], n_classes + 1
         return DonorLists.from_groups(class_of)
 
-    def find_communities(self, graph: Graph) -> NDArray[np.int64]:
+    def find_communities(self, graph: Graph) -> IntArray:
         """Return the community of each node, numbered from 0."""
-        values: Any = self.communities
+        values, name = self.communities, "communities of DegreeClasses"
         if values is None:
             return spectral_communities(graph)
-        name = "communities of DegreeClasses"
-        if isinstance(values, str) and values == "labels":
+        if isinstance(values, str):
+            if values != "labels" or graph.labels is None:
+                allowed = "must be integers, 'labels' of a graph that has them, or None"
+                raise InputError(name, f"{allowed}; got {values!r}.")
             values = graph.labels
-        if values is None or isinstance(values, str):
-            allowed = "must be integers, 'labels' of a graph that has them, or None"
-            raise InputError(name, f"{allowed}; got {self.communities!r}.")
         codes = check_vector(values, name, length=graph.n_nodes)
         if codes.dtype.kind not in "biu":
             raise InputError(name, f"must be integers; got {codes.dtype}.")
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
     def restrict(self, nodes: slice, n_nodes: int) -> DegreeClasses:
-        """Return the donor rule for some of ``n_nodes`` nodes."""
         return replace(self, communities=select_nodes(self.communities, nodes, n_nodes))
 
 
-def _chance_variances(graph: Graph, communities: NDArray[np.int64]) -> NDArray[np.float64]:
+def _chance_variances(graph: Graph, communities: IntArray) -> FloatArray:
     """Return d_i - sum_b e_ib^2 / n_b, with e_ib edges from node i to the n_b nodes of community b."""
     n_nodes, sizes = graph.n_nodes, np.bincount(communities)
     member = sparse.csr_array((np.ones(n_nodes), (np.arange(n_nodes), communities)))
@@ -100,7 +97,7 @@ def _chance_variances(graph: Graph, communities: NDArray[np.int64]) -> NDArray[n
     return np.asarray(graph.rows.degrees - edges.multiply(edges) @ (1 / sizes), np.float64)
 
 
-def _class_size(degrees: NDArray[np.float64], variances: NDArray[np.float64], tolerance: float) -> int:
+def _class_size(degrees: FloatArray, variances: FloatArray, tolerance: float) -> int:
     """Return how many of the smallest degrees form a class."""
     sizes = np.arange(1, len(degrees) + 1)
     excess = degrees - degrees[0]
@@ -143,8 +140,8 @@ class DirectedCopying(GraphModel[Graph]):
         """Estimate communities and classes of degrees; ``rng`` is not used."""
         graph = convert_graph(graph, "graph of DirectedCopying")
         if not graph.directed:
-            allowed = "must be directed, unlike for NodeCopying(DegreeClasses())"
-            raise InputError("graph of DirectedCopying", f"{allowed}; got {graph!r}.")
+            way_out = "Use NodeCopying(DegreeClasses()) for others"
+            raise InputError("graph of DirectedCopying", f"must be directed; got {graph!r}. {way_out}.")
         codes = DegreeClasses(self.communities, self.tolerance).find_communities(graph)
         both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
         self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))
@@ -158,12 +155,11 @@ class DirectedCopying(GraphModel[Graph]):
             raise InputError("model_", "must be fitted to the sources and targets of graph_.")
 
     def draw(self, seed: SeedSequence) -> Graph:
-        rows, n_nodes = self.model_.draw(seed).rows, self.graph_.n_nodes
-        sources, targets = rows.row_numbers, rows.indices - n_nodes
-        selected = (sources < n_nodes) & (sources != targets)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(sources[selected], minlength=n_nodes))])
-        weights = None if rows.weights is None else rows.weights[selected]
-        return self.graph_.with_rows(Rows.canonical(indptr, targets[selected], weights, n_nodes))
+        sample, n_nodes = self.model_.draw(seed), self.graph_.n_nodes
+        links: Any = sample.adjacency[:n_nodes, n_nodes:]
+        weights = links.data if sample.is_weighted else None
+        rows = Rows.canonical(links.indptr, links.indices, weights, n_nodes)
+        return self.graph_.with_rows(rows.keep_entries(rows.row_numbers != rows.indices))
 
 
 def _bipartite_cover(graph: Graph) -> Graph:
@@ -243,20 +239,17 @@ def _variance_of_lists(graph: Graph, donors: DonorLists) -> EdgeCountVariance:
     With the share c_kj of the donors in list k that are linked to j, the sum of p_ij p_ji over all pairs is
     the sum of G_kl G_lk over lists, where G_kl is the sum of c_kj over nodes j of l.
     """
-    n_nodes, lists = graph.n_nodes, donors.list_of
-    degrees, sizes = graph.degrees.astype(np.float64), np.diff(donors.offsets)
-    is_donor: Any = sparse.csr_array(
-        (np.repeat(1 / np.maximum(sizes, 1), sizes), donors.members, donors.offsets), (len(sizes), n_nodes)
-    )
-    A = graph.adjacency.astype(np.float64)
-    shares = sparse.csr_array(is_donor @ A)
-    has_list: Any = sparse.csr_array((np.ones(n_nodes), (np.arange(n_nodes), lists)), (n_nodes, len(sizes)))
+    A, degrees = graph.adjacency.astype(np.float64), graph.degrees.astype(np.float64)
+    shares, list_of = donors.mean_rows(A)
+    weighted, _ = donors.mean_rows(sparse.diags_array(degrees) @ A)
+    moments, _ = donors.mean_rows(sparse.csr_array(np.stack([degrees, degrees**2], 1)))
+    n_nodes, n_lists = graph.n_nodes, shares.shape[0]
+    has_list: Any = sparse.csr_array((np.ones(n_nodes), (np.arange(n_nodes), list_of)), (n_nodes, n_lists))
     own = has_list.T.multiply(shares).sum(axis=0)  # p_ii
-    weighted = is_donor @ (sparse.diags_array(degrees) @ A)
-    mean = (is_donor @ degrees)[lists] - own
-    square = (is_donor @ degrees**2)[lists] - 2 * has_list.T.multiply(weighted).sum(axis=0) + own
+    mean, square = moments.toarray()[list_of].T
+    mean = mean - own
+    square = square - 2 * has_list.T.multiply(weighted).sum(axis=0) + own
     G = sparse.csr_array(shares @ has_list)
-    list_sizes = np.bincount(lists, minlength=len(sizes))
-    total = float(list_sizes @ shares.sum(axis=1)) - own.sum()
+    total = float(np.bincount(list_of, minlength=n_lists) @ shares.sum(axis=1)) - own.sum()
     coins = total - float(G.multiply(G.T).sum()) + float((own**2).sum())
     return EdgeCountVariance(float((square - mean**2).sum() / 4), float(coins / 4))

@@ -101,7 +101,7 @@ def null_test(
     if isinstance(sampler, (NodeCopying, DirectedCopying)):
         warn_about_data(
             "samples of node copying are centred near the observed graph, so that the test is not of the "
-            "stated size and mostly rejects too rarely. Use another null model."
+            "stated size. Use another null model."
         )
     tests = {name: MonteCarloTest(float(value), alternative, stop_after) for name, value in values.items()}
     rows: dict[str, list[float]] = {name: [] for name in values}
@@ -190,7 +190,7 @@ class SignificanceTest:
 
 @dataclass(frozen=True)
 class SignificanceTests:
-    """The tests of statistics against one null model; iterating yields one :class:`SignificanceTest` each.
+    """Tests against one null model; iterating yields one :class:`SignificanceTest` per statistic.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class SignificanceTests:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the null distribution and the observed value of each statistic, and return the axes."""
-        places = create_axes(axes, len(self.tests), "SignificanceTests.plot")
+        places = create_axes(axes, "SignificanceTests.plot", n=len(self.tests))
         for place, result in zip(places, self.tests, strict=True):
             place.hist(result.values[np.isfinite(result.values)], bins=30, color="#88c0d0")
             place.axvline(result.observed, color="#bf616a")

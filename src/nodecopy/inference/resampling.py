@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 
 from nodecopy._core.arrays import IntArray, Rows
 from nodecopy._core.checks import check_integer, check_real, show
@@ -30,11 +29,11 @@ from nodecopy.generators.base import replace_edges
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
-from nodecopy.inference.statistics import GraphMeasure, Values
+from nodecopy.inference.statistics import Floats, GraphMeasure, Values
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 
-Samples: TypeAlias = dict[str, NDArray[np.float64]]
+Samples: TypeAlias = dict[str, Floats]
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
 MAX_BYTES = 2**33  # largest memory of the values of all samples
 FIT_SEED, SAMPLES_SEED, GRAPHS_SEED, HUB_SEED = 0, 1, 3, 4  # children of the seed of a call
@@ -115,8 +114,8 @@ class NodeSubsampling(NodeResampler):
 
     See Bhattacharyya and Bickel (2015) and Lunde and Sarkar (2023). The standard deviation over samples of a
     share s of the nodes is multiplied by sqrt(s / (1 - s)). This suits statistics that do not depend on the
-    number of nodes, such as density and transitivity, but not counts or degrees. Where nodes are alike,
-    standard errors are too large.
+    number of nodes, such as density, but not counts or degrees. Where nodes are alike, standard errors are
+    too large.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
+from nodecopy.inference.bootstrapping import create_axes
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.diagnosis import Diagnostic, diagnose
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying
@@ -36,9 +37,9 @@ def community_stability(
 ) -> CommunityStability:
     """Return how stable communities are when they are estimated again from samples with the same nodes.
 
-    The default model takes donors from the same estimated community, so that small shares show that
-    communities cannot be recovered, but large shares do not show that they exist. Use :func:`.null_test` of
-    modularity for that.
+    The default model takes donors from the same estimated community: small shares show that communities
+    cannot be recovered, but large shares do not show that they exist. Test modularity by :func:`.null_test`
+    for that.
 
     Parameters
     ----------
@@ -80,11 +81,9 @@ def community_stability(
     problems = diagnose(sampler, [], {})
     rule = getattr(sampler, "donors", sampler)
     if isinstance(rule, (DegreeClasses, DirectedCopying)) and rule.communities is None:
-        text = (
-            "samples are drawn from communities that were estimated from the graph, and have them whether "
-            "they exist or not. Test modularity by inference.null_test, or give model."
-        )
-        problems.append(Diagnostic(None, text))
+        text = "samples are drawn from estimated communities, and have them whether they exist or not."
+        way_out = "Test modularity by inference.null_test, or give model."
+        problems.append(Diagnostic(None, f"{text} {way_out}"))
     for problem in problems:
         warn_about_data(problem.text)
     (rows,) = collect_values(samples, values, n).values()
@@ -95,7 +94,8 @@ def community_stability(
         joint = own * (int(row.max()) + 1) + row
         _, group, counts = np.unique(joint, return_inverse=True, return_counts=True)
         nodes += (counts[group] - 1) / n
-        all_pairs += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
+        row_sizes = np.bincount(row).astype(np.float64)
+        all_pairs += float((row_sizes * (row_sizes - 1)).sum()) / n
     with np.errstate(invalid="ignore", divide="ignore"):
         nodes /= sizes[own] - 1  # undefined for a node alone
         together = np.bincount(own, nodes) / sizes
@@ -159,9 +159,8 @@ class CommunityStability:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the stability of each community beside that of all pairs, and return the axes."""
-        pyplot = import_optional("matplotlib.pyplot", "CommunityStability.plot")
-        if axes is None:
-            _, axes = pyplot.subplots(figsize=(0.5 * len(self.sizes) + 2.5, 2.6), layout="constrained")
+        size = (0.5 * len(self.sizes) + 2.5, 2.6)
+        (axes,) = create_axes(axes, "CommunityStability.plot", size)
         axes.bar(np.arange(len(self.sizes)), self.together, color="#88c0d0")
         axes.axhline(self.all_pairs, color="#bf616a", label="all pairs")
         axes.set(xlabel="community", ylabel="pairs that stay together", ylim=(0, 1))

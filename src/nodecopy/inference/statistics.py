@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
 Values: TypeAlias = Mapping[str, float | Floats]
 
+NODE_STATISTICS = ("degrees", "pagerank")
+DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS, MAX_POWER_STEPS = 0.85, 1e-10, 200, 300
+EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8  # relative, at which compiled code stops
 CONVERT: dict[str, Callable[[Graph], Any]] = {
     "nodecopy": lambda graph: graph,
     "networkx": to_networkx,
@@ -77,34 +81,28 @@ def prepare_measure(
     if twice := [name for name in every if every.count(name) > 1]:
         raise InputError("statistic", f"must name each statistic once; got {twice[0]!r} more than once.")
     warn_about_missing_labels(own, names)
-    modularity = _make_modularity(own, fixed_nodes, fixed_number) if "modularity" in names else None
-    return own, GraphMeasure(names, functions, convert, modularity, own.labels is None)
+    extra = dict(EXTRA)
+    if "modularity" in names:
+        extra["modularity"] = _make_modularity(own, fixed_nodes, fixed_number)
+    return own, GraphMeasure(names, functions, convert, extra, own.labels is None and "modularity" in names)
 
 
+@dataclass(eq=False)
 class GraphMeasure:
     """Compute statistics of graphs; the observed graph comes first and defines the order of values."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        functions: Sequence[KeyedFunction],
-        convert: Callable[[Graph], Any],
-        modularity: Callable[[Graph], float] | None,
-        is_unlabelled: bool,
-    ) -> None:
-        self.names, self.functions, self._convert, self._modularity = names, functions, convert, modularity
-        self.estimates_communities = modularity is not None and is_unlabelled
-        self._structural = [name for name in names if name not in EXTRA and name != "modularity"]
+    names: Sequence[str]
+    functions: Sequence[KeyedFunction]
+    convert: Callable[[Graph], Any]
+    extra: Mapping[str, Callable[[Graph], float | Floats]]
+    estimates_communities: bool
 
     def __call__(self, graph: Graph) -> Values:
-        values: dict[str, Any] = dict(select_statistics(graph, self._structural)) if self._structural else {}
-        if spectral := [name for name in self.names if name in SPECTRAL]:
-            values |= spectral_statistics(graph, spectral)
-        values |= {name: EXTRA[name](graph) for name in self.names if name in EXTRA and name not in values}
-        if self._modularity is not None:
-            values["modularity"] = self._modularity(graph)
+        structural = [name for name in self.names if name not in self.extra]
+        values: dict[str, Any] = dict(select_statistics(graph, structural)) if structural else {}
+        values |= {name: self.extra[name](graph) for name in self.names if name in self.extra}
         if self.functions:
-            converted = self._convert(graph)
+            converted = self.convert(graph)
             values |= {function.name: function(converted) for function in self.functions}
         return {name: values[name] for name in [*self.names, *(part.name for part in self.functions)]}
 
@@ -155,7 +153,7 @@ def _look_up(values: Mapping[Any, Any], key: Any) -> Any:
     if key in values:
         return values[key]
     is_pair = isinstance(key, tuple) and len(key) == 2
-    return values.get((key[1], key[0]), np.nan) if is_pair else np.nan
+    return values.get(key[::-1], np.nan) if is_pair else np.nan
 
 
 def check_scalars(values: Values, purpose: str, where: str = "") -> None:
@@ -173,21 +171,17 @@ def find_library(graph: GraphLike) -> str:
 
 
 def _make_modularity(observed: Graph, fixed_nodes: bool, fixed_number: bool) -> Callable[[Graph], float]:
-    """Return the modularity of the labels, or of communities that are estimated from each graph.
-
-    Intervals fix their number, since samples with another number would dominate the variance.
-    """
+    """Return the modularity of the labels, or of communities that are estimated from each graph."""
     if observed.labels is None:
+        # Intervals fix their number, since samples with another number would dominate the variance.
         n = count_communities(observed) if fixed_number else None
         return lambda graph: compute_modularity(graph, spectral_communities(graph, n))
-    if not fixed_nodes:
-        return lambda graph: compute_modularity(graph, _number_labels(graph))
-    communities = _number_labels(observed)
-    return lambda graph: compute_modularity(graph, communities)
 
+    def modularity(graph: Graph) -> float:
+        labels: Any = observed.labels if fixed_nodes else graph.labels
+        return compute_modularity(graph, np.unique(labels, return_inverse=True)[1])
 
-def _number_labels(graph: Graph) -> NDArray[np.int64]:
-    return np.unique(np.asarray(graph.labels), return_inverse=True)[1].astype(np.int64)
+    return modularity
 
 
 def compute_modularity(graph: Graph, community: NDArray[np.int64]) -> float:
@@ -219,12 +213,47 @@ def degrees(graph: Graph) -> Floats:
 
 def largest_eigenvalue(graph: Graph) -> float:
     """Return the largest singular value of the adjacency matrix, its largest eigenvalue if undirected."""
-    return float(spectral_statistics(graph, ["largest_eigenvalue"])["largest_eigenvalue"])
+    if _is_large(graph):
+        from nodecopy.inference import kernels
+        from nodecopy.metrics.counting_kernels import sort_by_degree
+
+        *rows, _ = sort_by_degree(graph.rows.indptr, graph.rows.indices)
+        return float(kernels.largest_eigenvalue(*rows, EIGENVALUE_TOLERANCE, MAX_POWER_STEPS))
+    matrix: Any = binary_adjacency(graph).astype(np.float64)
+    vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
+    for _ in range(MAX_POWER_STEPS):
+        image = matrix.T @ (matrix @ vector)
+        length = float(np.linalg.norm(image))
+        if length <= value * (1 + EIGENVALUE_TOLERANCE):
+            break
+        vector, value = image / length, length
+    return float(value**0.5)
 
 
 def pagerank(graph: Graph) -> Floats:
     """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
-    return np.asarray(spectral_statistics(graph, ["pagerank"])["pagerank"], np.float64)
+    if _is_large(graph):
+        from nodecopy.inference import kernels
+        from nodecopy.metrics.counting_kernels import sort_by_degree
+
+        *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
+        rank = kernels.pagerank(*rows, DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS)
+        return np.asarray(rank[number], np.float64)
+    n_nodes, is_sink = graph.n_nodes, graph.degrees == 0
+    transition = sparse.csr_array(binary_adjacency(graph).astype(np.float64).T / np.maximum(graph.degrees, 1))
+    rank = np.full(n_nodes, 1 / max(n_nodes, 1))
+    for _ in range(MAX_PAGERANK_STEPS):
+        previous = rank
+        base = (1 - DAMPING + DAMPING * rank[is_sink].sum()) / n_nodes
+        rank = DAMPING * (transition @ rank) + base
+        if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
+            break
+    return np.asarray(rank, np.float64)
+
+
+def _is_large(graph: Graph) -> bool:
+    """Return whether compiled code, which is for undirected graphs, is faster."""
+    return not graph.directed and graph.rows.n_entries >= MIN_COMPILED_ENTRIES
 
 
 EXTRA: dict[str, Callable[[Graph], float | Floats]] = {
@@ -234,52 +263,3 @@ EXTRA: dict[str, Callable[[Graph], float | Floats]] = {
     "degrees": degrees,
     "pagerank": pagerank,
 }
-SPECTRAL, NODE_STATISTICS = ("largest_eigenvalue", "pagerank"), ("degrees", "pagerank")
-DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS, MAX_POWER_STEPS = 0.85, 1e-10, 200, 300
-EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8  # relative, at which compiled code stops
-
-
-def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
-    """Return ``largest_eigenvalue``, ``pagerank`` or both; compiled code sorts the nodes once for both."""
-    if graph.directed or graph.rows.n_entries < MIN_COMPILED_ENTRIES:
-        functions: dict[str, Any] = {"largest_eigenvalue": _largest_eigenvalue, "pagerank": _pagerank}
-        return {name: functions[name](graph) for name in names}
-    from nodecopy.inference import kernels
-    from nodecopy.metrics.counting_kernels import sort_by_degree
-
-    *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
-    values: dict[str, Any] = {}
-    if "largest_eigenvalue" in names:
-        value = kernels.largest_eigenvalue(*rows, EIGENVALUE_TOLERANCE, MAX_POWER_STEPS)
-        values["largest_eigenvalue"] = float(value)
-    if "pagerank" in names:
-        rank = kernels.pagerank(*rows, DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS)
-        values["pagerank"] = np.asarray(rank)[number]
-    return values
-
-
-def _largest_eigenvalue(graph: Graph) -> float:
-    matrix: Any = binary_adjacency(graph).astype(np.float64)
-    vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
-    for _ in range(MAX_POWER_STEPS):
-        image = matrix @ vector
-        image = matrix.T @ image
-        length = float(np.linalg.norm(image))
-        if length <= value * (1 + EIGENVALUE_TOLERANCE):
-            break
-        vector, value = image / length, length
-    return float(value**0.5)
-
-
-def _pagerank(graph: Graph) -> Floats:
-    n_nodes = graph.n_nodes
-    transition = sparse.csr_array(binary_adjacency(graph).astype(np.float64).T / np.maximum(graph.degrees, 1))
-    is_sink = graph.degrees == 0
-    rank = np.full(n_nodes, 1 / max(n_nodes, 1))
-    for _ in range(MAX_PAGERANK_STEPS):
-        previous = rank
-        base = (1 - DAMPING + DAMPING * rank[is_sink].sum()) / n_nodes
-        rank = DAMPING * (transition @ rank) + base
-        if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
-            break
-    return np.asarray(rank, np.float64)
