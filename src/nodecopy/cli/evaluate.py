@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
-import typer
 
 from nodecopy import datasets
 from nodecopy._core.files import TABLES
@@ -18,7 +17,6 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import InteractionOptions, Share, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.cli.recommend import NETWORKS, Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
@@ -47,18 +45,14 @@ class Parts:
 
 
 def evaluate(
-    source: str = typer.Argument(
-        help="A dataset of interactions, or a file.\n\nFormats: .csv .tsv .txt .inter .parquet .npz. With "
-        "--test, the training part.",
-        metavar="SOURCE",
-    ),
+    source: opt.LogSource,
     test: Path | None = opt.reads("File of the test part; the source is then the training part."),
     validation: Path | None = opt.reads("File of the validation part, which is inside the training part."),
     split: SplitName | None = opt.reads(
         "How the source is split. (default: published if there is such a split, else random)\n\nlast-item "
         "tests the last item of each user. user tests users outside training."
     ),
-    test_share: Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
+    test_share: opt.Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
     model: list[str] | None = opt.common(
         f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
@@ -79,7 +73,7 @@ def evaluate(
     per_user: Path | None = opt.more("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    log: InteractionOptions = InteractionOptions(),
+    log: opt.InteractionOptions = opt.InteractionOptions(),
 ) -> None:
     """Evaluate recommenders on held-out interactions.
 
@@ -91,17 +85,17 @@ def evaluate(
         nodecopy evaluate library --model popularity --model copy-ease
         nodecopy evaluate ratings.csv --split time --metric recall@5 --json
     """
-    check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
+    opt.check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
     recommenders = _make_recommenders(model or DEFAULT_MODELS, split, tune, device)
     if test is not None:
         given = {"split": split, "test_share": test_share, "min_rating": min_rating}
-        check_applicable("a source that is split here", "--test", **given)
+        opt.check_applicable("a source that is split here", "--test", **given)
         if files.is_dataset(source):
             raise InputError(f"--test takes a file as the source; got the dataset {source!r}.")
         read = datasets.read_split(source, test, validation, **log.parameters())
         parts = Parts("files", read.train, read.test, read.validation if validation else None)
     else:
-        check_applicable("--test FILE", "no test part", validation=validation)
+        opt.check_applicable("--test FILE", "no test part", validation=validation)
         parts = _split(source, split, test_share, min_rating, seed, log)
     if unknown != "count":
         parts = _without_unknown(parts, unknown)
@@ -189,19 +183,19 @@ def _split(
     test_share: float | None,
     min_rating: float | None,
     seed: int,
-    log: InteractionOptions,
+    log: opt.InteractionOptions,
 ) -> Parts:
     has_split = files.is_dataset(source) and datasets.describe(source).has_split
     if split is None:
         split = "published" if has_split and test_share is min_rating is None else "random"
     if split in ("published", "last-item"):
-        check_applicable("--split random, time and user", f"--split {split}", test_share=test_share)
+        opt.check_applicable("--split random, time and user", f"--split {split}", test_share=test_share)
     if split == "published":
-        check_applicable("other splits", "--split published", min_rating=min_rating)
+        opt.check_applicable("other splits", "--split published", min_rating=min_rating)
         if not has_split:
             allowed = ", ".join(name for name in datasets.names() if datasets.describe(name).has_split)
             raise InputError(f"--split published needs one of the datasets {allowed}; got {source}.")
-        check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters))
+        opt.check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters))
         parts = datasets.load_split(source)
         return Parts("published", parts.train, parts.test, parts.validation)
     interactions = select_positive(files.load_interactions(source, log), min_rating)

@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
@@ -63,14 +63,20 @@ Count: TypeAlias = Annotated[int, at_least(1)]
 Natural: TypeAlias = Annotated[int, at_least(0)]
 Share: TypeAlias = Annotated[float, between(0, 1)]
 
+GRAPH_FORMATS = "Formats: .csv .tsv .txt .parquet .npz .mtx .graphml .gexf .json."
+LOG_FORMATS = "Formats: .csv .tsv .txt .inter .parquet .npz."
+_source = partial(typer.Argument, metavar="SOURCE")
 Source: TypeAlias = Annotated[
+    str, _source(help=f"A dataset ('nodecopy datasets list') or a file.\n\n{GRAPH_FORMATS}")
+]
+TrainingSource: TypeAlias = Annotated[
     str,
-    typer.Argument(
-        help="A dataset ('nodecopy datasets list') or a file.\n\nFormats: .csv .tsv .txt .parquet .npz .mtx "
-        ".graphml .gexf .json.",
-        metavar="SOURCE",
+    _source(
+        help=f"A dataset ('nodecopy datasets list') or a file of edges.\n\n{GRAPH_FORMATS} A table of "
+        "features alone gets a graph of nearest neighbours."
     ),
 ]
+LogSource: TypeAlias = Annotated[str, _source(help=f"A dataset of interactions, or a file.\n\n{LOG_FORMATS}")]
 Device: TypeAlias = Annotated[
     str, engine("The device on which networks are trained: cpu or cuda.", metavar="NAME")
 ]
@@ -260,16 +266,15 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
 def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
     """Return a parameter for Typer, with its check and its help."""
-    kind, *metadata = _unpack(parameter.annotation)
-    default = parameter.default
-    if metadata and hasattr(metadata[-1], "param_decls"):
-        info = copy(metadata.pop())
+    kind, *outer = _unpack(parameter.annotation)
+    is_optional = get_origin(kind) in (Union, UnionType)
+    value, *inner = _unpack(get_args(kind)[0] if is_optional else kind)
+    checks, default = [*inner, *outer], parameter.default
+    if checks and hasattr(checks[-1], "param_decls"):
+        info = copy(checks.pop())
     else:
         info, default = copy(default), default.default
-    is_optional = get_origin(kind) in (Union, UnionType)
-    value, *checks = _unpack(get_args(kind)[0] if is_optional else kind)
-    for check in (*metadata, *checks):
-        info.callback = check
+    info.callback = checks[0] if checks else info.callback
     single = get_args(value)[0] if get_origin(value) is list else value
     if value is bool and default is False and not info.param_decls:
         names = names or (parameter.name,)  # no second name that negates it
@@ -301,6 +306,18 @@ def check_applicable(applies_to: str, got: str, **options: object) -> None:
         listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         verb, pronoun = ("applies", "it") if len(names) == 1 else ("apply", "them")
         raise InputError(f"{listing} {verb} to {applies_to} only; got {got}. Leave {pronoun} out.")
+
+
+def select_given(
+    option: str, chosen: str, choices_of: Mapping[str, Sequence[str]], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings that were given; each must apply to the chosen method or rule."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in given:
+        if chosen not in choices_of[name]:
+            allowed = f"--{option} {' or '.join(choices_of[name])}"
+            check_applicable(allowed, f"--{option} {chosen}", **{name: True})
+    return given
 
 
 def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-import typer
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
@@ -20,7 +19,6 @@ from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.classify import RECOMMENDED, create_classifier
 from nodecopy.cli.files import NodeSplit, cross_validation_folds
-from nodecopy.cli.options import Count, InteractionOptions, TrainingGraphOptions, check_outputs
 from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
 from nodecopy.cli.sample import create_rule, name_rule
 from nodecopy.copying import NodeCopying, choose_donors
@@ -61,16 +59,12 @@ Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that t
 
 
 def report(
-    source: str | None = typer.Argument(
-        None,
-        help="A dataset or a file with a graph.\n\nA table of features gets a graph of nearest neighbours.",
-        metavar="SOURCE",
-    ),
+    source: opt.TrainingSource | None = None,
     interactions: str | None = opt.reads(
         "A dataset or a table of user, item[, rating, time], for recommendations.", metavar="SOURCE"
     ),
     results: Path | None = opt.reads("Folder of tables that nodecopy reproduce wrote.", metavar="FOLDER"),
-    samples: Count | None = opt.common(
+    samples: opt.Count | None = opt.common(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
@@ -78,8 +72,8 @@ def report(
     seed: opt.Seed = 0,
     out: Path = opt.writes("File for the page: .html.", Path("report.html")),
     json_: opt.AsJson = False,
-    tables: TrainingGraphOptions = TrainingGraphOptions(),
-    log: InteractionOptions = InteractionOptions(),
+    tables: opt.TrainingGraphOptions = opt.TrainingGraphOptions(),
+    log: opt.InteractionOptions = opt.InteractionOptions(),
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
@@ -92,7 +86,7 @@ def report(
         nodecopy report edges.csv --labels labels.csv --features features.csv
         nodecopy report --interactions ratings.csv --out readers.html
     """
-    check_outputs([source, tables.labels, tables.features, interactions], out=(out, (".html",)))
+    opt.check_outputs([source, tables.labels, tables.features, interactions], out=(out, (".html",)))
     features = tables.features
     if source is None and features is None and interactions is None and results is None:
         raise InputError("there is nothing to report; give a graph, --interactions or --results.")
