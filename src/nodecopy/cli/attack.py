@@ -14,7 +14,7 @@ from nodecopy._core.checks import check_integer, check_real, list_names
 from nodecopy._core.files import TABLES, format_of
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_decisions
-from nodecopy._core.random import child
+from nodecopy._core.random import child, generator
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import estimate_time, print_json, print_note, print_table, print_written, show_status
@@ -81,8 +81,15 @@ def attack(
     budget_value = _parse_budget(budget)
     graph = files.load_graph(source, tables)
     split, root = files.split_for_attack(graph, source, seed)
-    rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
-    targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
+    if nodes is not None:
+        opt.check_applicable("random targets", f"--nodes {nodes}", n_targets=n_targets)
+        targets = files.parse_nodes(graph, nodes)
+    else:
+        candidates = split.test[graph.degrees[split.test] > 0]
+        number = N_TARGETS if n_targets is None else n_targets
+        check_integer(number, "--n-targets", low=1, high=len(candidates), high_name="number of candidates")
+        rng = generator(child(root, TrialSeeds.TARGETS))
+        targets = np.sort(rng.choice(candidates, number, replace=False))
     train = np.setdiff1d(split.train, targets)
     with show_status("preparing the attack") as end_status:
 
@@ -136,23 +143,6 @@ def _parse_budget(budget: str | None) -> int | float | str | None:
         raise InputError(f"--budget must be a whole number, 'degree' or a share; got {budget!r}.") from error
 
 
-def _choose_targets(
-    graph: Graph,
-    candidates: NDArray[np.int64],
-    nodes: str | None,
-    n_targets: int | None,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Return the nodes that are named, or random candidates with at least one edge."""
-    if nodes is not None:
-        opt.check_applicable("random targets", f"--nodes {nodes}", n_targets=n_targets)
-        return files.parse_nodes(graph, nodes)
-    candidates = candidates[graph.degrees[candidates] > 0]
-    number = N_TARGETS if n_targets is None else n_targets
-    check_integer(number, "--n-targets", low=1, high=len(candidates), high_name="number of candidates")
-    return np.sort(rng.choice(candidates, number, replace=False))
-
-
 def _check_targets(
     graph: Graph, perturbation: Perturbation, train: NDArray[np.int64], rng: SeedSequence
 ) -> list[dict[str, Any]]:
@@ -183,15 +173,16 @@ def _check_targets(
 
 
 def _describe(perturbation: Perturbation, outcomes: list[dict[str, Any]]) -> dict[str, Any]:
-    ids, flips = perturbation.node_ids, perturbation.flips
-    rows = zip(ids[flips].tolist(), perturbation.is_added, ids[perturbation.owners].tolist(), strict=True)
+    ids = perturbation.node_ids
+    columns = ids[perturbation.flips], perturbation.is_added, ids[perturbation.owners]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     description = {
         "attack": perturbation.attack,
         "targets": ids[perturbation.targets].tolist(),
         "budgets": perturbation.budgets.tolist(),
         "spent": perturbation.spent.tolist(),
         "flips": [
-            {"first": first, "second": second, "added": bool(added), "target": target}
+            {"first": first, "second": second, "added": added, "target": target}
             for (first, second), added, target in rows
         ],
     }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -33,8 +32,7 @@ DEFAULT_K = 20
 MAX_RANDOM_RECALL = 0.5  # lists are too long if a random order has this recall
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """What recommenders are fitted to and evaluated on."""
 
     name: str
@@ -102,8 +100,7 @@ def evaluate(
     for part, interactions in (("training", parts.train), ("test", parts.test)):
         if not interactions.n_interactions:
             raise InputError(f"the {part} part must hold at least one interaction; got none.")
-    names = _choose_metrics(metric, parts.train.n_items, per_user=per_user is not None)
-    _warn_about_long_lists(names, parts)
+    names = _choose_metrics(metric, parts, per_user=per_user is not None)
     results: dict[str, Evaluation] = {}
     seconds = {}
     for name, recommender in recommenders.items():
@@ -116,10 +113,10 @@ def evaluate(
             results[name] = fitted.evaluate(parts.test, history=parts.history, metrics=names)
         seconds[name] = round(time.perf_counter() - start, 3)
     if per_user is not None:
-        users = next(iter(results.values())).users
-        columns: dict[str, Any] = {"model": np.repeat(list(results), len(users))}
-        columns["user"] = np.tile(users, len(results))
-        for name in next(iter(results.values())).per_user:
+        first = next(iter(results.values()))
+        columns: dict[str, Any] = {"model": np.repeat(list(results), len(first.users))}
+        columns["user"] = np.tile(first.users, len(results))
+        for name in first.per_user:
             columns[name] = np.concatenate([result.per_user[name] for result in results.values()])
         write_table(per_user, columns, spreadsheet=spreadsheet)
     counts = {"train": parts.train.n_interactions, "test": parts.test.n_interactions}
@@ -151,23 +148,18 @@ def _make_recommenders(
     return recommenders
 
 
-def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -> list[str]:
+def _choose_metrics(metric: list[str] | None, parts: Parts, *, per_user: bool) -> list[str]:
+    """Return the metrics; warn if lists hold most of the unseen items, since a random order is then good."""
+    n_items = parts.train.n_items
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
         log_decision(f"metrics: at {k}, a quarter of the {n_items} items.", "metric")
-    names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
-    parsed = parse_metrics(names, n_items)
+    parsed = parse_metrics(metric or [f"{name}@{k}" for name in DEFAULT_METRICS], n_items)
     if per_user and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
         raise InputError("--per-user needs a metric of users, such as recall@20; got none.")
-    return names
-
-
-def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
-    """Warn if lists hold most of the unseen items: a random order is then good, too."""
     seen = parts.train if parts.history is None else parts.history
-    n_seen = seen.rows.degrees[parts.test.rows.degrees > 0]
-    n_candidates = np.maximum(parts.train.n_items - n_seen, 1)
-    k = max(k for _, k in parse_metrics(metrics, parts.train.n_items).values())
+    n_candidates = np.maximum(n_items - seen.rows.degrees[parts.test.rows.degrees > 0], 1)
+    k = max(k for _, k in parsed.values())
     recall, median = float(np.minimum(k / n_candidates, 1).mean()), float(np.median(n_candidates))
     if recall >= MAX_RANDOM_RECALL:
         warn_about_data(
@@ -175,6 +167,7 @@ def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
             f"random order has a recall@{k} of {recall:.2f}, so that all models score high.",
             "metric",
         )
+    return list(parsed)
 
 
 def _split(
@@ -228,4 +221,4 @@ def _without_unknown(parts: Parts, unknown: str) -> Parts:
         got = f"{n_unknown:,} interactions of others. --unknown ignore leaves them out"
         raise InputError(f"the test part must hold users and items of the training part; got {got}.")
     print_note(f"{n_unknown:,} test interactions are of unknown users or items and left out")
-    return replace(parts, test=parts.test.select(is_known))
+    return parts._replace(test=parts.test.select(is_known))

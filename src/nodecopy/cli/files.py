@@ -132,12 +132,10 @@ def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error")
             words = path.read_text(encoding="utf-8").splitlines()
     named = [word.strip() for word in words if word.strip()]
     if not named:
-        kind = option.strip("-").removesuffix("s")
-        raise InputError(f"{option} must name at least one {kind}; got {text!r}.")
-    if unknown == "ignore":
-        existing = [word for word in named if word in names]
-        if len(existing) < len(named):
-            log_decision(f"{option}: {len(named) - len(existing)} of {len(named)} ids are not in the source.")
+        raise InputError(f"{option} must name at least one id; got {text!r}.")
+    existing = [word for word in named if word in names]
+    if unknown == "ignore" and len(existing) < len(named):
+        log_decision(f"{option}: {len(named) - len(existing)} of {len(named)} ids are not in the source.")
         named = existing
     return find_ids(named, ids, option)
 
@@ -168,30 +166,24 @@ NodeSplit = Split[NDArray[np.int64]]
 def split_as_in_experiments(
     graph: Graph, dataset: str, labels_per_class: int, seed: int
 ) -> tuple[NodeSplit, SeedSequence]:
-    """Return the nodes and the seed sequence of trial 0 of ``nodecopy reproduce``."""
+    """Return the nodes of trial 0 of ``nodecopy reproduce``, fewer if necessary, and its seed sequence."""
+    n_validation, n_test = N_VALIDATION, N_TEST
+    if graph.labels is not None:
+        sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
+        if labels_per_class >= sizes.min():
+            low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
+            raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
+        n_rest = int(sizes.sum()) - labels_per_class * len(sizes)
+        n_validation = min(N_VALIDATION, n_rest // 3)
+        n_test = min(N_TEST, n_rest - n_validation)
+        if n_validation < N_VALIDATION or n_test < N_TEST:
+            log_decision(
+                f"{n_validation} validation nodes and {n_test} test nodes, since {dataset} has {n_rest} "
+                "labelled nodes outside training."
+            )
     root = trial_seed(seed, dataset, 0, labels=labels_per_class)
     rng = child(root, TrialSeeds.SPLIT)
-    n_validation, n_test = _scale_to_dataset(graph, dataset, labels_per_class)
     return label_split(graph.labels, labels_per_class, n_validation, n_test, rng=rng), root
-
-
-def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tuple[int, int]:
-    """Return the numbers of validation and test nodes, fewer than in the experiments if necessary."""
-    if graph.labels is None:
-        return N_VALIDATION, N_TEST
-    sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
-    if labels_per_class >= sizes.min():
-        low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
-        raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
-    n_rest = int(sizes.sum()) - labels_per_class * len(sizes)
-    n_validation = min(N_VALIDATION, n_rest // 3)
-    n_test = min(N_TEST, n_rest - n_validation)
-    if n_validation < N_VALIDATION or n_test < N_TEST:
-        log_decision(
-            f"{n_validation} validation nodes and {n_test} test nodes, since {dataset} has {n_rest} labelled "
-            "nodes outside training."
-        )
-    return n_validation, n_test
 
 
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:

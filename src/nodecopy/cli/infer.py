@@ -84,26 +84,26 @@ def infer(
         raise InputError(f"--model must be one of {allowed}; got {model}.")
     if null is None:
         opt.check_applicable("--null", "none", alternative=alternative)
-    if not set(statistic) & set(NODE_STATISTICS):
-        of_nodes = f"--statistic {' and '.join(NODE_STATISTICS)}"
-        opt.check_applicable(of_nodes, ", ".join(statistic), simultaneous=simultaneous)
-    if resample == "nodes" and (has_nodes := set(statistic) & set(NODE_STATISTICS)):
-        raise InputError(f"--statistic {min(has_nodes)} needs --resample edges; got nodes.")
-    if null is not None and set(statistic) <= set(NODE_STATISTICS):
+    of_nodes = set(statistic) & set(NODE_STATISTICS)
+    if not of_nodes:
+        allowed = f"--statistic {' and '.join(NODE_STATISTICS)}"
+        opt.check_applicable(allowed, ", ".join(statistic), simultaneous=simultaneous)
+    elif resample == "nodes":
+        raise InputError(f"--statistic {min(of_nodes)} needs --resample edges; got nodes.")
+    if null is not None and of_nodes == set(statistic):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = files.load_graph(source, tables)
     settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
-    intervals: dict[str, Any] = {"method": method, "simultaneous": simultaneous}
-    intervals |= {"confidence": confidence, "resample": resample}
+    intervals: dict[str, Any] = {"method": method, "simultaneous": simultaneous, "confidence": confidence}
     tests = None
     with show_training("sampling"):
-        result = bootstrap(graph, statistic, model=create(), **intervals, **settings)
+        result = bootstrap(graph, statistic, model=create(), resample=resample, **intervals, **settings)
         if null is not None:
             numbers = [row for row in result if not row.is_array]
             defined = [row for row in numbers if np.isfinite(row.observed)]
             names = [row.name for row in defined or numbers]  # the test says it if none is defined
-            side = alternative or "two-sided"
-            tests = null_test(graph, names, null=null, alternative=side, **settings)
+            settings["alternative"] = alternative or "two-sided"
+            tests = null_test(graph, names, null=null, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure

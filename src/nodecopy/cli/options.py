@@ -24,6 +24,7 @@ from typer.core import TyperCommand
 from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.files import resolve, target_format
 from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import list_alternatives
 from nodecopy.errors import InputError
 
 RARE_PANELS = ("More options", "Engine", "Tables in files")  # the short help only names their options
@@ -315,7 +316,7 @@ def select_given(
     given = {name: value for name, value in settings.items() if value is not None}
     for name in given:
         if chosen not in choices_of[name]:
-            allowed = f"--{option} {' or '.join(choices_of[name])}"
+            allowed = f"--{option} {list_alternatives(choices_of[name])}"
             check_applicable(allowed, f"--{option} {chosen}", **{name: True})
     return given
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 VALIDATION_SHARE = 0.1  # interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
+MODELS_OF = {"tune": ("ease", "copy-ease"), "explain": ("ease", "copy-ease", "item-knn")}
 Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
 
 
@@ -153,13 +154,10 @@ def recommend(
         columns = select_candidates(included, excluded, len(ids), names)
         return positions, None if columns is None else np.asarray(ids[columns])
 
-    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
-        got = f"--model {model}" if model_file is None else "--model-file"
-        opt.check_applicable("--model ease or copy-ease", got, tune=True)
-    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
-        opt.check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
+    chosen = model or "copy-ease"
+    opt.select_given("model", chosen, MODELS_OF, {"tune": tune or None, "explain": explain or None})
     if model_file is not None:
-        of_source = {"model": model, "min_rating": min_rating} | log.given()
+        of_source = {"model": model, "min_rating": min_rating, "tune": tune} | log.given()
         opt.check_applicable("a source", "--model-file, which is fitted already", **of_source)
         if source is not None:
             raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
@@ -167,15 +165,15 @@ def recommend(
     else:
         if source is None:
             raise InputError("the source must be a file of interactions or a dataset; got none.")
-        recommender = make_recommender(model or "copy-ease", device)
+        recommender = make_recommender(chosen, device)
         seen = files.load_interactions(source, log)
         positive = select_positive(seen, min_rating)
         find_users_and_items(seen)  # an unknown id is an error before the fit
         if tune:
-            with show_training(f"tuning {model or 'copy-ease'}"):
+            with show_training(f"tuning {chosen}"):
                 recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-        with show_training(f"fitting {model or 'copy-ease'}"):  # items that were rated low are excluded, too
-            others = None if positive is seen else seen
+        with show_training(f"fitting {chosen}"):
+            others = None if positive is seen else seen  # items that were rated low are excluded, too
             recommender = fit_recommender(recommender, positive, seed, seen=others)
     seen = recommender.seen_
     positions, candidates = find_users_and_items(seen)

@@ -47,7 +47,11 @@ SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
 }
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
-TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weighted": "similarity"}
+TABLE_RULES: dict[RuleName, str] = {
+    "same-label": "labels",
+    "nearest-neighbours": "neighbours",
+    "weighted": "similarity",
+}
 
 
 def sample(
@@ -102,6 +106,7 @@ def sample(
         nodecopy sample edges.parquet --engine duckdb --out large
     """
     settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
+    summaries: list[dict[str, Any]] = []
     of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
@@ -120,10 +125,9 @@ def sample(
         inputs = [None if files.is_dataset(source) else source, graph.labels, graph.features, similarity]
         samples = show_progress(model.sample_many(n, rng=seed, workers=workers or 1), n, "sampling")
         if out is None:
-            summaries = [_summarise(sample, data) for sample in samples]
+            summaries += [_summarise(sample, data) for sample in samples]
         else:
             write: Any = write_interactions if isinstance(data, Interactions) else write_graph
-            summaries = []
             with _create_folder(out, origin, suffix, overwrite, inputs) as sample_path:
                 for number, sample in enumerate(samples):
                     write(sample, path := sample_path(number), spreadsheet=spreadsheet)
@@ -133,9 +137,8 @@ def sample(
         from nodecopy.edge_tables import EdgeTableCopying
         from nodecopy.edge_tables.engines import DuckDB, Spark
 
-        of_memory: dict[str, Any] = {**graph.given(), **log.given(), "workers": workers}
-        of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent}
-        of_memory = {name: value for name, value in of_memory.items() if name not in ("labels", "directed")}
+        of_memory = {"workers": workers, "n_neighbours": n_neighbours, "exponent": exponent}
+        of_memory |= {**graph.given(), **log.given(), "labels": None, "directed": None}
         opt.check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
@@ -153,7 +156,6 @@ def sample(
         kind = {"directed": graph.directed, "interactions": bool(interactions)}
         table_model = EdgeTableCopying(table_rule, keep, symmetrise)
         paths = _create_folder(out, origin, "parquet", overwrite, [source, *tables.values()])
-        summaries = []
         with paths as sample_path, start() as database:
             table_model.fit(source, engine=database, **kind)
             if not table_model.n_nodes_:
@@ -171,8 +173,7 @@ def sample(
     effect = EFFECTS.get(symmetrise, "directed samples")
     rule = f"symmetrise {symmetrise} ({effect}), " if is_undirected else ""
     print_note(f"{title}, donor rule {origin['donors']}, {rule}seed {seed}")
-    if summaries:
-        print_table(list(summaries[0]), [list(row.values()) for row in summaries])
+    print_table(list(summaries[0]), [row.values() for row in summaries])
     print_written(out, "samples", option="--out FOLDER")
 
 
@@ -217,9 +218,8 @@ def _choose_donors(
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
         log_decision(f"donor rule {donors}, since {reason}.", "donors")
-    opt.select_given(
-        "donors", donors, {name: [rule] for rule in SETTINGS for name in SETTINGS[rule]}, of_rules
-    )
+    rules_of = {name: [rule] for rule, defaults in SETTINGS.items() for name in defaults}
+    opt.select_given("donors", donors, rules_of, of_rules)
     donor_rule, settings = create_rule(donors, data, **of_rules, similarity=similarity)
     return donor_rule, {"donors": donors, **settings}
 
@@ -261,21 +261,19 @@ def _create_folder(
 
 
 def _create_table_rule(
-    donors: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
+    donors: RuleName, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return a donor rule for an engine, and its name and settings."""
     from nodecopy import edge_tables
 
     if donors == "auto":
         donors = next((rule for rule, name in TABLE_RULES.items() if tables[name]), "jaccard")
-    for other, name in TABLE_RULES.items():
-        if other != donors:
-            opt.check_applicable(f"--donors {other}", f"--donors {donors}", **{name: tables[name]})
+    rules_of = dict.fromkeys(limits, ("jaccard",)) | {name: (rule,) for rule, name in TABLE_RULES.items()}
+    opt.select_given("donors", donors, rules_of, {**tables, **limits})
     if donors == "jaccard":
         return edge_tables.JaccardTable(**limits), {"donors": donors, **limits}
-    opt.check_applicable("--donors jaccard", f"--donors {donors}", **limits)
     name = TABLE_RULES[donors]
     if tables[name] is None:
         raise InputError(f"--donors {donors} with an engine needs a table; give --{name} FILE.")
-    kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")  # type: ignore[index]
+    kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")
     return kind(tables[name]), {"donors": donors}
