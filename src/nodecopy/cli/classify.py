@@ -194,8 +194,9 @@ def create_classifier(
         return classes.LabelPropagation(weights=weights)
     if method == "dgi":
         return classes.DGI(seed=None, **scaling)
-    others = (classes.GCN, classes.APPNP, classes.DFNet, classes.MLP, classes.SGC)
-    return next(kind(**scaling) for kind in others if kind.__name__.lower() == method)
+    kinds: dict[str, type[Classifier]] = {"gcn": classes.GCN, "appnp": classes.APPNP, "mlp": classes.MLP}
+    kinds |= {"dfnet": classes.DFNet, "sgc": classes.SGC}
+    return kinds[method](**scaling)
 
 
 def _parse_rounds(text: str, method: Method) -> int | str:
@@ -230,21 +231,19 @@ def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[s
 
 
 def _describe_training(classifier: Classifier) -> dict[str, Any]:
-    """Return details of the training; of self-training, about its rounds."""
     from nodecopy.classify import SelfTraining
 
     details = classifier.prediction_.details
     if not isinstance(classifier, SelfTraining):
         return details
     accuracy = details.get("round_accuracy")
-    pseudo_labels = zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)
     rounds = {
         "n_rounds": classifier.n_rounds,
         "round": details["pseudo_label_rounds"],
         "chosen_by": "last round" if accuracy is None else "validation nodes",
         "validation_accuracy": accuracy,
         **{name: details[name] for name in ("share", "balance", "base_weight")},
-        "pseudo_labels": dict(pseudo_labels),
+        "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
     }
     return {"self_training": rounds}
 
@@ -257,7 +256,6 @@ def _split(
     seed: int,
     needs_validation: dict[str, bool],
 ) -> tuple[NodeSplit, SeedSequence]:
-    """Return training, validation and test nodes, and the root of the seeds."""
     if files.is_dataset(source):
         got = f"the dataset {source!r}, which has validation nodes"
         opt.check_applicable("files", got, validation=validation)

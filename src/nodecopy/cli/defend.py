@@ -177,7 +177,6 @@ def defend(
 def _find_attacked(
     graph: Graph, nodes: str | None, flips: Path | None, detects: bool
 ) -> tuple[Graph, NDArray[np.int64]]:
-    """Return the attacked graph and the known attacked nodes."""
     attacked = np.zeros(0, np.int64) if nodes is None else files.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
@@ -198,7 +197,6 @@ def _find_attacked(
 def _correct(
     defence: Any, graph: Graph, nodes: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[Any]], list[NodeReport]]:
-    """Return the table of corrections and the evidence."""
     classes, before = defence.classes_, defence.undefended_proba()[nodes]
     if hasattr(defence, "explain"):
         reports = defence.explain(nodes)

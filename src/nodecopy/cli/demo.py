@@ -215,7 +215,6 @@ def _print(*lines: str) -> None:
 
 
 def _save_figure(path: Path, draw: Callable[[], Any]) -> None:
-    """Write a figure, or print why there is none."""
     try:
         figure = np.ravel(draw())[0].figure
     except MissingExtraError as error:

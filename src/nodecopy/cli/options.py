@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -207,8 +207,7 @@ class HelpCommand(TyperCommand):
 
 def _explain_all(ctx: typer.Context, is_requested: bool) -> None:
     if is_requested:
-        command: Any = ctx.command
-        command.explains_all = True
+        cast(Any, ctx.command).explains_all = True
         typer.echo(ctx.get_help())
         raise typer.Exit
 
@@ -221,17 +220,12 @@ OPTIONS_OF_ALL_COMMANDS = {
 }
 
 
-def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds a function to an app as a command."""
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        description, _, examples = (inspect.getdoc(command) or "").partition("\nExamples:\n")
-        text = re.sub(r"(?<=\S)\n(?=\S)", " ", description.strip())
-        examples = "\n".join(line.strip() for line in examples.splitlines())
-        app.command(name, cls=HelpCommand, help=text, epilog=f"Examples\n{examples}")(_expand(command))
-        return command
-
-    return add
+def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:
+    """Add a function to an app as a command."""
+    description, _, examples = (inspect.getdoc(command) or "").partition("\nExamples:\n")
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", description.strip())
+    examples = "\n".join(line.strip() for line in examples.splitlines())
+    app.command(name, cls=HelpCommand, help=text, epilog=f"Examples\n{examples}")(_expand(command))
 
 
 def _expand(command: Callable[..., None]) -> Callable[..., None]:
@@ -292,8 +286,8 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
     if has_default and "(default: " not in text:
         text += f" (default: {', '.join(default) if isinstance(default, list) else default})"
     info.help, info.show_default, info.default = f"{text}{end}{more}", False, ...
-    annotation = Annotated[value | None if is_optional else value, info]
-    return parameter.replace(kind=KEYWORD_ONLY, annotation=annotation, default=default)
+    annotation = value | None if is_optional else value
+    return parameter.replace(kind=KEYWORD_ONLY, annotation=Annotated[annotation, info], default=default)
 
 
 def _unpack(annotation: Any) -> tuple[Any, ...]:

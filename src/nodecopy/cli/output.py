@@ -99,7 +99,7 @@ def describe_error(error: InputError, options: Collection[str]) -> str:
 
 
 def print_error(message: str) -> None:
-    """Print one line that starts with "error:" on the standard error."""
+    """Print an error on the standard error."""
     _print_line(("error: ", "bold red"), message)
 
 
@@ -110,7 +110,7 @@ def print_note(message: str) -> None:
 
 
 def print_warning(message: str) -> None:
-    """Print one line that starts with "warning:" on the standard error."""
+    """Print a warning on the standard error."""
     _print_line(("warning: ", "bold yellow"), message)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -46,6 +47,7 @@ N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
 MAX_USERS = 100  # users with recommendations on the page
 GRAPH = "The graph"
 USERS_SEED, SPLIT_SEED = 2, 3  # children of the seed sequence of a report
+Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that train networks
 
 
 def report(
@@ -58,9 +60,7 @@ def report(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
-    without: list[Literal["classification", "attack"]] | None = opt.common(
-        "A part of the page to leave out. May be repeated."
-    ),
+    without: list[Part] | None = opt.common("Leave out classification or attack. May be repeated."),
     seed: opt.Seed = 0,
     out: Path = opt.writes("File for the page: .html.", Path("report.html")),
     json_: opt.AsJson = False,
@@ -174,14 +174,13 @@ def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying
         codes[result.train] = result.codes[result.train]
         graph = graph.replace(labels=codes)
     chosen, because = choose_donors(graph)
-    rule = name_rule(chosen)
     if result is not None:
         because = "the classifier predicts the labels of all nodes but the training nodes"
+    rule = name_rule(chosen)
     reason = f"donor rule {rule}, since {because}."
     log_decision(reason)
-    n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
-    donor_rule, _ = create_rule(rule, graph, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
-    return NodeCopying(donor_rule).fit(graph), reason
+    limits: dict[str, Any] = {"n_neighbours": min(MAX_NEIGHBOURS, graph.n_nodes), "max_donors": MAX_DONORS}
+    return NodeCopying(create_rule(rule, graph, **limits)[0]).fit(graph), reason
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:

@@ -153,7 +153,6 @@ def _write(results: Results, folder: Path, spreadsheet: bool) -> list[Path]:
 
 
 def _draw_intervals(results: Results) -> Any:
-    """Draw the coverage and the width of intervals, by size and network."""
     titles = {method.name: method.title for method in results.experiment.methods}
     rows: dict[str, Any] = {}
     for (dataset, column, method), cell in results.cells.items():
@@ -168,7 +167,6 @@ def _draw_intervals(results: Results) -> Any:
 
 
 def _draw_samples(results: Results) -> Any:
-    """Draw the spread of the statistics of samples around the reference."""
     task, methods = results.experiment.task, results.experiment.methods
     graphs: dict[str, dict[str, StatisticSamples]] = {}
     for dataset, column in product(task.datasets, task.columns):

@@ -213,7 +213,6 @@ def name_rule(donors: DonorRule) -> RuleName:
 def _choose_donors(
     donors: RuleName, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return the donor rule, and its name and settings."""
     if donors == "auto":
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
@@ -263,7 +262,6 @@ def _create_folder(
 def _create_table_rule(
     donors: RuleName, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a donor rule for an engine, and its name and settings."""
     from nodecopy import edge_tables
 
     if donors == "auto":
