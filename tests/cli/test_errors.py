@@ -90,7 +90,7 @@ reproduce table2 --backend dask | --backend dask and --scheduler ADDRESS go toge
 reproduce table2 --stored | --store must hold finished trials of table2 with --stored
 report | there is nothing to report
 report karate --out page.pdf | .html
-report --results . | --results must be a folder with CSV files of nodecopy reproduce; . has none
+report --results . | --results must hold CSV files of results tables; got ., which has none
 datasets fetch karat | Did you mean karate
 """
 

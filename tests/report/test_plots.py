@@ -12,13 +12,11 @@ from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
 from nodecopy.report import IntervalQuality, draw_coverage
 from nodecopy.report.plots import (
+    DARK,
     EDGE_COLOURS,
-    HIGHLIGHTED,
+    GREEN,
     MAX_NEIGHBOURS,
-    NEW_EDGE,
-    OBSERVED_EDGE,
-    OTHER,
-    TRUE_CLASS,
+    ORANGE,
     StatisticSamples,
     certainty_curve,
     draw_accuracy_by_certainty,
@@ -38,7 +36,7 @@ def test_each_graph_has_axes_with_its_edges() -> None:
     assert (len(observed.get_segments()), len(new.get_segments())) == (156, 0)
     observed, new = second.collections[:2]  # 1-2 is an edge of the club, 1-10 is not
     assert (len(observed.get_segments()), len(new.get_segments())) == (2, 2)
-    assert OBSERVED_EDGE != NEW_EDGE
+    assert DARK != ORANGE
     assert second.get_title() == "other\n2 edges"
 
 
@@ -65,7 +63,7 @@ def test_a_panel_for_each_graph_and_statistic() -> None:
     assert set(observed.get_xdata()) == {2.0}
     assert list(span.get_xdata()) == [1, 5]
     assert (list(mean.get_xdata()), list(mean.get_ydata())) == ([3], [0])
-    assert [line.get_color() for line in degree.lines[1:]] == [HIGHLIGHTED, HIGHLIGHTED, OTHER, OTHER]
+    assert [line.get_color() for line in degree.lines[1:]] == [ORANGE, ORANGE, DARK, DARK]
     assert (degree.get_xscale(), edges.get_xscale()) == ("linear", "log")
 
 
@@ -112,7 +110,7 @@ def test_a_column_for_each_stage() -> None:
     assert [text.get_text() for text in above[1].texts] == ["cat", "cat", "dog", "dog"]
     from matplotlib.colors import same_color
 
-    assert [same_color(bar.get_facecolor(), TRUE_CLASS) for bar in below[0].patches] == [True, False]
+    assert [same_color(bar.get_facecolor(), GREEN) for bar in below[0].patches] == [True, False]
 
 
 def test_images_stand_for_nodes_and_long_lists_are_cut() -> None:

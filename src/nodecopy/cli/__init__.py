@@ -58,9 +58,8 @@ def import_command(name: str) -> Any:
     if not isinstance(command, typer.Typer):
         from nodecopy.cli.options import add_command
 
-        app = typer.Typer(add_completion=False)
-        add_command(app, name)(command)
-        command = app
+        function, command = command, typer.Typer(add_completion=False)
+        add_command(command, name, function)
     return get_command(command)
 
 

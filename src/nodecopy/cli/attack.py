@@ -10,14 +10,13 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_integer, check_real, list_names
 from nodecopy._core.files import TABLES, format_of
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_decisions
-from nodecopy._core.random import child
+from nodecopy._core.random import child, generator
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import Count, ScaleFeatures, UndirectedGraphOptions, check_applicable, check_outputs
 from nodecopy.cli.output import estimate_time, print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -26,10 +25,9 @@ from nodecopy.io import write_graph
 from nodecopy.io.graphs import FORMATS
 
 if TYPE_CHECKING:
-    from nodecopy.attacks import Attack, Perturbation
+    from nodecopy.attacks import Perturbation
 
 N_TARGETS = 5
-MAX_IDS_SHOWN = 5
 Delete = Literal["same-class", "any"]
 Method = Literal["dice", "nettack", "fga", "random"]
 METHODS_OF = {"delete": ("dice",), "n_influencers": ("nettack",), "scale_features": ("nettack", "fga")}
@@ -45,8 +43,10 @@ def attack(
         "delete). (default: degree, fga 20, dice 0.5)"
     ),
     delete: Delete | None = opt.more("dice: delete edges within the class, or any. (default: same-class)"),
-    n_influencers: Count | None = opt.more("nettack: flip edges of this many neighbours, not of the target."),
-    scale_features: ScaleFeatures | None = opt.more(
+    n_influencers: opt.Count | None = opt.more(
+        "nettack: flip edges of this many neighbours, not of the target."
+    ),
+    scale_features: opt.ScaleFeatures | None = opt.more(
         "nettack and fga: how the surrogate scales features. (default: auto)"
     ),
     independent: bool = opt.more("Attack each target in the clean graph.", False),
@@ -56,7 +56,7 @@ def attack(
     flips: Path | None = opt.writes("File for the flips, for nodecopy defend: .npz, or a table."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    tables: UndirectedGraphOptions = UndirectedGraphOptions(),
+    tables: opt.UndirectedGraphOptions = opt.UndirectedGraphOptions(),
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
 
@@ -70,7 +70,7 @@ def attack(
         nodecopy attack digits --n-targets 2 --flips flips.npz
         nodecopy attack edges.csv --labels labels.csv --nodes ann,bob --method dice --out attacked.csv
     """
-    check_outputs(
+    opt.check_outputs(
         [source, tables.labels, tables.features], out=(out, FORMATS), flips=(flips, (*TABLES, ".npz"))
     )
     import_optional("torch", "nodecopy attack")
@@ -81,8 +81,15 @@ def attack(
     budget_value = _parse_budget(budget)
     graph = files.load_graph(source, tables)
     split, root = files.split_for_attack(graph, source, seed)
-    rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
-    targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
+    if nodes is not None:
+        opt.check_applicable("random targets", f"--nodes {nodes}", n_targets=n_targets)
+        targets = files.parse_nodes(graph, nodes)
+    else:
+        candidates = split.test[graph.degrees[split.test] > 0]
+        number = N_TARGETS if n_targets is None else n_targets
+        check_integer(number, "--n-targets", low=1, high=len(candidates), high_name="number of candidates")
+        rng = generator(child(root, TrialSeeds.TARGETS))
+        targets = np.sort(rng.choice(candidates, number, replace=False))
     train = np.setdiff1d(split.train, targets)
     with show_status("preparing the attack") as end_status:
 
@@ -112,26 +119,19 @@ def attack(
     print_written(flips, "flips")
     isolated = attacked.node_ids[attacked.degrees == 0]
     if out is not None and len(isolated) and format_of(out, FORMATS) in TABLES:
-        ids = ", ".join(map(str, isolated[:MAX_IDS_SHOWN]))
-        ids += ", ..." if len(isolated) > MAX_IDS_SHOWN else ""
-        print_note(f"isolated nodes, which are not in the table of edges: {ids}")
+        print_note(f"isolated nodes, which are not in the table of edges: {list_names(isolated)}")
 
 
-def _create_attack(method: Method, together: bool, **settings: Any) -> Attack:
+def _create_attack(method: Method, together: bool, **settings: Any) -> Any:
     from nodecopy import attacks
 
-    given = {name: value for name, value in settings.items() if value is not None}
-    for name in given:
-        if method not in METHODS_OF[name]:
-            allowed = f"--method {' and '.join(METHODS_OF[name])}"
-            check_applicable(allowed, f"--method {method}", **{name: True})
+    given = opt.select_given("method", method, METHODS_OF, settings)
     if "n_influencers" in given:
         given["direct"] = False
     if "scale_features" in given:
         given["scale"] = given.pop("scale_features")
     kinds = {"dice": "DICE", "nettack": "Nettack", "fga": "FGA", "random": "RandomFlips"}
-    create: Any = getattr(attacks, kinds[method])
-    return cast("Attack", create(together=together, **given))
+    return getattr(attacks, kinds[method])(together=together, **given)
 
 
 def _parse_budget(budget: str | None) -> int | float | str | None:
@@ -141,23 +141,6 @@ def _parse_budget(budget: str | None) -> int | float | str | None:
         return int(budget) if budget.isdecimal() else check_real(float(budget), "--budget", low=0, high=1)
     except ValueError as error:
         raise InputError(f"--budget must be a whole number, 'degree' or a share; got {budget!r}.") from error
-
-
-def _choose_targets(
-    graph: Graph,
-    candidates: NDArray[np.int64],
-    nodes: str | None,
-    n_targets: int | None,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Return the nodes that are named, or random candidates with at least one edge."""
-    if nodes is not None:
-        check_applicable("random targets", f"--nodes {nodes}", n_targets=n_targets)
-        return files.parse_nodes(graph, nodes)
-    candidates = candidates[graph.degrees[candidates] > 0]
-    number = N_TARGETS if n_targets is None else n_targets
-    check_integer(number, "--n-targets", low=1, high=len(candidates), high_name="number of candidates")
-    return np.sort(rng.choice(candidates, number, replace=False))
 
 
 def _check_targets(
@@ -170,37 +153,36 @@ def _check_targets(
     if not len(train):
         print_note("every labelled node is a target: no classifier can be trained to check who is misled")
         return []
-    targets = perturbation.targets.tolist()
-    names, labels = cast(Any, (graph.named_labels(), graph.labels))
+    targets, names = perturbation.targets, graph.named_labels()
 
-    def predict(graph: Graph) -> list[Any]:
-        classes: list[Any] = GCN().fit(add_identity_features(graph), train, rng=rng).predict().tolist()
-        return classes
+    def predict(graph: Graph) -> NDArray[Any]:
+        return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
 
     with show_status("checking who is misled"), mute_decisions():
         before = predict(graph)
         if perturbation.together:
-            after = dict(enumerate(predict(perturbation.apply(graph))))
+            after = predict(perturbation.apply(graph))
         else:
-            after = {node: predict(perturbation.apply(graph, target=node))[node] for node in targets}
-    outcomes = []
-    for node, target in zip(targets, graph.node_ids[targets].tolist(), strict=True):
-        is_misled = labels[node] != UNLABELLED and before[node] == names[node] != after[node]
-        classes = {"before": before[node], "after": after[node]}
-        outcomes.append({"target": target, **classes, "misled": bool(is_misled)})
-    return outcomes
+            after = before.copy()
+            for node in targets.tolist():
+                after[node] = predict(perturbation.apply(graph, target=node))[node]
+    is_misled = (before == names) & (after != names)
+    columns = {"target": graph.node_ids, "before": before, "after": after, "misled": is_misled}
+    rows = zip(*(column[targets].tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _describe(perturbation: Perturbation, outcomes: list[dict[str, Any]]) -> dict[str, Any]:
-    ids, flips = perturbation.node_ids, perturbation.flips
-    rows = zip(ids[flips].tolist(), perturbation.is_added, ids[perturbation.owners].tolist(), strict=True)
+    ids = perturbation.node_ids
+    columns = ids[perturbation.flips], perturbation.is_added, ids[perturbation.owners]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     description = {
         "attack": perturbation.attack,
         "targets": ids[perturbation.targets].tolist(),
         "budgets": perturbation.budgets.tolist(),
         "spent": perturbation.spent.tolist(),
         "flips": [
-            {"first": first, "second": second, "added": bool(added), "target": target}
+            {"first": first, "second": second, "added": added, "target": target}
             for (first, second), added, target in rows
         ],
     }
@@ -213,9 +195,8 @@ def _describe(perturbation: Perturbation, outcomes: list[dict[str, Any]]) -> dic
 def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[dict[str, Any]]) -> None:
     print_note(f"{graph!r}, {perturbation.attack}")
     names, labels = cast(Any, (graph.named_labels(), graph.labels))
-    rows = []
-    budgets = zip(perturbation.targets, perturbation.budgets, perturbation.spent, strict=True)
-    for target, budget, n_flips in budgets:
+    rows, counts = [], (perturbation.targets, perturbation.budgets, perturbation.spent)
+    for target, budget, n_flips in zip(*counts, strict=True):
         is_added = perturbation.is_added[perturbation.owners == target]
         numbers = (graph.degrees[target], budget, n_flips, is_added.sum(), (~is_added).sum())
         label = str(names[target]) if labels[target] != UNLABELLED else "-"

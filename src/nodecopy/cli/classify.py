@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-import typer
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
@@ -21,7 +19,6 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.files import NodeSplit
-from nodecopy.cli.options import Count, Share, TrainingGraphOptions, between, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_title, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -37,9 +34,10 @@ Method: TypeAlias = Literal[
 ]
 RECOMMENDED: Method = "self-training"
 LABEL_PROPAGATION: Method = "label-propagation"
-METHODS_OF: dict[str, tuple[Method, ...]] = {  # other settings are for self-training only
-    "n_rounds": ("self-training", "bgcn-copy"),
-    "n_graphs": ("self-training", "bgcn-copy"),
+METHODS_OF = {
+    **dict.fromkeys(("n_rounds", "n_graphs"), ("self-training", "bgcn-copy")),
+    **dict.fromkeys(("share", "balance", "base_weight", "network"), ("self-training",)),
+    **dict.fromkeys(("pseudo_degree", "voters"), ("self-training",)),
     "n_weight_samples": ("bgcn-copy",),
 }
 N_SHOWN = 5  # nodes in the table of the most uncertain predictions
@@ -47,12 +45,7 @@ UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 
 def classify(
-    source: str | None = typer.Argument(
-        None,
-        help="A dataset ('nodecopy datasets list') or a file of edges.\n\nFormats: .csv .tsv .txt .parquet "
-        ".npz .mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
-        metavar="SOURCE",
-    ),
+    source: opt.TrainingSource | None = None,
     method: Method | None = opt.common(
         f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of "
         "a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
@@ -62,32 +55,34 @@ def classify(
         "Rounds with pseudo-labels, or (bgcn-copy) fits of the graph model, where 'validation' chooses the "
         "number by validation accuracy. (default: 4, bgcn-copy 1)"
     ),
-    n_graphs: Count | None = opt.common("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
-    n_weight_samples: Count | None = opt.more("bgcn-copy: dropout samples of each network. (default: 10)"),
-    share: Share | None = opt.more(
+    n_graphs: opt.Count | None = opt.common("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
+    n_weight_samples: opt.Count | None = opt.more(
+        "bgcn-copy: dropout samples of each network. (default: 10)"
+    ),
+    share: opt.Share | None = opt.more(
         "self-training: largest share of a class with pseudo-labels. (default: smaller with fewer labels)"
     ),
-    balance: Share | None = opt.more(
+    balance: opt.Share | None = opt.more(
         "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: near 1 with few labels)"
     ),
-    base_weight: Share | None = opt.more(
+    base_weight: opt.Share | None = opt.more(
         "self-training: weight of the prediction without pseudo-labels. (default: 0.5 with more than five "
         "labels per class and no validation nodes, otherwise 0)"
     ),
     network: Literal["auto", "appnp", "gcn"] | None = opt.more(
         "self-training: its networks. (default: auto, appnp for sparse word counts and otherwise gcn)"
     ),
-    pseudo_degree: Annotated[float, between(0, math.inf)] | None = opt.more(
+    pseudo_degree: Annotated[float, opt.between(0, math.inf)] | None = opt.more(
         "self-training: degree at which a node keeps its neighbours with probability one half; 0 copies "
         "nothing. (default: smaller with more labels)"
     ),
     voters: str | None = opt.more(
         "self-training: which of networks,sgc,dgi are averaged. (default: all, dgi up to 50,000 nodes)"
     ),
-    validation: Annotated[float, between(0, 0.9)] | None = opt.more(
+    validation: Annotated[float, opt.between(0, 0.9)] | None = opt.more(
         "File: share of the labels of each class for validation. (default: 0)"
     ),
-    labels_per_class: Count | None = opt.common("Dataset: training nodes of each class. (default: 20)"),
+    labels_per_class: opt.Count | None = opt.common("Dataset: training nodes of each class. (default: 20)"),
     calibrate: bool = opt.more("Calibrate the probabilities on validation nodes.", False),
     load: Path | None = opt.more("A classifier that --save wrote, to predict all nodes."),
     device: opt.Device = "cpu",
@@ -96,7 +91,7 @@ def classify(
     save: Path | None = opt.writes("File for the fitted classifier: .npz."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    tables: TrainingGraphOptions = TrainingGraphOptions(),
+    tables: opt.TrainingGraphOptions = opt.TrainingGraphOptions(),
 ) -> None:
     """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
 
@@ -110,7 +105,7 @@ def classify(
         nodecopy classify edges.csv --labels few_labels.csv --method label-propagation
     """
     inputs = [source, tables.labels, tables.features, load]
-    check_outputs(inputs, out=(out, TABLES), save=(save, (".npz",)))
+    opt.check_outputs(inputs, out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
     settings: dict[str, Any] = {"n_rounds": n_rounds, "n_graphs": n_graphs}
     settings |= {"n_weight_samples": n_weight_samples, "share": share, "balance": balance}
@@ -120,14 +115,14 @@ def classify(
     name, chosen = source or str(tables.features), method or RECOMMENDED
     if load is None:
         if chosen == LABEL_PROPAGATION:
-            check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
+            opt.check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
         scalings = tables.scale_features, tables.scale_weights
         classifier = create_classifier(chosen, *scalings, device, **settings)
     else:
         of_training = settings | {"method": method, "calibrate": calibrate, "save": save}
         of_training |= {"validation": validation, "labels_per_class": labels_per_class}
         of_training |= tables.given("scale_features", "scale_weights", "ignore_columns")
-        check_applicable("training", "--load, which trains nothing", **of_training)
+        opt.check_applicable("training", "--load, which trains nothing", **of_training)
         classifier = load_estimator(load, device=device)
         if not hasattr(classifier, "feature_encoder_"):
             kind = type(classifier).__name__
@@ -181,31 +176,27 @@ def create_classifier(
     """Return a classifier by its name."""
     from nodecopy import classify as classes
 
-    given = {name: value for name, value in settings.items() if value is not None}
-    for name in given:
-        methods = METHODS_OF.get(name, ("self-training",))
-        if method not in methods:
-            check_applicable(f"--method {' or '.join(methods)}", f"--method {method}", **{name: True})
+    given = opt.select_given("method", method, METHODS_OF, settings)
     if "n_rounds" in given:
         given["n_rounds"] = _parse_rounds(given["n_rounds"], method)
     scaling: dict[str, Any] = {"features": features, "weights": weights, "device": device}
     if method in ("label-propagation", "sgc"):
         others = {"scale_features": features != "auto" and method != "sgc", "device": device != "cpu"}
-        check_applicable("networks", f"--method {method}", **others)
+        opt.check_applicable("networks", f"--method {method}", **others)
         del scaling["device"]
-    create: dict[Method, Callable[[], Classifier]] = {
-        "self-training": lambda: classes.SelfTraining(**given, **scaling),
-        "bgcn-copy": lambda: classes.BayesianGCN(**given, base=classes.GCN(**scaling)),
-        "gcn": lambda: classes.GCN(**scaling),
-        "appnp": lambda: classes.APPNP(**scaling),
-        "sbm-gcn": lambda: classes.SBMGCN(base=classes.GCN(preset="g3nn", **scaling)),
-        "dfnet": lambda: classes.DFNet(**scaling),
-        "mlp": lambda: classes.MLP(**scaling),
-        "label-propagation": lambda: classes.LabelPropagation(weights=weights),
-        "dgi": lambda: classes.DGI(seed=None, **scaling),
-        "sgc": lambda: classes.SGC(**scaling),
-    }
-    return create[method]()
+    if method == "self-training":
+        return classes.SelfTraining(**given, **scaling)
+    if method == "bgcn-copy":
+        return classes.BayesianGCN(**given, base=classes.GCN(**scaling))
+    if method == "sbm-gcn":
+        return classes.SBMGCN(base=classes.GCN(preset="g3nn", **scaling))
+    if method == "label-propagation":
+        return classes.LabelPropagation(weights=weights)
+    if method == "dgi":
+        return classes.DGI(seed=None, **scaling)
+    kinds: dict[str, type[Classifier]] = {"gcn": classes.GCN, "appnp": classes.APPNP, "mlp": classes.MLP}
+    kinds |= {"dfnet": classes.DFNet, "sgc": classes.SGC}
+    return kinds[method](**scaling)
 
 
 def _parse_rounds(text: str, method: Method) -> int | str:
@@ -240,21 +231,19 @@ def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[s
 
 
 def _describe_training(classifier: Classifier) -> dict[str, Any]:
-    """Return details of the training; of self-training, about its rounds."""
     from nodecopy.classify import SelfTraining
 
     details = classifier.prediction_.details
     if not isinstance(classifier, SelfTraining):
         return details
     accuracy = details.get("round_accuracy")
-    pseudo_labels = zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)
     rounds = {
         "n_rounds": classifier.n_rounds,
         "round": details["pseudo_label_rounds"],
         "chosen_by": "last round" if accuracy is None else "validation nodes",
         "validation_accuracy": accuracy,
         **{name: details[name] for name in ("share", "balance", "base_weight")},
-        "pseudo_labels": dict(pseudo_labels),
+        "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
     }
     return {"self_training": rounds}
 
@@ -267,16 +256,15 @@ def _split(
     seed: int,
     needs_validation: dict[str, bool],
 ) -> tuple[NodeSplit, SeedSequence]:
-    """Return training, validation and test nodes, and the root of the seeds."""
     if files.is_dataset(source):
         got = f"the dataset {source!r}, which has validation nodes"
-        check_applicable("files", got, validation=validation)
+        opt.check_applicable("files", got, validation=validation)
         per_class = files.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
         split, root = files.split_as_in_experiments(graph, source, per_class, seed)
         way_out = f"Give fewer --labels-per-class than {per_class}."
     else:
         got = "a file, whose labelled nodes are all training nodes"
-        check_applicable("datasets", got, labels_per_class=labels_per_class)
+        opt.check_applicable("datasets", got, labels_per_class=labels_per_class)
         root, way_out = seed_sequence(seed), "Give --validation SHARE."
         split = files.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
     for name, is_given in needs_validation.items():

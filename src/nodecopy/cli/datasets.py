@@ -17,7 +17,6 @@ Names = Annotated[
 ]
 
 
-@add_command(datasets, "list")
 def list_datasets(json_: AsJson = False) -> None:
     """List the datasets and where their files are.
 
@@ -26,24 +25,19 @@ def list_datasets(json_: AsJson = False) -> None:
         nodecopy datasets list --json
     """
     descriptions = [catalogue.describe(name) for name in catalogue.names()]
-    if json_:
-        keys = ("name", "kind", "summary")
-        print_json(
-            [
-                {key: getattr(dataset, key) for key in keys}
-                | {**dataset.counts, "present": dataset.present, "paths": list(map(str, dataset.paths))}
-                for dataset in descriptions
-            ]
-        )
-        return
-    rows = []
+    rows, entries = [], []
     for dataset in descriptions:
+        entry = {key: getattr(dataset, key) for key in ("name", "kind", "summary")}
+        files = {"present": dataset.present, "paths": list(map(str, dataset.paths))}
+        entries.append({**entry, **dataset.counts, **files})
         size = ", ".join(f"{format_value(count)} {what}" for what, count in dataset.counts.items())
         rows.append([dataset.name, dataset.kind, size, "yes" if dataset.present else "no", dataset.summary])
-    print_table(["name", "kind", "size", "present", "summary"], rows)
+    if json_:
+        print_json(entries)
+    else:
+        print_table(["name", "kind", "size", "present", "summary"], rows)
 
 
-@add_command(datasets, "fetch")
 def fetch_datasets(names: Names = None, json_: AsJson = False) -> None:
     """Fetch and verify the files of datasets that are missing.
 
@@ -65,7 +59,6 @@ def fetch_datasets(names: Names = None, json_: AsJson = False) -> None:
         raise InputError(f"all datasets must be fetched; missing are {', '.join(missing)}, see above.")
 
 
-@add_command(datasets, "verify")
 def verify_datasets(names: Names = None, json_: AsJson = False) -> None:
     """Check the SHA-256 digests of the files that are present; nothing is fetched.
 
@@ -85,3 +78,8 @@ def _print_verified(n_files: dict[str, int], *, as_json: bool) -> None:
     for name, number in n_files.items():
         status = f"{number} files, all verified" if number else "embedded, no files needed"
         console.print(f"{name}: {status}")
+
+
+add_command(datasets, "list", list_datasets)
+add_command(datasets, "fetch", fetch_datasets)
+add_command(datasets, "verify", verify_datasets)

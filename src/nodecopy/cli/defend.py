@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.checks import list_names
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import Natural, Share, UndirectedGraphOptions, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -39,7 +39,7 @@ def defend(
         "Flips that nodecopy attack wrote, or a table of first,second[,change,target].\n\nSOURCE is the "
         "graph before the attack. They are applied, and their targets are corrected."
     ),
-    suspects: Share | None = opt.reads(
+    suspects: opt.Share | None = opt.reads(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout "
         "--nodes and --flips the default is 0.15 (copying: chosen by validation nodes, or 0.07)."
     ),
@@ -49,8 +49,10 @@ def defend(
         "evidence",
     ),
     donors: Donors | None = opt.more("copying: embeddings to find donors by. (default: expected)"),
-    n_donors: Natural | None = opt.common("Donors of each node. (default: 10, or all other nodes if fewer)"),
-    uncertain_share: Share | None = opt.more(
+    n_donors: opt.Natural | None = opt.common(
+        "Donors of each node. (default: 10, or all other nodes if fewer)"
+    ),
+    uncertain_share: opt.Share | None = opt.more(
         "evidence: share of the nodes, the most uncertain ones, whose own edges count. Larger is better if "
         "the attacker does not know the defence. (default: 0.12, or 1 if attacked nodes are detected)"
     ),
@@ -62,7 +64,7 @@ def defend(
     scores: Path | None = opt.more("File for the suspicion scores of all nodes, if nodes are detected."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    tables: UndirectedGraphOptions = UndirectedGraphOptions(),
+    tables: opt.UndirectedGraphOptions = opt.UndirectedGraphOptions(),
 ) -> None:
     """Correct predictions at attacked nodes, and list the edges that are distrusted.
 
@@ -76,18 +78,20 @@ def defend(
         nodecopy defend edges.csv --features features.csv --labels labels.csv --nodes ann,bob
         nodecopy defend edges.csv --features features.csv --labels labels.csv --suspects 0.1
     """
-    check_outputs([source, tables.labels, tables.features, flips], out=(out, TABLES), scores=(scores, TABLES))
+    opt.check_outputs(
+        [source, tables.labels, tables.features, flips], out=(out, TABLES), scores=(scores, TABLES)
+    )
     detects = suspects is not None or (nodes is None and flips is None)
     if method == "evidence":
-        check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
+        opt.check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
     else:
-        check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
+        opt.check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
     if nodes is not None and suspects is not None:
         raise InputError("--nodes and --suspects must not be given together. Leave one out.")
     if detects:
-        check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
+        opt.check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
     else:
-        check_applicable("--suspects", "known attacked nodes", scores=scores)
+        opt.check_applicable("--suspects", "known attacked nodes", scores=scores)
     import_optional("torch", "nodecopy defend")
     from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
     from nodecopy.nn.networks import add_identity_features
@@ -110,29 +114,30 @@ def defend(
                 raise InputError(f"{name} needs features; the graph has none. {way_out}")
     graph = add_identity_features(graph)
     n_donors = min(10, graph.n_nodes - 1) if n_donors is None else n_donors
-    settings: Any = {"n_donors": n_donors, "device": device}
-    if method == "copying":
-        settings |= {"donors": donors or "expected", "retrain": retrain}
-        settings |= {} if detects else {"trust_edges": trust_edges}
-    elif uncertain_share is not None:
-        settings |= {"uncertain_share": uncertain_share}
+    settings: dict[str, Any] = {"n_donors": n_donors, "device": device}
+    defence: Any
     if method == "evidence":
-        settings |= {"retrain": True} | ({} if suspects is None else {"share": suspects})
-        defence: Any = (WholeGraphDefence if detects else EvidenceDefence)(**settings)
+        shares = {"uncertain_share": uncertain_share, "share": suspects}
+        settings |= {name: share for name, share in shares.items() if share is not None}
+        defence = (WholeGraphDefence if detects else EvidenceDefence)(retrain=True, **settings)
     else:
-        defence = SuspectCorrection(share=suspects, **settings) if detects else CopyingDefence(**settings)
+        settings |= {"donors": donors or "expected", "retrain": retrain}
+        if detects:
+            defence = SuspectCorrection(share=suspects, **settings)
+        else:
+            defence = CopyingDefence(trust_edges=trust_edges, **settings)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
     with show_status("detecting attacked nodes" if detects else "training the classifier"):
         targets, method_seed = None if detects else attacked, child(root, TrialSeeds.METHOD)
         defence.fit(graph, train, validation=validation, targets=targets, rng=method_seed)
+        corrected, suspicion = attacked, None
         if detects:  # the most suspicious first
-            corrections = cast(Any, defence.correction_)
-            order = np.argsort(-corrections.suspicion, kind="stable")
-        corrected = order[corrections.is_corrected[order]] if detects else attacked
+            correction = defence.correction_
+            order = np.argsort(-correction.suspicion, kind="stable")
+            corrected = order[correction.is_corrected[order]]
+            suspicion = correction.suspicion[corrected]
         columns, reports = _correct(defence, graph, corrected)
-    suspicion = None
     if detects:
-        suspicion = corrections.suspicion[corrected]
         share = getattr(defence, "share", None)
         most = "most" if share is None else f"{100 * share:.3g} % most"
         log_decision(
@@ -143,12 +148,9 @@ def defend(
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
     differs = ~is_held_out & (columns["after"] != np.asarray(graph.named_labels())[corrected])
     if differs.any():
-        ids = columns["id"][differs]
-        listed = ", ".join(map(str, ids[:N_LISTED])) + (" and others" if len(ids) > N_LISTED else "")
-        log_decision(
-            f"nodes whose corrected class is not their label: {len(ids)} ({listed}). A node is corrected as "
-            "if its label were unknown."
-        )
+        ids = list_names(columns["id"][differs], N_LISTED)
+        message = f"nodes whose corrected class is not their label: {ids}."
+        log_decision(f"{message} A node is corrected as if its label were unknown.")
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     parameters = {name: getattr(defence, name) for name in PARAMETERS if hasattr(defence, name)}
     results = files.describe_run(
@@ -159,8 +161,8 @@ def defend(
     if scores is not None:
         table = {
             "id": graph.node_ids[order],
-            "suspicion": np.array([float(f"{score:.7g}") for score in corrections.suspicion[order]]),
-            "corrected": corrections.is_corrected[order].astype(int),
+            "suspicion": np.array([float(f"{score:.7g}") for score in correction.suspicion[order]]),
+            "corrected": correction.is_corrected[order].astype(int),
         }
         write_table(scores, table, spreadsheet=spreadsheet)
     if json_:
@@ -175,7 +177,6 @@ def defend(
 def _find_attacked(
     graph: Graph, nodes: str | None, flips: Path | None, detects: bool
 ) -> tuple[Graph, NDArray[np.int64]]:
-    """Return the attacked graph and the known attacked nodes."""
     attacked = np.zeros(0, np.int64) if nodes is None else files.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
@@ -196,7 +197,6 @@ def _find_attacked(
 def _correct(
     defence: Any, graph: Graph, nodes: NDArray[np.int64]
 ) -> tuple[dict[str, NDArray[Any]], list[NodeReport]]:
-    """Return the table of corrections and the evidence."""
     classes, before = defence.classes_, defence.undefended_proba()[nodes]
     if hasattr(defence, "explain"):
         reports = defence.explain(nodes)
@@ -265,15 +265,9 @@ def _print_corrections(
     shown |= {"before": columns["before"], "after": columns["after"]}
     if reports:
         shown["edges"] = columns["n_edges"]
-        shown["distrusted edges"] = map(_list_distrusted, reports)
+        distrusted = [[edge.neighbour for edge in report.distrusted] for report in reports]
+        shown["distrusted edges"] = [list_names(ends, N_LISTED) or "none" for ends in distrusted]
     rows = [list(map(str, row)) for row in zip(*shown.values(), strict=True)]
     print_table(list(shown), rows[:N_SHOWN])
     if len(rows) > N_SHOWN:
         print_note(f"and {len(rows) - N_SHOWN} more")
-
-
-def _list_distrusted(report: NodeReport) -> str:
-    """Return the other ends of the distrusted edges, the least credible first."""
-    others = [str(edge.neighbour) for edge in report.distrusted]
-    more = len(others) - N_LISTED
-    return ", ".join(others[:N_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"

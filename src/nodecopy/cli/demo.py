@@ -98,11 +98,8 @@ def _recommend_books(seed: int) -> Section:
     from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 
     library = datasets.load("library")
-    _print(
-        f"A synthetic library with groups of similar readers: {library!r}",
-        "CopyEASE is fitted to interactions of which some are copied from similar readers.",
-        "",
-    )
+    origin = "CopyEASE is fitted to interactions of which some are copied from similar readers."
+    _print(f"A synthetic library with groups of similar readers: {library!r}", origin, "")
     reader = int(np.random.default_rng(seed).integers(library.n_users))
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
     recommender = CopyEASE().fit(library)
@@ -126,7 +123,7 @@ def _recommend_books(seed: int) -> Section:
             results[type(model).__name__].append(evaluation)
     rows = [[name, *_format_means(evaluations, metrics)] for name, evaluations in results.items()]
     title = f"30 % of interactions held out, {N_INTERACTION_SPLITS} splits"
-    print_table([title, "recall@10", "NDCG@10", "coverage@10"], rows)
+    print_table([title, *metrics], rows)
     return report.interactions_section(
         library, recommender, donors, seed=seed, first=reader, evaluations=results
     )
@@ -135,13 +132,11 @@ def _recommend_books(seed: int) -> Section:
 def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     from nodecopy.classify import GCN, BayesianGCN, SelfTraining, Trial
 
-    _print(
-        f"Handwritten digits, a nearest-neighbour graph: {graph!r}",
-        f"One label per class, {N_SPLITS} splits. The Bayesian GCN averages networks trained",
-        f"on {N_GRAPHS} sampled graphs, whose donors have the same predicted label. Self-training",
-        f"does so in {N_ROUNDS} further rounds, with confident predictions as labels.",
-        "",
+    text = (
+        f"One label per class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled graphs. "
+        f"Self-training does so in {N_ROUNDS} further rounds, with confident predictions as labels."
     )
+    _print(f"Handwritten digits, a nearest-neighbour graph: {graph!r}", text, "")
     labels: Any = graph.labels
     tests, trials = [], []
     for number in range(seed, seed + N_SPLITS):
@@ -159,7 +154,8 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
         results = [scores(p.probabilities, labels, test) for p, test in zip(predictions, tests, strict=True)]
         rows.append([name, *_format_means(results, ("accuracy", "nll", "ece"))])
         evaluations[name] = join_trials(predictions, tests, labels)
-    print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
+    title = f"digits, {N_SPLITS} splits"
+    print_table([title, "accuracy", "negative log-likelihood", "calibration error"], rows)
     curves = {
         name: (p.argmax(axis=1) == codes, uncertainty)
         for name, (p, codes, uncertainty, _) in evaluations.items()
@@ -187,9 +183,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
             truth=labels,
             evaluations=evaluations,
             graph="Handwritten digits",
-            text=f"One label per class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
-            f"graphs. Self-training does so in {N_ROUNDS} further rounds, with confident predictions as "
-            f"labels. Curves and scores are over {N_SPLITS} splits; the table shows the first.",
+            text=f"{text} Curves and scores are over {N_SPLITS} splits; the table shows the first.",
         ),
     ]
 
@@ -204,13 +198,13 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     images = np.asarray(graph.features).reshape(-1, 8, 8)
     section = attack_section(attacked, graph.node_ids, images=images, noun="digit")
     _print(section["text"], f"Digit {node} is a {labels[node]}. {section['headline']}", "")
-    probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
+    neighbours = {stage: edges for stage, edges, _ in attacked.stages}
+    probabilities = {stage: p for stage, _, p in attacked.stages}
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[node]]:.2f}"]
         for stage, p in probabilities.items()
     ]
     print_table(["stage", "predicted", "probability", "of the true class"], rows)
-    neighbours = {stage.name: stage.neighbours for stage in attacked.stages}
     of_node = node, neighbours, probabilities, labels, names
     _save_figure(out / "attack.png", lambda: draw_attacked_node(*of_node, images=images))
     return section
@@ -221,7 +215,6 @@ def _print(*lines: str) -> None:
 
 
 def _save_figure(path: Path, draw: Callable[[], Any]) -> None:
-    """Write a figure, or print why there is none."""
     try:
         figure = np.ravel(draw())[0].figure
     except MissingExtraError as error:

@@ -81,20 +81,17 @@ def _describe_extras() -> dict[str, dict[str, Any]]:
     for line in requires("nodecopy") or ():
         match = re.fullmatch(r"([\w.-]+).*extra == [\"'](\w+)[\"']", line)
         if match is not None and match[2] not in GROUPS:
-            extras.setdefault(match[2], {})[match[1]] = _find_version(match[1])
+            try:
+                number = version(match[1])
+            except PackageNotFoundError:
+                number = None
+            extras.setdefault(match[2], {})[match[1]] = number
     described = {}
     for name, packages in sorted(extras.items()):
         present = None not in packages.values()
         install = None if present else install_command(name)
         described[name] = {"present": present, "packages": packages, "install": install}
     return described
-
-
-def _find_version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _describe_data() -> dict[str, Any]:
@@ -113,9 +110,10 @@ def _describe_data() -> dict[str, Any]:
 
 def _run_checks() -> dict[str, dict[str, Any]]:
     """Run the parts of the self-test, and keep their results or errors as text."""
-    checks = (_check_sampling, _check_recommendation, _check_classification)
+    checks = {"sample": _check_sampling, "recommend": _check_recommendation}
+    checks["classify"] = _check_classification
     results: dict[str, dict[str, Any]] = {}
-    for name, check in zip(("sample", "recommend", "classify"), checks, strict=True):
+    for name, check in checks.items():
         start, error, result = time.perf_counter(), None, None
         try:
             with mute_decisions():
@@ -163,8 +161,9 @@ def _print(about: dict[str, Any]) -> None:
         rows.append([name, "yes" if extra["present"] else "no", packages, extra["install"] or ""])
     print_table(["extra", "present", "packages", "to install it"], rows)
     print()
-    rows = [[key, ", ".join(x) if isinstance(x, list) else x or "none"] for key, x in about["data"].items()]
-    print_table(["data", "value"], [[key, value or "none"] for key, value in rows])
+    data = about["data"].items()
+    rows = [[key, (", ".join(part) if isinstance(part, list) else part) or "none"] for key, part in data]
+    print_table(["data", "value"], rows)
     print()
     rows = []
     for name, check in about["checks"].items():

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
-import typer
 
 from nodecopy import datasets
 from nodecopy._core.files import TABLES
@@ -18,7 +16,6 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import InteractionOptions, Share, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.cli.recommend import NETWORKS, Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
@@ -35,8 +32,7 @@ DEFAULT_K = 20
 MAX_RANDOM_RECALL = 0.5  # lists are too long if a random order has this recall
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """What recommenders are fitted to and evaluated on."""
 
     name: str
@@ -47,18 +43,14 @@ class Parts:
 
 
 def evaluate(
-    source: str = typer.Argument(
-        help="A dataset of interactions, or a file.\n\nFormats: .csv .tsv .txt .inter .parquet .npz. With "
-        "--test, the training part.",
-        metavar="SOURCE",
-    ),
+    source: opt.LogSource,
     test: Path | None = opt.reads("File of the test part; the source is then the training part."),
     validation: Path | None = opt.reads("File of the validation part, which is inside the training part."),
     split: SplitName | None = opt.reads(
         "How the source is split. (default: published if there is such a split, else random)\n\nlast-item "
         "tests the last item of each user. user tests users outside training."
     ),
-    test_share: Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
+    test_share: opt.Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
     model: list[str] | None = opt.common(
         f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
@@ -79,7 +71,7 @@ def evaluate(
     per_user: Path | None = opt.more("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    log: InteractionOptions = InteractionOptions(),
+    log: opt.InteractionOptions = opt.InteractionOptions(),
 ) -> None:
     """Evaluate recommenders on held-out interactions.
 
@@ -91,25 +83,24 @@ def evaluate(
         nodecopy evaluate library --model popularity --model copy-ease
         nodecopy evaluate ratings.csv --split time --metric recall@5 --json
     """
-    check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
+    opt.check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
     recommenders = _make_recommenders(model or DEFAULT_MODELS, split, tune, device)
     if test is not None:
         given = {"split": split, "test_share": test_share, "min_rating": min_rating}
-        check_applicable("a source that is split here", "--test", **given)
+        opt.check_applicable("a source that is split here", "--test", **given)
         if files.is_dataset(source):
             raise InputError(f"--test takes a file as the source; got the dataset {source!r}.")
         read = datasets.read_split(source, test, validation, **log.parameters())
         parts = Parts("files", read.train, read.test, read.validation if validation else None)
     else:
-        check_applicable("--test FILE", "no test part", validation=validation)
+        opt.check_applicable("--test FILE", "no test part", validation=validation)
         parts = _split(source, split, test_share, min_rating, seed, log)
     if unknown != "count":
         parts = _without_unknown(parts, unknown)
     for part, interactions in (("training", parts.train), ("test", parts.test)):
         if not interactions.n_interactions:
             raise InputError(f"the {part} part must hold at least one interaction; got none.")
-    names = _choose_metrics(metric, parts.train.n_items, per_user=per_user is not None)
-    _warn_about_long_lists(names, parts)
+    names = _choose_metrics(metric, parts, per_user=per_user is not None)
     results: dict[str, Evaluation] = {}
     seconds = {}
     for name, recommender in recommenders.items():
@@ -122,10 +113,10 @@ def evaluate(
             results[name] = fitted.evaluate(parts.test, history=parts.history, metrics=names)
         seconds[name] = round(time.perf_counter() - start, 3)
     if per_user is not None:
-        users = next(iter(results.values())).users
-        columns: dict[str, Any] = {"model": np.repeat(list(results), len(users))}
-        columns["user"] = np.tile(users, len(results))
-        for name in next(iter(results.values())).per_user:
+        first = next(iter(results.values()))
+        columns: dict[str, Any] = {"model": np.repeat(list(results), len(first.users))}
+        columns["user"] = np.tile(first.users, len(results))
+        for name in first.per_user:
             columns[name] = np.concatenate([result.per_user[name] for result in results.values()])
         write_table(per_user, columns, spreadsheet=spreadsheet)
     counts = {"train": parts.train.n_interactions, "test": parts.test.n_interactions}
@@ -157,23 +148,18 @@ def _make_recommenders(
     return recommenders
 
 
-def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -> list[str]:
+def _choose_metrics(metric: list[str] | None, parts: Parts, *, per_user: bool) -> list[str]:
+    """Return the metrics; warn if lists hold most of the unseen items, since a random order is then good."""
+    n_items = parts.train.n_items
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
         log_decision(f"metrics: at {k}, a quarter of the {n_items} items.", "metric")
-    names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
-    parsed = parse_metrics(names, n_items)
+    parsed = parse_metrics(metric or [f"{name}@{k}" for name in DEFAULT_METRICS], n_items)
     if per_user and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
         raise InputError("--per-user needs a metric of users, such as recall@20; got none.")
-    return names
-
-
-def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
-    """Warn if lists hold most of the unseen items: a random order is then good, too."""
     seen = parts.train if parts.history is None else parts.history
-    n_seen = seen.rows.degrees[parts.test.rows.degrees > 0]
-    n_candidates = np.maximum(parts.train.n_items - n_seen, 1)
-    k = max(k for _, k in parse_metrics(metrics, parts.train.n_items).values())
+    n_candidates = np.maximum(n_items - seen.rows.degrees[parts.test.rows.degrees > 0], 1)
+    k = max(k for _, k in parsed.values())
     recall, median = float(np.minimum(k / n_candidates, 1).mean()), float(np.median(n_candidates))
     if recall >= MAX_RANDOM_RECALL:
         warn_about_data(
@@ -181,6 +167,7 @@ def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
             f"random order has a recall@{k} of {recall:.2f}, so that all models score high.",
             "metric",
         )
+    return list(parsed)
 
 
 def _split(
@@ -189,19 +176,19 @@ def _split(
     test_share: float | None,
     min_rating: float | None,
     seed: int,
-    log: InteractionOptions,
+    log: opt.InteractionOptions,
 ) -> Parts:
     has_split = files.is_dataset(source) and datasets.describe(source).has_split
     if split is None:
         split = "published" if has_split and test_share is min_rating is None else "random"
     if split in ("published", "last-item"):
-        check_applicable("--split random, time and user", f"--split {split}", test_share=test_share)
+        opt.check_applicable("--split random, time and user", f"--split {split}", test_share=test_share)
     if split == "published":
-        check_applicable("other splits", "--split published", min_rating=min_rating)
+        opt.check_applicable("other splits", "--split published", min_rating=min_rating)
         if not has_split:
             allowed = ", ".join(name for name in datasets.names() if datasets.describe(name).has_split)
             raise InputError(f"--split published needs one of the datasets {allowed}; got {source}.")
-        check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters))
+        opt.check_applicable("files", f"the dataset {source!r}", **log.given(*log.reader_parameters))
         parts = datasets.load_split(source)
         return Parts("published", parts.train, parts.test, parts.validation)
     interactions = select_positive(files.load_interactions(source, log), min_rating)
@@ -234,4 +221,4 @@ def _without_unknown(parts: Parts, unknown: str) -> Parts:
         got = f"{n_unknown:,} interactions of others. --unknown ignore leaves them out"
         raise InputError(f"the test part must hold users and items of the training part; got {got}.")
     print_note(f"{n_unknown:,} test interactions are of unknown users or items and left out")
-    return replace(parts, test=parts.test.select(is_known))
+    return parts._replace(test=parts.test.select(is_known))

@@ -18,13 +18,7 @@ from nodecopy._core.files import reading as reading_file
 from nodecopy._core.imports import check_name
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator, seed_sequence
-from nodecopy.cli.options import (
-    N_NEIGHBOURS,
-    GraphOptions,
-    InteractionOptions,
-    TrainingGraphOptions,
-    check_applicable,
-)
+from nodecopy.cli import options as opt
 from nodecopy.cli.output import show_status
 from nodecopy.datasets import Split, label_split
 from nodecopy.errors import InputError
@@ -45,18 +39,18 @@ def is_dataset(source: str) -> bool:
     return False
 
 
-def load_graph(source: str, options: GraphOptions, encoder: FeatureEncoder | None = None) -> Graph:
+def load_graph(source: str, options: opt.GraphOptions, encoder: FeatureEncoder | None = None) -> Graph:
     """Load the graph of a dataset or of a file."""
     if is_dataset(source):
         names = ("labels", "features", "directed", "ignore_columns", *options.reader_parameters)
-        check_applicable("files", f"the dataset {source!r}", **options.given(*names))
+        opt.check_applicable("files", f"the dataset {source!r}", **options.given(*names))
         with show_status(f"loading {source}"):
             graph = datasets.load(source, largest_component=options.largest_component)
         if not isinstance(graph, Graph):
             raise InputError(f"the source must be a graph for this command; {source} holds interactions.")
         return graph
     if options.features is None:
-        check_applicable("--features FILE", "no table of features", **options.given("ignore_columns"))
+        opt.check_applicable("--features FILE", "no table of features", **options.given("ignore_columns"))
     elif encoder is None:
         encoder = FeatureEncoder(options.ignore_columns or ())
     tables: dict[str, Any] = {"labels": options.labels, "features": options.features, "encoder": encoder}
@@ -68,7 +62,7 @@ def load_graph(source: str, options: GraphOptions, encoder: FeatureEncoder | Non
 
 
 def load_training_graph(
-    source: str | None, options: TrainingGraphOptions, encoder: FeatureEncoder | None = None
+    source: str | None, options: opt.TrainingGraphOptions, encoder: FeatureEncoder | None = None
 ) -> Graph:
     """Load a graph, or build one from features without edges."""
     features = options.features
@@ -76,18 +70,18 @@ def load_training_graph(
         features, source = Path(source), None
     if source is not None:
         got = f"the dataset {source!r}" if is_dataset(source) else "edges"
-        check_applicable("features without edges", got, n_neighbours=options.n_neighbours)
+        opt.check_applicable("features without edges", got, n_neighbours=options.n_neighbours)
         return load_graph(source, options, encoder)
     if features is None:
         raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
     from nodecopy.features import read_feature_graph
 
     of_edges = ("directed", "largest_component", "source", "target", "weight", "duplicates", "allow_isolated")
-    check_applicable("edges", "features without edges", **options.given(*of_edges))
+    opt.check_applicable("edges", "features without edges", **options.given(*of_edges))
     return read_feature_graph(
         features,
         labels=options.labels,
-        n_neighbours=N_NEIGHBOURS if options.n_neighbours is None else options.n_neighbours,
+        n_neighbours=opt.N_NEIGHBOURS if options.n_neighbours is None else options.n_neighbours,
         scale=options.scale_features,
         encoder=encoder or FeatureEncoder(options.ignore_columns or ()),
         header=options.header,
@@ -96,7 +90,7 @@ def load_training_graph(
     )
 
 
-def _holds_features(source: str, options: GraphOptions) -> bool:
+def _holds_features(source: str, options: opt.GraphOptions) -> bool:
     """Return whether a file is a table of nodes, without edges."""
     if is_dataset(source) or not Path(source).is_file() or not is_table(source):
         return False
@@ -107,7 +101,7 @@ def _holds_features(source: str, options: GraphOptions) -> bool:
         return has_labels or guess_kind(path, id=options.id) in ("labels", "features")
 
 
-def load_interactions(source: str, options: InteractionOptions) -> Interactions:
+def load_interactions(source: str, options: opt.InteractionOptions) -> Interactions:
     """Load the interactions of a dataset or of a file."""
     if not is_dataset(source):
         with show_status(f"reading {Path(source).name}"):
@@ -115,7 +109,7 @@ def load_interactions(source: str, options: InteractionOptions) -> Interactions:
         if not interactions.n_interactions:
             raise InputError(f"{source} must hold at least one interaction; it holds none.")
         return interactions
-    check_applicable("files", f"the dataset {source!r}", **options.given(*options.reader_parameters))
+    opt.check_applicable("files", f"the dataset {source!r}", **options.given(*options.reader_parameters))
     with show_status(f"loading {source}"):
         loaded = datasets.load(source)
     if not isinstance(loaded, Interactions):
@@ -138,12 +132,10 @@ def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error")
             words = path.read_text(encoding="utf-8").splitlines()
     named = [word.strip() for word in words if word.strip()]
     if not named:
-        kind = option.strip("-").removesuffix("s")
-        raise InputError(f"{option} must name at least one {kind}; got {text!r}.")
-    if unknown == "ignore":
-        existing = [word for word in named if word in names]
-        if len(existing) < len(named):
-            log_decision(f"{option}: {len(named) - len(existing)} of {len(named)} ids are not in the source.")
+        raise InputError(f"{option} must name at least one id; got {text!r}.")
+    existing = [word for word in named if word in names]
+    if unknown == "ignore" and len(existing) < len(named):
+        log_decision(f"{option}: {len(named) - len(existing)} of {len(named)} ids are not in the source.")
         named = existing
     return find_ids(named, ids, option)
 
@@ -174,30 +166,24 @@ NodeSplit = Split[NDArray[np.int64]]
 def split_as_in_experiments(
     graph: Graph, dataset: str, labels_per_class: int, seed: int
 ) -> tuple[NodeSplit, SeedSequence]:
-    """Return the nodes and the seed sequence of trial 0 of ``nodecopy reproduce``."""
+    """Return the nodes of trial 0 of ``nodecopy reproduce``, fewer if necessary, and its seed sequence."""
+    n_validation, n_test = N_VALIDATION, N_TEST
+    if graph.labels is not None:
+        sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
+        if labels_per_class >= sizes.min():
+            low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
+            raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
+        n_rest = int(sizes.sum()) - labels_per_class * len(sizes)
+        n_validation = min(N_VALIDATION, n_rest // 3)
+        n_test = min(N_TEST, n_rest - n_validation)
+        if n_validation < N_VALIDATION or n_test < N_TEST:
+            log_decision(
+                f"{n_validation} validation nodes and {n_test} test nodes, since {dataset} has {n_rest} "
+                "labelled nodes outside training."
+            )
     root = trial_seed(seed, dataset, 0, labels=labels_per_class)
     rng = child(root, TrialSeeds.SPLIT)
-    n_validation, n_test = _scale_to_dataset(graph, dataset, labels_per_class)
     return label_split(graph.labels, labels_per_class, n_validation, n_test, rng=rng), root
-
-
-def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tuple[int, int]:
-    """Return the numbers of validation and test nodes, fewer than in the experiments if necessary."""
-    if graph.labels is None:
-        return N_VALIDATION, N_TEST
-    sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
-    if labels_per_class >= sizes.min():
-        low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
-        raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
-    n_rest = int(sizes.sum()) - labels_per_class * len(sizes)
-    n_validation = min(N_VALIDATION, n_rest // 3)
-    n_test = min(N_TEST, n_rest - n_validation)
-    if n_validation < N_VALIDATION or n_test < N_TEST:
-        log_decision(
-            f"{n_validation} validation nodes and {n_test} test nodes, since {dataset} has {n_rest} labelled "
-            "nodes outside training."
-        )
-    return n_validation, n_test
 
 
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:

@@ -11,7 +11,6 @@ import numpy as np
 from nodecopy._core.files import atomic_write
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import Count, StructureOptions, at_least, between, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, DegreeCorrectedSBM, RandomDotProduct
@@ -58,15 +57,17 @@ def infer(
     ),
     null: Null | None = opt.common("Also test against this null model, and print p-values."),
     alternative: Alternative | None = opt.more("Which values p-values count. (default: two-sided)"),
-    n: Annotated[int, at_least(2)] = opt.common("Number of samples.", 500, "--n", "-n"),
-    confidence: Annotated[float, between(0.01, 0.9999)] = opt.more("Confidence level of intervals.", 0.95),
+    n: Annotated[int, opt.at_least(2)] = opt.common("Number of samples.", 500, "--n", "-n"),
+    confidence: Annotated[float, opt.between(0.01, 0.9999)] = opt.more(
+        "Confidence level of intervals.", 0.95
+    ),
     method: Method = opt.more("How intervals are computed.", "basic"),
     simultaneous: bool = opt.more("Make the intervals of nodes hold for all nodes at once.", False),
     seed: opt.Seed = 0,
-    workers: Count = opt.engine("Threads that draw samples in parallel.", 1),
+    workers: opt.Count = opt.engine("Threads that draw samples in parallel.", 1),
     picture: Path | None = opt.more("Draw the samples and intervals to this .png, .svg or .pdf file."),
     json_: opt.AsJson = False,
-    tables: StructureOptions = StructureOptions(),
+    tables: opt.StructureOptions = opt.StructureOptions(),
 ) -> None:
     """Bootstrap confidence intervals and p-values for network statistics.
 
@@ -76,33 +77,33 @@ def infer(
         nodecopy infer karate --statistic transitivity --null configuration
         nodecopy infer edges.csv --statistic pagerank --json
     """
-    check_outputs([source, tables.labels], picture=(picture, PICTURES))
+    opt.check_outputs([source, tables.labels], picture=(picture, PICTURES))
     create = next(iter(MODELS[resample].values())) if model is None else MODELS[resample].get(model)
     if create is None:
         allowed = f"{', '.join(MODELS[resample])} for --resample {resample}"
         raise InputError(f"--model must be one of {allowed}; got {model}.")
     if null is None:
-        check_applicable("--null", "none", alternative=alternative)
-    if not set(statistic) & set(NODE_STATISTICS):
-        of_nodes = f"--statistic {' and '.join(NODE_STATISTICS)}"
-        check_applicable(of_nodes, ", ".join(statistic), simultaneous=simultaneous)
-    if resample == "nodes" and (has_nodes := set(statistic) & set(NODE_STATISTICS)):
-        raise InputError(f"--statistic {min(has_nodes)} needs --resample edges; got nodes.")
-    if null is not None and set(statistic) <= set(NODE_STATISTICS):
+        opt.check_applicable("--null", "none", alternative=alternative)
+    of_nodes = set(statistic) & set(NODE_STATISTICS)
+    if not of_nodes:
+        allowed = f"--statistic {' and '.join(NODE_STATISTICS)}"
+        opt.check_applicable(allowed, ", ".join(statistic), simultaneous=simultaneous)
+    elif resample == "nodes":
+        raise InputError(f"--statistic {min(of_nodes)} needs --resample edges; got nodes.")
+    if null is not None and of_nodes == set(statistic):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = files.load_graph(source, tables)
     settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
-    intervals: dict[str, Any] = {"method": method, "simultaneous": simultaneous}
-    intervals |= {"confidence": confidence, "resample": resample}
+    intervals: dict[str, Any] = {"method": method, "simultaneous": simultaneous, "confidence": confidence}
     tests = None
     with show_training("sampling"):
-        result = bootstrap(graph, statistic, model=create(), **intervals, **settings)
+        result = bootstrap(graph, statistic, model=create(), resample=resample, **intervals, **settings)
         if null is not None:
             numbers = [row for row in result if not row.is_array]
             defined = [row for row in numbers if np.isfinite(row.observed)]
             names = [row.name for row in defined or numbers]  # the test says it if none is defined
-            side = alternative or "two-sided"
-            tests = null_test(graph, names, null=null, alternative=side, **settings)
+            settings["alternative"] = alternative or "two-sided"
+            tests = null_test(graph, names, null=null, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure

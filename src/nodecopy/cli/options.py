@@ -10,12 +10,13 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -23,31 +24,29 @@ from typer.core import TyperCommand
 from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.files import resolve, target_format
 from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import list_alternatives
 from nodecopy.errors import InputError
 
-INPUT, OUTPUT = "Input", "Output"
-MORE, ENGINE, TABLES_IN_FILES = "More options", "Engine", "Tables in files"
-RARE_PANELS = (MORE, ENGINE, TABLES_IN_FILES)  # the short help only names their options
+RARE_PANELS = ("More options", "Engine", "Tables in files")  # the short help only names their options
 OPTION_NAMES = {"user": "user_column", "ignore_columns": "ignore_column"}  # not named as the parameter
 N_NEIGHBOURS = 10  # neighbours of each node of a graph that is built from features
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "FILE", bool: ""}
 
-Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
-
 
 def common(
     help: str, default: Any = None, *names: str, panel: str | None = None, metavar: str | None = None
 ) -> Any:
-    """Return an option as the default of a parameter."""
+    """Return an option as the default of a parameter, or for its annotation."""
     return typer.Option(default, *names, help=help, rich_help_panel=panel, metavar=metavar)
 
 
-reads, writes = partial(common, panel=INPUT), partial(common, panel=OUTPUT)
-more, engine = partial(common, panel=MORE), partial(common, panel=ENGINE)
+reads, writes = partial(common, panel="Input"), partial(common, panel="Output")
+more, engine, _table_option = (partial(common, panel=panel) for panel in RARE_PANELS)
+_column = partial(_table_option, metavar="COLUMN")
 
 
-def between(low: float, high: float, check: Callable[..., Any] = check_real) -> Callback:
+def between(low: float, high: float, check: Callable[..., Any] = check_real) -> Callable[..., Any]:
     """Return a callback that accepts numbers between ``low`` and ``high``, and ``None``."""
 
     def check_option(param: typer.CallbackParam, value: Any) -> Any:
@@ -56,7 +55,7 @@ def between(low: float, high: float, check: Callable[..., Any] = check_real) -> 
     return check_option
 
 
-def at_least(low: int) -> Callback:
+def at_least(low: int) -> Callable[..., Any]:
     """Return a callback that accepts integers of at least ``low``, and ``None``."""
     return between(low, math.inf, check_integer)
 
@@ -65,34 +64,28 @@ Count: TypeAlias = Annotated[int, at_least(1)]
 Natural: TypeAlias = Annotated[int, at_least(0)]
 Share: TypeAlias = Annotated[float, between(0, 1)]
 
-
-def _option(help: str, panel: str | None = INPUT, *names: str, metavar: str | None = None) -> Any:
-    """Return an option for an annotation."""
-    return typer.Option(..., *names, help=help, rich_help_panel=panel, metavar=metavar)
-
-
-_table_option = partial(_option, panel=TABLES_IN_FILES)
-_column = partial(_table_option, metavar="COLUMN")
-
+GRAPH_FORMATS = "Formats: .csv .tsv .txt .parquet .npz .mtx .graphml .gexf .json."
+LOG_FORMATS = "Formats: .csv .tsv .txt .inter .parquet .npz."
+_source = partial(typer.Argument, metavar="SOURCE")
 Source: TypeAlias = Annotated[
+    str, _source(help=f"A dataset ('nodecopy datasets list') or a file.\n\n{GRAPH_FORMATS}")
+]
+TrainingSource: TypeAlias = Annotated[
     str,
-    typer.Argument(
-        help="A dataset ('nodecopy datasets list') or a file.\n\nFormats: .csv .tsv .txt .parquet .npz .mtx "
-        ".graphml .gexf .json.",
-        metavar="SOURCE",
+    _source(
+        help=f"A dataset ('nodecopy datasets list') or a file of edges.\n\n{GRAPH_FORMATS} A table of "
+        "features alone gets a graph of nearest neighbours."
     ),
 ]
+LogSource: TypeAlias = Annotated[str, _source(help=f"A dataset of interactions, or a file.\n\n{LOG_FORMATS}")]
 Device: TypeAlias = Annotated[
-    str, _option("The device on which networks are trained: cpu or cuda.", ENGINE, metavar="NAME")
+    str, engine("The device on which networks are trained: cpu or cuda.", metavar="NAME")
 ]
-Seed: TypeAlias = Annotated[Natural, _option("Seed of random draws.", None)]
+Seed: TypeAlias = Annotated[Natural, common("Seed of random draws.")]
 Spreadsheet: TypeAlias = Annotated[
-    bool, _option("Put an apostrophe before text that a spreadsheet would take for a formula.", MORE)
+    bool, more("Put an apostrophe before text that a spreadsheet would take for a formula.")
 ]
-AsJson: TypeAlias = Annotated[bool, _option("Print the results as JSON.", OUTPUT, "--json")]
-Quiet: TypeAlias = Annotated[
-    bool, _option("Print results, warnings and errors only.", OUTPUT, "--quiet", "-q")
-]
+AsJson: TypeAlias = Annotated[bool, writes("Print the results as JSON.", None, "--json")]
 ScaleFeatures: TypeAlias = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
 
 
@@ -120,13 +113,13 @@ class FileOptions:
 class GraphOptions(FileOptions):
     """The tables of a graph beside its edges, and how they are read."""
 
-    labels: Annotated[Path | None, _option("A table of node ids and labels.")] = None
+    labels: Annotated[Path | None, reads("A table of node ids and labels.")] = None
     features: Annotated[
         Path | None,
-        _option("A table of node ids and features.\n\nAlso .npz of ids and x, or a matrix as .npz or .npy."),
+        reads("A table of node ids and features.\n\nAlso .npz of ids and x, or a matrix as .npz or .npy."),
     ] = None
-    directed: Annotated[bool, _option("The edges of the file are directed.")] = False
-    largest_component: Annotated[bool, _option("Use the largest connected component.", MORE)] = False
+    directed: Annotated[bool, reads("The edges of the file are directed.")] = False
+    largest_component: Annotated[bool, more("Use the largest connected component.")] = False
     source: Annotated[str | None, _column("Column of sources in the table of edges.")] = None
     target: Annotated[str | None, _column("Column of targets in the table of edges.")] = None
     weight: Annotated[str | None, _column("Column of weights in the table of edges; '' for none.")] = None
@@ -160,16 +153,14 @@ class TrainingGraphOptions(GraphOptions):
     """Options of a graph that networks learn from; it may be built from features alone."""
 
     scale_features: Annotated[
-        ScaleFeatures,
-        _option("How features are scaled. auto: word counts to unit length, others standardised.", MORE),
+        ScaleFeatures, more("How features are scaled. auto: word counts to unit length, others standardised.")
     ] = "auto"
     scale_weights: Annotated[
         Literal["auto", "raw", "log", "binary"],
-        _option("How edge weights are scaled. auto: the logarithm if they are heavy-tailed, else raw.", MORE),
+        more("How edge weights are scaled. auto: the logarithm if they are heavy-tailed, else raw."),
     ] = "auto"
     n_neighbours: Annotated[
-        Count | None,
-        _option(f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})", MORE),
+        Count | None, more(f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})")
     ] = None
 
 
@@ -216,61 +207,50 @@ class HelpCommand(TyperCommand):
 
 def _explain_all(ctx: typer.Context, is_requested: bool) -> None:
     if is_requested:
-        command: Any = ctx.command
-        command.explains_all = True
+        cast(Any, ctx.command).explains_all = True
         typer.echo(ctx.get_help())
         raise typer.Exit
 
 
-HelpAll: TypeAlias = Annotated[
-    bool, typer.Option(..., "--help-all", is_eager=True, callback=_explain_all, help="Explain all options.")
-]
+OPTIONS_OF_ALL_COMMANDS = {
+    "quiet": writes("Print results, warnings and errors only.", False, "--quiet", "-q"),
+    "help_all": typer.Option(
+        False, "--help-all", is_eager=True, callback=_explain_all, help="Explain all options."
+    ),
+}
 
 
-def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds a function to an app as a command."""
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        description, _, examples = (inspect.getdoc(command) or "").partition("\nExamples:\n")
-        text = re.sub(r"(?<=\S)\n(?=\S)", " ", description.strip())
-        examples = "\n".join(line.strip() for line in examples.splitlines())
-        app.command(name, cls=HelpCommand, help=text, epilog=f"Examples\n{examples}")(_expand(command))
-        return command
-
-    return add
+def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:
+    """Add a function to an app as a command."""
+    description, _, examples = (inspect.getdoc(command) or "").partition("\nExamples:\n")
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", description.strip())
+    examples = "\n".join(line.strip() for line in examples.splitlines())
+    app.command(name, cls=HelpCommand, help=text, epilog=f"Examples\n{examples}")(_expand(command))
 
 
 def _expand(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the options of :class:`FileOptions` and of all commands."""
     own = inspect.signature(command, eval_str=True).parameters
     groups = {name: part.annotation for name, part in own.items() if hasattr(part.annotation, "given")}
+    fields_of = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
     parameters = [inspect.Parameter("context", KEYWORD_ONLY, annotation=typer.Context)]
     parameters += [_declare(part) for name, part in own.items() if name not in groups]
-    hints: dict[str, Any] = {}
-    parts: dict[str, Any] = {}
-    for group in groups.values():
-        hints |= get_type_hints(group, include_extras=True)
-        parts |= {part.name: part for part in fields(group) if part.init}
-    for name, part in parts.items():
+    shared = {name: part for parts in fields_of.values() for name, part in parts.items()}
+    for name, part in shared.items():
         names = [OPTION_NAMES.get(name, name)] + ["user"] * (name == "user" and "user" not in own)
-        field = inspect.Parameter(f"{name}_field", KEYWORD_ONLY, default=part.default, annotation=hints[name])
-        parameters.append(_declare(field, *names))
-    for name, annotation in {"quiet": Quiet, "help_all": HelpAll}.items():
-        common = inspect.Parameter(name, KEYWORD_ONLY, default=False, annotation=annotation)
-        parameters.append(_declare(common))
+        parameters.append(_declare(part.replace(name=f"{name}_field"), *names))
+    for name, option in OPTIONS_OF_ALL_COMMANDS.items():
+        parameters.append(_declare(inspect.Parameter(name, KEYWORD_ONLY, default=option, annotation=bool)))
 
     @wraps(command)
     def run(*, context: typer.Context, quiet: bool, help_all: bool, **arguments: Any) -> None:
         from nodecopy.cli.output import show_notices
 
-        values = {name: arguments.pop(f"{name}_field") for name in parts}
+        values = {name: arguments.pop(f"{name}_field") for name in shared}
         for name, group in groups.items():
-            arguments[name] = group(**{part.name: values[part.name] for part in fields(group) if part.init})
-        options = [
-            name
-            for parameter in context.command.params
-            for name in (*parameter.opts, *parameter.secondary_opts)
-        ]
+            arguments[name] = group(**{part: values[part] for part in fields_of[name]})
+        parts = context.command.params
+        options = [name for part in parts for name in (*part.opts, *part.secondary_opts)]
         with show_notices(options, quiet=quiet):
             command(**arguments)
 
@@ -281,17 +261,14 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
 def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
     """Return a parameter for Typer, with its check and its help."""
-    kind, info = parameter.annotation, parameter.default
-    metadata: tuple[Any, ...] = ()
-    if get_origin(kind) is Annotated:
-        kind, metadata = get_args(kind)[0], kind.__metadata__
-    is_annotated = bool(metadata) and hasattr(metadata[-1], "param_decls")
-    info = metadata[-1] if is_annotated else info
-    default = parameter.default if is_annotated else info.default
+    kind, *outer = _unpack(parameter.annotation)
     is_optional = get_origin(kind) in (Union, UnionType)
-    value = get_args(kind)[0] if is_optional else kind
-    checks = [*metadata[: len(metadata) - is_annotated], *getattr(value, "__metadata__", ())]
-    value = get_args(value)[0] if get_origin(value) is Annotated else value
+    value, *inner = _unpack(get_args(kind)[0] if is_optional else kind)
+    checks, default = [*inner, *outer], parameter.default
+    if checks and hasattr(checks[-1], "param_decls"):
+        info = copy(checks.pop())
+    else:
+        info, default = copy(default), default.default
     info.callback = checks[0] if checks else info.callback
     single = get_args(value)[0] if get_origin(value) is list else value
     if value is bool and default is False and not info.param_decls:
@@ -300,19 +277,21 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
         info.param_decls = tuple(f"--{name.replace('_', '-')}" for name in names)
         if value is bool and default is None:
             info.param_decls = (f"{info.param_decls[0]}/--no-{names[0]}",)
-    if info.show_default:  # otherwise the option was declared before
-        info.metavar = METAVARS.get(single, "NAME") if info.metavar is None else info.metavar
-        text, end, more = info.help.partition("\n\n")
-        if choices := get_args(single):
-            text, start, chosen = text.partition(" (default: ")
-            text = f"{text} One of {', '.join(choices)}.{start}{chosen}"
-        has_default = isinstance(default, (str, int, float, Path, list)) and not isinstance(default, bool)
-        if has_default and "(default: " not in text:
-            text += f" (default: {', '.join(default) if isinstance(default, list) else default})"
-        info.help, info.show_default = f"{text}{end}{more}", False
+    info.metavar = METAVARS.get(single, "NAME") if info.metavar is None else info.metavar
+    text, end, more = info.help.partition("\n\n")
+    if choices := get_args(single):
+        text, start, chosen = text.partition(" (default: ")
+        text = f"{text} One of {', '.join(choices)}.{start}{chosen}"
+    has_default = isinstance(default, (str, int, float, Path, list)) and not isinstance(default, bool)
+    if has_default and "(default: " not in text:
+        text += f" (default: {', '.join(default) if isinstance(default, list) else default})"
+    info.help, info.show_default, info.default = f"{text}{end}{more}", False, ...
     annotation = value | None if is_optional else value
-    annotation = Annotated[annotation, info] if is_annotated else annotation
-    return parameter.replace(kind=KEYWORD_ONLY, annotation=annotation)
+    return parameter.replace(kind=KEYWORD_ONLY, annotation=Annotated[annotation, info], default=default)
+
+
+def _unpack(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
 
 
 def check_applicable(applies_to: str, got: str, **options: object) -> None:
@@ -322,6 +301,18 @@ def check_applicable(applies_to: str, got: str, **options: object) -> None:
         listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         verb, pronoun = ("applies", "it") if len(names) == 1 else ("apply", "them")
         raise InputError(f"{listing} {verb} to {applies_to} only; got {got}. Leave {pronoun} out.")
+
+
+def select_given(
+    option: str, chosen: str, choices_of: Mapping[str, Sequence[str]], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the settings that were given; each must apply to the chosen method or rule."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in given:
+        if chosen not in choices_of[name]:
+            allowed = f"--{option} {list_alternatives(choices_of[name])}"
+            check_applicable(allowed, f"--{option} {chosen}", **{name: True})
+    return given
 
 
 def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:

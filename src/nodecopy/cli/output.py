@@ -18,18 +18,20 @@ from rich.text import Text
 
 from nodecopy._core.messages import LOGGER, escape_controls, list_alternatives
 from nodecopy._core.parallel import report_progress
+from nodecopy.cli.options import OPTION_NAMES
 from nodecopy.errors import DataWarning, InputError
 
 OPTIONS = {  # of parameters of the package with another name
-    "user": "user-column",
-    "ignore_columns": "ignore-column",
+    **OPTION_NAMES,
     "read_interactions": "interactions",
     "features": "scale-features",
     "weights": "scale-weights",
     "datasets": "dataset",
     "metrics": "metric",
+    "folder": "results",
 }
 LONG = 20.0  # an estimate is printed if a run takes more seconds
+DURATIONS = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 console = Console(highlight=False)
 error_console = Console(stderr=True, highlight=False)
@@ -97,7 +99,7 @@ def describe_error(error: InputError, options: Collection[str]) -> str:
 
 
 def print_error(message: str) -> None:
-    """Print one line that starts with "error:" on the standard error."""
+    """Print an error on the standard error."""
     _print_line(("error: ", "bold red"), message)
 
 
@@ -108,7 +110,7 @@ def print_note(message: str) -> None:
 
 
 def print_warning(message: str) -> None:
-    """Print one line that starts with "warning:" on the standard error."""
+    """Print a warning on the standard error."""
     _print_line(("warning: ", "bold yellow"), message)
 
 
@@ -173,16 +175,9 @@ def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
         yield item
         seconds = (time.monotonic() - start) * (total - 1)
         if is_first and seconds >= LONG:
-            print_note(f"the other {total - 1:,} {what} will take about {format_duration(seconds)}")
+            unit, length = next(part for part in DURATIONS if seconds >= 2 * part[1])
+            print_note(f"the other {total - 1:,} {what} will take about {seconds / length:.0f} {unit}")
         is_first = False
-
-
-def format_duration(seconds: float) -> str:
-    """Format a duration in seconds, minutes or hours."""
-    for unit, length in (("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 def format_value(value: str | float) -> str:

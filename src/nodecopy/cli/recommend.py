@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from nodecopy import datasets
@@ -18,7 +17,6 @@ from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files, output
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import Count, InteractionOptions, Natural, check_applicable, check_outputs
 from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
 VALIDATION_SHARE = 0.1  # interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
+MODELS_OF = {"tune": ("ease", "copy-ease"), "explain": ("ease", "copy-ease", "item-knn")}
 Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
 
 
@@ -45,7 +44,7 @@ def make_recommender(model: Model, device: str) -> Any:
     if hasattr(recommender, "device"):
         recommender.device = device
     elif device != "cpu":
-        check_applicable("models that use torch", f"--model {model}, which does not", device=device)
+        opt.check_applicable("models that use torch", f"--model {model}, which does not", device=device)
     return recommender
 
 
@@ -96,20 +95,16 @@ USERS_PER_BLOCK = 1024  # a step of the progress bar
 
 
 def recommend(
-    source: str | None = typer.Argument(
-        None,
-        help="A dataset of interactions, or a file.\n\nFormats: .csv .tsv .txt .inter .parquet .npz.",
-        metavar="SOURCE",
-    ),
+    source: opt.LogSource | None = None,
     user: list[str] | None = opt.reads("Id of a user, as in the file. May be repeated."),
     users: str | None = opt.more("Ids of users, separated by commas, or a file with one id per line."),
     all_users: bool = opt.reads("Recommend to all users of the file.", False),
-    k: Count = opt.common("Number of items for each user.", 10),
+    k: opt.Count = opt.common("Number of items for each user.", 10),
     items: str | None = opt.more("Ids of items that may be recommended, as for --users. (default: all)"),
     exclude: str | None = opt.more("Ids of items that are not recommended, given as for --users."),
     unknown: Literal["error", "ignore"] = opt.more("Whether unknown ids are an error or left out.", "error"),
     include_seen: bool = opt.more("Also recommend items that the user has interacted with.", False),
-    explain: Natural = opt.common("Items of the history and donors to name with each recommendation.", 0),
+    explain: opt.Natural = opt.common("Items of the history and donors to name with each recommendation.", 0),
     model: Model | None = opt.common("The recommender. (default: copy-ease)"),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction and fitted."),
     tune: bool = opt.more("First tune EASE or CopyEASE on held-out interactions.", False),
@@ -120,7 +115,7 @@ def recommend(
     model_file: Path | None = opt.more("A fitted recommender that --save wrote, in place of a source."),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    log: InteractionOptions = InteractionOptions(),
+    log: opt.InteractionOptions = opt.InteractionOptions(),
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
 
@@ -136,11 +131,11 @@ def recommend(
     from nodecopy.recommend import Recommender
     from nodecopy.recommend.base import list_best, select_candidates
 
-    check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
+    opt.check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
     if not (user or users or all_users or save):
         raise InputError("the users must be given; got none. Give --user ID, --users FILE or --all-users.")
     if all_users:
-        check_applicable("some users", "--all-users", user=user or None, users=users)
+        opt.check_applicable("some users", "--all-users", user=user or None, users=users)
 
     def find_users_and_items(log: Interactions) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
         """Return the positions of the users, each once, and the ids of the items, ``None`` for all."""
@@ -159,29 +154,26 @@ def recommend(
         columns = select_candidates(included, excluded, len(ids), names)
         return positions, None if columns is None else np.asarray(ids[columns])
 
-    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
-        got = f"--model {model}" if model_file is None else "--model-file"
-        check_applicable("--model ease or copy-ease", got, tune=True)
-    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
-        check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
+    chosen = model or "copy-ease"
+    opt.select_given("model", chosen, MODELS_OF, {"tune": tune or None, "explain": explain or None})
     if model_file is not None:
-        of_source = {"model": model, "min_rating": min_rating} | log.given()
-        check_applicable("a source", "--model-file, which is fitted already", **of_source)
+        of_source = {"model": model, "min_rating": min_rating, "tune": tune} | log.given()
+        opt.check_applicable("a source", "--model-file, which is fitted already", **of_source)
         if source is not None:
             raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
         recommender = Recommender.load(model_file, device=device)
     else:
         if source is None:
             raise InputError("the source must be a file of interactions or a dataset; got none.")
-        recommender = make_recommender(model or "copy-ease", device)
+        recommender = make_recommender(chosen, device)
         seen = files.load_interactions(source, log)
         positive = select_positive(seen, min_rating)
         find_users_and_items(seen)  # an unknown id is an error before the fit
         if tune:
-            with show_training(f"tuning {model or 'copy-ease'}"):
+            with show_training(f"tuning {chosen}"):
                 recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-        with show_training(f"fitting {model or 'copy-ease'}"):  # items that were rated low are excluded, too
-            others = None if positive is seen else seen
+        with show_training(f"fitting {chosen}"):
+            others = None if positive is seen else seen  # items that were rated low are excluded, too
             recommender = fit_recommender(recommender, positive, seed, seen=others)
     seen = recommender.seen_
     positions, candidates = find_users_and_items(seen)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-import typer
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
@@ -20,7 +19,6 @@ from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.classify import RECOMMENDED, create_classifier
 from nodecopy.cli.files import NodeSplit, cross_validation_folds
-from nodecopy.cli.options import Count, InteractionOptions, TrainingGraphOptions, check_outputs
 from nodecopy.cli.output import console, print_json, print_note, show_status, show_training
 from nodecopy.cli.sample import create_rule, name_rule
 from nodecopy.copying import NodeCopying, choose_donors
@@ -33,17 +31,9 @@ from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.metrics.structure import Comparison
-from nodecopy.report import page as page_sections
-from nodecopy.report.page import Section, copied_samples, result_tables_section, write_page
-from nodecopy.report.sections import (
-    EVALUATED_LENGTH,
-    MAX_ITEMS,
-    MIN_CURVE_NODES,
-    HeldOutPredictions,
-    classification_section,
-    join_trials,
-    recommendations_section,
-)
+from nodecopy.report import page as pages
+from nodecopy.report import sections
+from nodecopy.report.page import Section
 
 if TYPE_CHECKING:
     from nodecopy.classify import Prediction
@@ -61,16 +51,12 @@ Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that t
 
 
 def report(
-    source: str | None = typer.Argument(
-        None,
-        help="A dataset or a file with a graph.\n\nA table of features gets a graph of nearest neighbours.",
-        metavar="SOURCE",
-    ),
+    source: opt.TrainingSource | None = None,
     interactions: str | None = opt.reads(
         "A dataset or a table of user, item[, rating, time], for recommendations.", metavar="SOURCE"
     ),
     results: Path | None = opt.reads("Folder of tables that nodecopy reproduce wrote.", metavar="FOLDER"),
-    samples: Count | None = opt.common(
+    samples: opt.Count | None = opt.common(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
@@ -78,8 +64,8 @@ def report(
     seed: opt.Seed = 0,
     out: Path = opt.writes("File for the page: .html.", Path("report.html")),
     json_: opt.AsJson = False,
-    tables: TrainingGraphOptions = TrainingGraphOptions(),
-    log: InteractionOptions = InteractionOptions(),
+    tables: opt.TrainingGraphOptions = opt.TrainingGraphOptions(),
+    log: opt.InteractionOptions = opt.InteractionOptions(),
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
@@ -92,7 +78,7 @@ def report(
         nodecopy report edges.csv --labels labels.csv --features features.csv
         nodecopy report --interactions ratings.csv --out readers.html
     """
-    check_outputs([source, tables.labels, tables.features, interactions], out=(out, (".html",)))
+    opt.check_outputs([source, tables.labels, tables.features, interactions], out=(out, (".html",)))
     features = tables.features
     if source is None and features is None and interactions is None and results is None:
         raise InputError("there is nothing to report; give a graph, --interactions or --results.")
@@ -101,8 +87,7 @@ def report(
     page: list[Section] = []
     if source is not None or features is not None:
         graph = files.load_training_graph(source, tables)
-        scalings = tables.scale_features, tables.scale_weights
-        page += _graph_sections(graph, source or str(features), samples, seed, set(without or ()), scalings)
+        page += _graph_sections(graph, source or str(features), samples, seed, without or (), tables)
     if read is not None:
         from nodecopy.recommend import CopyEASE
         from nodecopy.recommend.copy_ease import default_donors, donor_matrix
@@ -114,12 +99,11 @@ def report(
             page.append(interactions_section(read, recommender, donors, seed=seed, evaluations=evaluations))
     given = (source or features, interactions, results)
     names = [Path(name).name for name in given if name is not None]
-    origin = f"{', '.join(names)}; seed {seed}"
     page += extra
-    write_page(out, f"Node copying: {names[0]}", page, origin=origin)
+    pages.write_page(out, f"Node copying: {names[0]}", page, origin=f"{', '.join(names)}; seed {seed}")
     if json_:
-        sections = [{key: part.get(key) for key in ("title", "headline")} for part in page]
-        print_json(files.describe_run(names[0], seed=seed, page=str(out), sections=sections))
+        contents = [{key: part.get(key) for key in ("title", "headline")} for part in page]
+        print_json(files.describe_run(names[0], seed=seed, page=str(out), sections=contents))
     else:
         for section in page:
             if section.get("headline"):
@@ -129,7 +113,12 @@ def report(
 
 
 def _graph_sections(
-    graph: Graph, source: str, n_samples: int | None, seed: int, without: set[Part], scalings: tuple[str, str]
+    graph: Graph,
+    source: str,
+    n_samples: int | None,
+    seed: int,
+    without: Sequence[str],
+    tables: opt.TrainingGraphOptions,
 ) -> list[Section]:
     trained: list[Section] = []
     result = None
@@ -138,7 +127,7 @@ def _graph_sections(
     else:
         split, root = files.split_for_report(graph, source, seed)
         if "classification" not in without:
-            rng = child(root, TrialSeeds.METHOD)
+            rng, scalings = child(root, TrialSeeds.METHOD), (tables.scale_features, tables.scale_weights)
             with show_training("training networks"):
                 result = classify_for_report(graph, split, rng, scalings, N_GRAPHS)
             trained.append(_classification_section(graph, result))
@@ -154,7 +143,7 @@ def _sample_sections(
 ) -> list[Section]:
     model, reason = _fit_model(graph, result)
     n_samples = n_samples or N_SAMPLES[graph.n_edges > MAX_BOOTSTRAP_EDGES]
-    samples = copied_samples(model, min(N_PLOTTED, n_samples), seed)
+    samples = pages.copied_samples(model, min(N_PLOTTED, n_samples), seed)
     plotted = {f"sample {number}": sample for number, sample in enumerate(samples, 1)}
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     comparison = compare(graph, sampled)
@@ -169,8 +158,8 @@ def _sample_sections(
         colours["predicted"] = result.classes[result.prediction.probabilities.argmax(axis=1)]
         colours["uncertainty"] = result.prediction.uncertainty().total
     return [
-        page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
-        page_sections.statistics_section(
+        pages.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
+        pages.statistics_section(
             {"samples": comparison},
             estimates=bootstrap_statistics(graph, comparison, seed),
             text=f"Statistics of the observed graph and of {n_samples} samples.",
@@ -185,14 +174,13 @@ def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying
         codes[result.train] = result.codes[result.train]
         graph = graph.replace(labels=codes)
     chosen, because = choose_donors(graph)
-    rule = name_rule(chosen)
     if result is not None:
         because = "the classifier predicts the labels of all nodes but the training nodes"
+    rule = name_rule(chosen)
     reason = f"donor rule {rule}, since {because}."
     log_decision(reason)
-    n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
-    donor_rule, _ = create_rule(rule, graph, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
-    return NodeCopying(donor_rule).fit(graph), reason
+    limits: dict[str, Any] = {"n_neighbours": min(MAX_NEIGHBOURS, graph.n_nodes), "max_donors": MAX_DONORS}
+    return NodeCopying(create_rule(rule, graph, **limits)[0]).fit(graph), reason
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
@@ -219,7 +207,7 @@ class Classification(NamedTuple):
     train: NDArray[np.int64]
     tested: NDArray[np.int64]
     nodes: NDArray[np.int64]
-    evaluations: dict[str, HeldOutPredictions] | None
+    evaluations: dict[str, sections.HeldOutPredictions] | None
     n_folds: int
     n_pseudo_labels: int
 
@@ -232,7 +220,7 @@ def classify_for_report(
 
     codes = class_codes(cast(Any, graph.labels))[1]
     tests, train = [split.test], split.train
-    if len(split.test) < MIN_CURVE_NODES:
+    if len(split.test) < sections.MIN_CURVE_NODES:
         tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
         train = np.flatnonzero(codes != UNLABELLED)
         reason = f"only {len(split.test)} of {len(train)} labels would be held out"
@@ -249,7 +237,7 @@ def classify_for_report(
     evaluations = None
     if len(tested):
         predictions = {"GCN": gcn.fit_trials(trials), "self-training": others}
-        evaluations = {name: join_trials(part, tests, codes) for name, part in predictions.items()}
+        evaluations = {name: sections.join_trials(part, tests, codes) for name, part in predictions.items()}
     return Classification(
         main.classes_,
         codes,
@@ -280,7 +268,7 @@ def _classification_section(graph: Graph, result: Classification) -> Section:
     way = f"on {len(result.tested)} nodes with held-out labels"
     if result.n_folds > 1:
         way = f"by {result.n_folds}-fold cross-validation over the labelled nodes, since they are few"
-    return classification_section(
+    return sections.classification_section(
         graph.node_ids,
         result.classes,
         result.prediction,
@@ -311,16 +299,15 @@ def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListE
     """Return recall and NDCG on held-out interactions; nothing for few or many items."""
     from nodecopy.recommend import CopyEASE, Popularity
 
-    if not EVALUATED_LENGTH < log.n_items <= MAX_ITEMS:
+    if not sections.EVALUATED_LENGTH < log.n_items <= sections.MAX_ITEMS:
         return {}
     rng = generator(child(seed_sequence(seed), SPLIT_SEED))
-    split = interaction_split(log, (0.8, 0.0, 0.2), rng=rng)
-    if not split.test.n_interactions or not split.train.n_interactions:
+    train, _, test = interaction_split(log, (0.8, 0.0, 0.2), rng=rng)
+    if not test.n_interactions or not train.n_interactions:
         return {}
-    return {
-        type(model).__name__: [model.fit(split.train).evaluate(split.test, metrics=("recall@10", "ndcg@10"))]
-        for model in (Popularity(), CopyEASE())
-    }
+    metrics = ("recall@10", "ndcg@10")
+    models = (Popularity(), CopyEASE())
+    return {type(model).__name__: [model.fit(train).evaluate(test, metrics=metrics)] for model in models}
 
 
 def interactions_section(
@@ -343,7 +330,9 @@ def interactions_section(
         "CopyEASE is fitted to interactions of which some are copied from similar users and items. Select a "
         "recommendation to see the items of the history and the donors that add most to its score."
     )
-    return recommendations_section(log, recommender, donors, users, evaluations=evaluations, text=text)
+    return sections.recommendations_section(
+        log, recommender, donors, users, evaluations=evaluations, text=text
+    )
 
 
 def results_section(folder: Path) -> Section:
@@ -359,8 +348,4 @@ def results_section(folder: Path) -> Section:
         "Below each result are the published one and the verdict at two standard errors. The best result is "
         "bold. The Markdown files beside the CSV files explain differences."
     )
-    try:
-        return result_tables_section(folder, titles=titles, text=text)
-    except InputError as error:
-        needed = "CSV files of nodecopy reproduce"
-        raise InputError(f"--results must be a folder with {needed}; {folder} has none.") from error
+    return pages.result_tables_section(folder, titles=titles, text=text)

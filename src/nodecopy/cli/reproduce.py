@@ -14,7 +14,6 @@ from rich.text import Text
 from nodecopy._core.files import atomic_write, check_writable, resolve
 from nodecopy._core.messages import join_lines
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import Count
 from nodecopy.cli.output import console, create_bar, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
@@ -38,11 +37,11 @@ def reproduce(
     visible_validation: str | None = opt.more("Some of its numbers of visible validation nodes."),
     attacks: str | None = opt.more("Some of its attacks, such as dice-50,nettack.", metavar="NAMES"),
     methods: str | None = opt.common("Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES"),
-    trials: Count | None = opt.common("Number of trials; by default that of the experiment."),
+    trials: opt.Count | None = opt.common("Number of trials; by default that of the experiment."),
     seed: opt.Seed = 0,
     device: opt.Device = "cpu",
-    batch_size: Count | None = opt.engine("Trials computed together. (default: all on a GPU)"),
-    workers: Count = opt.engine("Number of processes.", 1),
+    batch_size: opt.Count | None = opt.engine("Trials computed together. (default: all on a GPU)"),
+    workers: opt.Count = opt.engine("Number of processes.", 1),
     backend: Literal["local", "dask"] = opt.engine("Compute trials here or on a Dask cluster.", "local"),
     scheduler: str | None = opt.engine("dask: address of the scheduler, such as tcp://host:8786."),
     store: Path = opt.engine("Folder for finished trials.", Path("results/store")),
@@ -154,7 +153,6 @@ def _write(results: Results, folder: Path, spreadsheet: bool) -> list[Path]:
 
 
 def _draw_intervals(results: Results) -> Any:
-    """Draw the coverage and the width of intervals, by size and network."""
     titles = {method.name: method.title for method in results.experiment.methods}
     rows: dict[str, Any] = {}
     for (dataset, column, method), cell in results.cells.items():
@@ -169,7 +167,6 @@ def _draw_intervals(results: Results) -> Any:
 
 
 def _draw_samples(results: Results) -> Any:
-    """Draw the spread of the statistics of samples around the reference."""
     task, methods = results.experiment.task, results.experiment.methods
     graphs: dict[str, dict[str, StatisticSamples]] = {}
     for dataset, column in product(task.datasets, task.columns):

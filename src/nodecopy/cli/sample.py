@@ -15,7 +15,6 @@ from nodecopy._core.files import reading as reading_file
 from nodecopy._core.messages import log_decision
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import Count, GraphOptions, InteractionOptions, Share, check_applicable
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.copying import (
     DonorRule,
@@ -42,9 +41,17 @@ RULES: dict[RuleName, type] = {
     "jaccard": Jaccard,
     "weighted": Weighted,
 }
+SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
+    "nearest-neighbours": {"n_neighbours": 10},
+    "jaccard": {"exponent": 1.0, "max_donors": None},
+}
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
-TABLE_RULES = {"same-label": "labels", "nearest-neighbours": "neighbours", "weighted": "similarity"}
+TABLE_RULES: dict[RuleName, str] = {
+    "same-label": "labels",
+    "nearest-neighbours": "neighbours",
+    "weighted": "similarity",
+}
 
 
 def sample(
@@ -57,24 +64,24 @@ def sample(
         "nearest-neighbours with features, else jaccard.",
         "auto",
     ),
-    n_neighbours: Count | None = opt.more("nearest-neighbours: donors of each node. (default: 10)"),
+    n_neighbours: opt.Count | None = opt.more("nearest-neighbours: donors of each node. (default: 10)"),
     exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
-    max_donors: Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
+    max_donors: opt.Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
     similarity: Path | None = opt.more(
         "weighted: a square .npz matrix with the array ids (or without ids, of nodes 0 to n-1); with an "
         "engine, a Parquet file of node, donor and weight."
     ),
     neighbours: Path | None = opt.engine("nearest-neighbours with an engine: Parquet of node and donor."),
     max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
-    keep: Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
+    keep: opt.Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] = opt.common(
         "How undirected samples are symmetrised.\n\none-endpoint: an edge exists if a random endpoint has it "
         "(about as many edges). maximum: if either has it (up to twice as many). none: samples are directed.",
         "one-endpoint",
     ),
-    n: Count = opt.common("Number of samples.", 1, "--n", "-n"),
+    n: opt.Count = opt.common("Number of samples.", 1, "--n", "-n"),
     seed: opt.Seed = 0,
-    workers: Count | None = opt.engine("Threads that draw samples in parallel. (default: 1)"),
+    workers: opt.Count | None = opt.engine("Threads that draw samples in parallel. (default: 1)"),
     out: Path | None = opt.writes("Folder for the samples.", metavar="FOLDER"),
     format: Format | None = opt.more("Format of the samples. (default: that of the input, else csv)"),
     overwrite: bool = opt.more("Replace a folder of earlier samples.", False),
@@ -84,8 +91,8 @@ def sample(
     scratch: Path | None = opt.engine("duckdb, spark: folder for temporary files. (default: that of --out)"),
     spreadsheet: opt.Spreadsheet = False,
     json_: opt.AsJson = False,
-    graph: GraphOptions = GraphOptions(),
-    log: InteractionOptions = InteractionOptions(),
+    graph: opt.GraphOptions = opt.GraphOptions(),
+    log: opt.InteractionOptions = opt.InteractionOptions(),
 ) -> None:
     """Sample graphs or interactions by node copying.
 
@@ -99,10 +106,13 @@ def sample(
         nodecopy sample edges.parquet --engine duckdb --out large
     """
     settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
+    summaries: list[dict[str, Any]] = []
     of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
-        check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
+        opt.check_applicable(
+            "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
+        )
         data = _load(source, interactions, graph, log)
         donor_rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
         origin = files.describe_run(source, **rule_settings, **settings)
@@ -115,10 +125,9 @@ def sample(
         inputs = [None if files.is_dataset(source) else source, graph.labels, graph.features, similarity]
         samples = show_progress(model.sample_many(n, rng=seed, workers=workers or 1), n, "sampling")
         if out is None:
-            summaries = [_summarise(sample, data) for sample in samples]
+            summaries += [_summarise(sample, data) for sample in samples]
         else:
             write: Any = write_interactions if isinstance(data, Interactions) else write_graph
-            summaries = []
             with _create_folder(out, origin, suffix, overwrite, inputs) as sample_path:
                 for number, sample in enumerate(samples):
                     write(sample, path := sample_path(number), spreadsheet=spreadsheet)
@@ -128,10 +137,9 @@ def sample(
         from nodecopy.edge_tables import EdgeTableCopying
         from nodecopy.edge_tables.engines import DuckDB, Spark
 
-        of_memory: dict[str, Any] = {**graph.given(), **log.given(), "workers": workers}
-        of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent}
-        of_memory = {name: value for name, value in of_memory.items() if name not in ("labels", "directed")}
-        check_applicable("--engine memory", f"--engine {engine}", **of_memory)
+        of_memory = {"workers": workers, "n_neighbours": n_neighbours, "exponent": exponent}
+        of_memory |= {**graph.given(), **log.given(), "labels": None, "directed": None}
+        opt.check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": graph.labels, "neighbours": neighbours, "similarity": similarity}
@@ -141,14 +149,13 @@ def sample(
         folder = scratch or resolve(out).parent
         start: Callable[[], Any] = partial(DuckDB, memory, scratch=folder)
         if engine == "spark":
-            check_applicable("--engine duckdb", "--engine spark, whose cluster sets it", memory=memory)
+            opt.check_applicable("--engine duckdb", "--engine spark, whose cluster sets it", memory=memory)
             start = partial(Spark, master, folder)
         if not Path(source).exists() and source in datasets.names():
             raise InputError(f"--engine {engine} takes Parquet files, not names of datasets; got {source}.")
         kind = {"directed": graph.directed, "interactions": bool(interactions)}
         table_model = EdgeTableCopying(table_rule, keep, symmetrise)
         paths = _create_folder(out, origin, "parquet", overwrite, [source, *tables.values()])
-        summaries = []
         with paths as sample_path, start() as database:
             table_model.fit(source, engine=database, **kind)
             if not table_model.n_nodes_:
@@ -166,13 +173,12 @@ def sample(
     effect = EFFECTS.get(symmetrise, "directed samples")
     rule = f"symmetrise {symmetrise} ({effect}), " if is_undirected else ""
     print_note(f"{title}, donor rule {origin['donors']}, {rule}seed {seed}")
-    if summaries:
-        print_table(list(summaries[0]), [list(row.values()) for row in summaries])
+    print_table(list(summaries[0]), [row.values() for row in summaries])
     print_written(out, "samples", option="--out FOLDER")
 
 
 def _load(
-    source: str, interactions: bool | None, graph: GraphOptions, log: InteractionOptions
+    source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
 ) -> Graph | Interactions:
     of_graph, of_log = ({name: True for name in group.given() if name != "header"} for group in (graph, log))
     if files.is_dataset(source):
@@ -180,9 +186,9 @@ def _load(
     elif interactions is None and not of_graph:
         interactions = bool(of_log) or _is_interaction_table(source)
     if not interactions:
-        check_applicable("--interactions", "a graph", **of_log)
+        opt.check_applicable("--interactions", "a graph", **of_log)
         return files.load_graph(source, graph)
-    check_applicable("graphs", "interactions", **of_graph)
+    opt.check_applicable("graphs", "interactions", **of_graph)
     return files.load_interactions(source, log)
 
 
@@ -207,42 +213,30 @@ def name_rule(donors: DonorRule) -> RuleName:
 def _choose_donors(
     donors: RuleName, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return the donor rule, and its name and settings."""
     if donors == "auto":
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
         log_decision(f"donor rule {donors}, since {reason}.", "donors")
-    for name, value in of_rules.items():
-        owner = "nearest-neighbours" if name == "n_neighbours" else "jaccard"
-        if donors != owner:
-            check_applicable(f"--donors {owner}", f"--donors {donors}", **{name: value})
+    rules_of = {name: [rule] for rule, defaults in SETTINGS.items() for name in defaults}
+    opt.select_given("donors", donors, rules_of, of_rules)
     donor_rule, settings = create_rule(donors, data, **of_rules, similarity=similarity)
     return donor_rule, {"donors": donors, **settings}
 
 
 def create_rule(
-    donors: RuleName,
-    data: Graph | Interactions,
-    n_neighbours: int | None = None,
-    exponent: float | None = None,
-    max_donors: int | None = None,
-    similarity: Path | None = None,
+    donors: RuleName, data: Graph | Interactions, *, similarity: Path | None = None, **of_rules: Any
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return a donor rule and its settings; options of other rules are ignored."""
+    """Return a donor rule and its settings; those of other rules are ignored."""
     if (donors == "weighted") != (similarity is not None):
         raise InputError("--donors weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
         ids = data.user_ids if isinstance(data, Interactions) else data.node_ids
         return Weighted(read_matrix(similarity, node_ids=ids)), {"similarity": similarity.name}
-    if donors == "same-label":
-        return SameLabel(), {}
-    if donors == "nearest-neighbours":
-        if getattr(data, "features", None) is None:
-            raise InputError("--donors nearest-neighbours needs features; got none. Give --features FILE.")
-        n_neighbours = 10 if n_neighbours is None else n_neighbours
-        return NearestNeighbours(n_neighbours), {"n_neighbours": n_neighbours}
-    settings: dict[str, Any] = {"exponent": 1.0 if exponent is None else exponent, "max_donors": max_donors}
-    return Jaccard(**settings), settings
+    if donors == "nearest-neighbours" and getattr(data, "features", None) is None:
+        raise InputError("--donors nearest-neighbours needs features; got none. Give --features FILE.")
+    settings = dict(SETTINGS.get(donors, {}))
+    settings |= {name: of_rules[name] for name in settings if of_rules.get(name) is not None}
+    return RULES[donors](**settings), settings
 
 
 def _summarise(sample: Any, data: Any) -> dict[str, Any]:
@@ -266,21 +260,18 @@ def _create_folder(
 
 
 def _create_table_rule(
-    donors: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
+    donors: RuleName, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a donor rule for an engine, and its name and settings."""
     from nodecopy import edge_tables
 
     if donors == "auto":
         donors = next((rule for rule, name in TABLE_RULES.items() if tables[name]), "jaccard")
-    for other, name in TABLE_RULES.items():
-        if other != donors:
-            check_applicable(f"--donors {other}", f"--donors {donors}", **{name: tables[name]})
+    rules_of = dict.fromkeys(limits, ("jaccard",)) | {name: (rule,) for rule, name in TABLE_RULES.items()}
+    opt.select_given("donors", donors, rules_of, {**tables, **limits})
     if donors == "jaccard":
         return edge_tables.JaccardTable(**limits), {"donors": donors, **limits}
-    check_applicable("--donors jaccard", f"--donors {donors}", **limits)
     name = TABLE_RULES[donors]
     if tables[name] is None:
         raise InputError(f"--donors {donors} with an engine needs a table; give --{name} FILE.")
-    kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")  # type: ignore[index]
+    kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")
     return kind(tables[name]), {"donors": donors}

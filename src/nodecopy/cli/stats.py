@@ -10,7 +10,6 @@ from nodecopy._core.arrays import find_positions
 from nodecopy._core.messages import mute_decisions
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.options import StructureOptions
 from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_status
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -25,7 +24,7 @@ def stats(
     samples: list[Path] | None = opt.reads("A sampled graph, or a folder of them. May be repeated."),
     path_length: bool | None = opt.more("Compute the mean path length. (default: for at most 10,000 nodes)"),
     json_: opt.AsJson = False,
-    graph: StructureOptions = StructureOptions(),
+    graph: opt.StructureOptions = opt.StructureOptions(),
 ) -> None:
     """Compute structural statistics of a graph, or compare it with samples.
 

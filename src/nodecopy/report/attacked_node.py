@@ -74,14 +74,13 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
             break
     _, node, attacked, defence = chosen
     stages, donors = _stages(graph, node, attacked, defence, clean)
-    n_flips, n_donors = int(graph.degrees[node]), min(N_DONORS, graph.n_nodes - 1)
-    by_evidence = EvidenceDefence(GCN(), n_donors=n_donors, retrain=True)
+    by_evidence = EvidenceDefence(GCN(), n_donors=min(N_DONORS, graph.n_nodes - 1), retrain=True)
     evidence = by_evidence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
+    n_flips = int(graph.degrees[node])
     return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages, evidence)
 
 
 def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph, Any]:
-    """Return the attacked graph, and a defence that is trained on it."""
     from nodecopy.attacks import FGA
     from nodecopy.defend import CopyingDefence
 
@@ -93,7 +92,6 @@ def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph,
 def _stages(
     graph: Graph, node: int, attacked: Graph, defence: Any, clean: NDArray[np.float32]
 ) -> tuple[tuple[Stage, ...], IntArray]:
-    """Return the three stages of an attacked node, and the donors that are shown."""
     own, rewired = graph.adjacency[[node]].indices, attacked.adjacency[[node]].indices
     donors = defence.nearest_donors([node])[0][:N_DONORS_SHOWN]
     copied = np.setdiff1d(attacked.adjacency[donors].indices, [node])
@@ -152,7 +150,6 @@ def attack_section(
 
 
 def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section | None:
-    """Return the evidence about an attacked node by class, and its edges."""
     report, (_, after, _) = attacked.evidence, attacked.stages
     if report is None:
         return None
@@ -176,7 +173,6 @@ def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section |
 
 
 def _describe_choice(attacked: AttackedNode, noun: str) -> str:
-    """Say how the node was chosen."""
     truth, (_, after, _), n = attacked.codes[attacked.node], attacked.stages, attacked.n_attacked
     if after.probabilities.argmax() == truth:
         return "" if n == 1 else f"None of {n} attacked {noun}s changed its class; this one came closest."

@@ -82,9 +82,7 @@ def classification_headline(evaluations: Sequence[Summary]) -> str:
             f"The model did not learn: {main['name']} {verb}, not clearly more than the "
             f"{_percent(main['majority'])} of always predicting the largest class."
         )
-    beside = [
-        f"{other['name']} on {format_interval(other['accuracy'], other['interval'])}" for other in others
-    ]
+    beside = [f"{part['name']} on {format_interval(part['accuracy'], part['interval'])}" for part in others]
     return "; ".join([f"{_capitalise(main['name'])} {verb}", *beside]) + "."
 
 
@@ -119,9 +117,9 @@ def recommendations_headline(evaluations: Sequence[Summary]) -> str:
         return ""
     *others, main = evaluations
     beside = [f"{other['name']} {format_interval(other['recall'], other['interval'])}" for other in others]
-    text = f"The first {main['k']} recommendations of {main['name']} contain "
-    text += f"{format_interval(main['recall'], main['interval'])} of a user's held-out items"
-    return f"{text}; {_join(beside)}." if beside else f"{text}."
+    recall = format_interval(main["recall"], main["interval"])
+    text = f"The first {main['k']} recommendations of {main['name']} contain {recall} of a user's held-out"
+    return f"{text} items; {_join(beside)}." if beside else f"{text} items."
 
 
 def tables_headline(verdicts: Sequence[str]) -> str:

@@ -54,7 +54,6 @@ def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
 
 
 def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator) -> Float:
-    """Return random positions, smoothed over edges."""
     positions: Float = rng.normal(size=(len(degrees), 2)).astype(np.float32)
     for _ in range(N_SMOOTHING_STEPS):
         smoothed = (positions + (adjacency @ positions) / np.maximum(degrees, 1)) / 2
@@ -63,7 +62,7 @@ def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator
     return (positions + rng.normal(scale=0.05, size=positions.shape)).astype(np.float32)
 
 
-def _repel(positions: NDArray[np.float32], mass: NDArray[np.float32]) -> NDArray[np.float32]:
+def _repel(positions: Float, mass: Float) -> Float:
     """Return the sum over other nodes of mass times direction over distance."""
     x, y = np.ascontiguousarray(positions.T)
     forces = np.empty_like(positions)

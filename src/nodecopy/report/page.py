@@ -88,9 +88,7 @@ def encode_json(data: Any) -> str:
     '"\\u003c/script\\u003e\\u003c!-- \\u00e9"'
     """
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&"})
 
 
 def _read_asset(name: str) -> str:
@@ -161,7 +159,6 @@ def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
 
 
 def _count_observed(sample: Graph, observed: Graph) -> int:
-    """Return the number of edges of a sample that are observed edges."""
     n = int(sample.adjacency.astype(bool).multiply(observed.adjacency.astype(bool)).nnz)
     return n if observed.directed else -(-n // 2)
 
@@ -211,9 +208,12 @@ def statistics_section(
     """Return the section of statistics, observed and in the samples of one or more models."""
     names = next(iter(comparisons.values())).statistics
     rows = [_statistic_data(name, comparisons) for name in names if name != "n_nodes"]
-    intervals = {} if estimates is None else _trusted_intervals(estimates)
-    for row in rows:
-        row |= {"estimate": intervals[row["name"]]} if row["name"] in intervals else {}
+    if estimates is not None:
+        distrusted = {problem.statistic for problem in estimates.problems}  # with None, every statistic
+        intervals = {row.name: [float(row.low), float(row.high)] for row in estimates}
+        for row in rows:
+            if row["name"] in intervals and not {None, row["name"]} & distrusted:
+                row["estimate"] = round_all(intervals[row["name"]], 4)
     return {
         "kind": "statistics",
         "title": "Statistics",
@@ -225,18 +225,7 @@ def statistics_section(
     }
 
 
-def _trusted_intervals(estimates: BootstrapResult) -> dict[str, list[float | None]]:
-    """Return the intervals of statistics without a problem."""
-    distrusted = {problem.statistic for problem in estimates.problems}
-    return {
-        estimate.name: round_all([float(estimate.low), float(estimate.high)], 4)
-        for estimate in estimates
-        if not {None, estimate.name} & distrusted
-    }
-
-
 def _describe_estimates(estimates: BootstrapResult | None) -> str:
-    """Explain the intervals of observed statistics, or why there are none."""
     if estimates is None:
         return ""
     for problem in estimates.problems:
@@ -282,7 +271,8 @@ def result_tables_section(
         except (OSError, ValueError, csv.Error) as error:
             warn_about_data(f"{file} is left out, since it cannot be read: {str(error).rstrip('.')}.")
     if not experiments:
-        raise InputError("folder", f"must hold CSV files of results tables; got {folder}, which has none.")
+        got = f"{folder}, which has none. nodecopy reproduce writes them"
+        raise InputError("folder", f"must hold CSV files of results tables; got {got}.")
     names = [experiment["name"] for experiment in experiments]
     return {
         "kind": "tables",
@@ -344,7 +334,6 @@ def _heading(column: tuple[str, str, str], differs: Sequence[bool], titles: Mapp
 
 
 def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return labels, attack and score."""
     return row.get("labels", ""), row.get("attack", ""), row["score"]
 
 

@@ -29,17 +29,16 @@ from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph, to_networkx
 from nodecopy.metrics.classification import selective_accuracy
 
-OBSERVED_EDGE, NEW_EDGE = "#3b4252", "#d08770"
+COLOURS = DARK, ORANGE, BLUE, GREEN = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
+COVERAGE_COLOURS = (ORANGE, BLUE, "#b48ead", GREEN, "#4c566a")
+EDGE_COLOURS = {"own": DARK, "added": ORANGE, "copied": BLUE}
+OTHER_CLASS = "#c9ced8"
 MAX_KAMADA_KAWAI_NODES = 300  # larger graphs get a spring layout
-OBSERVED, HIGHLIGHTED, OTHER = "#a3be8c", "#d08770", "#3b4252"
 LOGARITHMIC_RATIO = 30  # an axis with a larger ratio of its values is logarithmic
 POWERS_OF_TEN_RATIO = 100  # and has ticks at powers of ten only
-COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
 MIN_PERCENT = 5  # where certainty curves start
-EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
-TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
 MAX_NEIGHBOURS = 16  # in a panel
-MARKERS, COVERAGE_COLOURS = "osD^vPX*<>", ("#d08770", "#5e81ac", "#b48ead", "#a3be8c", "#4c566a")
+MARKERS = "osD^vPX*<>"
 INTENDED_RATIO, INTENDED_COVERAGE = (0.9, 1.25), (90.0, 98.0)
 SHOWN_RATIOS = (0.2, 5.0)  # ratios outside are drawn at the border
 
@@ -83,12 +82,16 @@ def draw_graphs(
     if axes is None:
         axes = create_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
     panels = check_axes(axes, (len(graphs),))
-    positions = _compute_positions(observed, seed)
+    networkx = import_optional("networkx", "drawing graphs")
+    is_small = observed.n_nodes <= MAX_KAMADA_KAWAI_NODES
+    layout = networkx.kamada_kawai_layout if is_small else partial(networkx.spring_layout, seed=seed)
+    position_of = layout(to_networkx(observed))
+    positions = np.array([position_of[node] for node in observed.node_ids.tolist()]).reshape(-1, 2)
     for panel, (title, graph) in zip(panels, graphs.items(), strict=True):
         _draw_graph(panel, graph, positions, observed)
         panel.set_title(f"{title}\n{graph.n_edges} edges")
     text = "orange: edges that the observed graph does not have"
-    panels[0].figure.supxlabel(text, fontsize="small", color=NEW_EDGE)
+    panels[0].figure.supxlabel(text, fontsize="small", color=ORANGE)
     return panels
 
 
@@ -112,7 +115,7 @@ def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> Non
     pairs = [g.rows.row_numbers.astype(np.int64) * g.n_nodes + g.rows.indices for g in (graph, observed)]
     is_observed = np.isin(pairs[0], pairs[1])
     lines = np.stack([positions[graph.rows.row_numbers], positions[graph.rows.indices]], axis=1)
-    for mask, colour, width in ((is_observed, OBSERVED_EDGE, 0.8), (~is_observed, NEW_EDGE, 0.9)):
+    for mask, colour, width in ((is_observed, DARK, 0.8), (~is_observed, ORANGE, 0.9)):
         segments = collections.LineCollection(lines[mask], colors=colour, linewidths=width, zorder=1)
         axes.add_collection(segments)
     size = 40 + 15 * np.sqrt(observed.degrees)
@@ -120,15 +123,6 @@ def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> Non
     axes.scatter(*positions.T, s=size, c=colours, cmap="tab10", edgecolors="white", linewidths=0.8, zorder=2)
     axes.set_aspect("equal")
     axes.set_axis_off()
-
-
-def _compute_positions(graph: Graph, seed: int) -> Any:
-    """Return node positions by Kamada-Kawai, or a spring layout for large graphs."""
-    networkx = import_optional("networkx", "drawing graphs")
-    network, is_small = to_networkx(graph), graph.n_nodes <= MAX_KAMADA_KAWAI_NODES
-    layout = networkx.kamada_kawai_layout if is_small else partial(networkx.spring_layout, seed=seed)
-    positions = layout(network)
-    return np.array([positions[node] for node in graph.node_ids.tolist()]).reshape(-1, 2)
 
 
 class StatisticSamples(NamedTuple):
@@ -161,9 +155,7 @@ def draw_sample_statistics(
     1
     """
     form = "a dictionary of dictionaries of StatisticSamples, by graph and by name"
-    for statistics in check_mapping(graphs, "graphs", form).values():
-        for panel in check_mapping(statistics, "graphs", form).values():
-            check_type(panel, StatisticSamples, "graphs", form)
+    _check_nested(graphs, 2, StatisticSamples, "graphs", form)
     highlight = check_sequence(highlight, "highlight", "a list of names of models")
     names = list(next(iter(graphs.values()), {}))
     if not names or any(list(statistics) != names for statistics in graphs.values()):
@@ -183,12 +175,21 @@ def draw_sample_statistics(
     return figure
 
 
+def _check_nested(values: Any, depth: int, kind: type, name: str, form: str) -> None:
+    """Check dictionaries inside each other, and the type of the values of the innermost ones."""
+    for value in check_mapping(values, name, form).values():
+        if depth > 1:
+            _check_nested(value, depth - 1, kind, name, form)
+        else:
+            check_type(value, kind, name, form)
+
+
 def _draw_panel(axes: Any, panel: StatisticSamples, models: list[str], highlight: Collection[str]) -> None:
-    axes.axvline(panel.observed, color=OBSERVED, linewidth=2, zorder=1)
+    axes.axvline(panel.observed, color=GREEN, linewidth=2, zorder=1)
     for row, model in enumerate(models):
         values = panel.samples.get(model, ())
         if len(values):
-            colour = HIGHLIGHTED if model in highlight else OTHER
+            colour = ORANGE if model in highlight else DARK
             axes.plot([min(values), max(values)], [row, row], color=colour, linewidth=1.2, zorder=2)
             axes.plot([float(np.mean(values))], [row], "o", color=colour, markersize=3, zorder=3)
     everything = [panel.observed, *(value for values in panel.samples.values() for value in values)]
@@ -367,8 +368,8 @@ def _draw_neighbourhood(
 
 def _draw_probabilities(axes: Any, probabilities: Any, true_class: int, names: Sequence[str]) -> None:
     classes = np.arange(len(probabilities))
-    colours = [TRUE_CLASS if code == true_class else OTHER_CLASS for code in classes]
-    axes.bar(classes, probabilities, color=colours, edgecolor=OBSERVED_EDGE, linewidth=0.6)
+    colours = [GREEN if code == true_class else OTHER_CLASS for code in classes]
+    axes.bar(classes, probabilities, color=colours, edgecolor=DARK, linewidth=0.6)
     axes.set_xticks(classes, list(names))
     axes.set_ylim(0, 1)
     axes.set_ylabel("probability")
@@ -410,11 +411,7 @@ def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
     1
     """
     form = "a dictionary of rows of panels, which hold IntervalQuality by method and statistic"
-    for row in check_mapping(rows, "rows", form).values():
-        for panel in check_mapping(row, "rows", form).values():
-            for values in check_mapping(panel, "rows", form).values():
-                for value in check_mapping(values, "rows", form).values():
-                    check_type(value, IntervalQuality, "rows", form)
+    _check_nested(rows, 4, IntervalQuality, "rows", form)
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     panels = [panel for row in rows.values() for panel in row.values()]
     methods = list(dict.fromkeys(method for panel in panels for method in panel))

@@ -57,7 +57,7 @@ def classification_section(
     text: str = "",
 ) -> Section:
     """Return the section of predictions, the most uncertain first."""
-    uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
+    uncertainty, p = prediction.uncertainty(), prediction.probabilities
     order = np.asarray(nodes)
     order = order[np.argsort(-uncertainty.total[order], kind="stable")]
     codes = np.full(len(p), UNLABELLED) if truth is None else np.asarray(truth)
@@ -118,9 +118,9 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
 
 def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str, Any]:
     """Return the scores of a classifier with their interval and, if there are enough nodes, its curves."""
-    p, codes = np.asarray(evaluation.probabilities), np.asarray(evaluation.codes)
+    p, codes, uncertainty, splits = evaluation
     is_correct = p.argmax(axis=1) == codes
-    splits = np.zeros(len(codes), np.int64) if evaluation.splits is None else evaluation.splits
+    splits = np.zeros(len(codes), np.int64) if splits is None else splits
     (low, high), majority = _interval(is_correct, splits), float(np.bincount(codes).max()) / len(codes)
     has_curves = len(codes) >= MIN_CURVE_NODES
     return {
@@ -132,7 +132,7 @@ def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str,
         "n_nodes": len(codes),
         "n_splits": len(np.unique(splits)),
         "reliability": _reliability(p, codes, splits) if has_curves else [],
-        "certainty": _certainty(is_correct, np.asarray(evaluation.uncertainty), splits) if has_curves else [],
+        "certainty": _certainty(is_correct, uncertainty, splits) if has_curves else [],
     }
 
 
@@ -142,12 +142,12 @@ def _interval(is_correct: NDArray[np.bool_], splits: IntArray) -> tuple[float, f
 
 def _reliability(p: NDArray[Any], codes: IntArray, splits: IntArray) -> list[list[float | None]]:
     is_correct = p.argmax(axis=1) == codes
-    confidence, accuracy, n_nodes = reliability_curve(p, codes, n_bins=N_BINS)
     bins = confidence_bins(p.astype(np.float64), N_BINS)[1]
     intervals = [_interval(is_correct[bins == number], splits[bins == number]) for number in np.unique(bins)]
+    curve = zip(*reliability_curve(p, codes, n_bins=N_BINS), intervals, strict=True)
     return [
-        round_all([*point[:2], *interval, point[2]], 4)
-        for point, interval in zip(zip(confidence, accuracy, n_nodes, strict=True), intervals, strict=True)
+        round_all([confidence, accuracy, *interval, n_nodes], 4)
+        for confidence, accuracy, n_nodes, interval in curve
     ]
 
 
@@ -192,8 +192,8 @@ def recommendations_section(
         "evaluations": summaries,
         "n_users": interactions.n_users,
         "users": [
-            _user_data(interactions, int(user), donors[[user]], names)
-            | {"items": _item_data(interactions, recommender, int(user), items[row], item_scores[row], names)}
+            _user_data(interactions, user, donors[[user]], names)
+            | {"items": _item_data(interactions, recommender, user, items[row], item_scores[row], names)}
             for row, user in enumerate(positions.tolist())
         ],
         "user_names": list(names.users),
@@ -231,21 +231,18 @@ def _numbers(ids: ArrayLike, names: dict[str, int]) -> list[int]:
 def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names) -> dict[str, Any]:
     matrix, own = interactions.matrix, interactions.matrix[[user]].indices
     order = np.argsort(-donors.data, kind="stable")[:N_SIMILAR_USERS]
-    likeliest = [(int(donors.indices[i]), float(donors.data[i])) for i in order if donors.indices[i] != user]
-    histories = [matrix[[donor]].indices for donor, _ in likeliest]
+    likeliest = []
+    for donor, probability in zip(donors.indices[order].tolist(), donors.data[order].tolist(), strict=True):
+        if donor != user:
+            history = matrix[[donor]].indices
+            counts = len(history), len(np.intersect1d(own, history))
+            number = _numbers(interactions.user_ids[[donor]], names.users)
+            likeliest.append([*number, round_number(probability, 3), *counts])
     return {
         "id": str(interactions.user_ids[user]),
         "n_items": len(own),
         "history": _numbers(interactions.item_ids[own[:MAX_HISTORY]], names.items),
-        "donors": [
-            [
-                _numbers(interactions.user_ids[[donor]], names.users)[0],
-                round_number(probability, 3),
-                len(history),
-                len(np.intersect1d(own, history)),
-            ]
-            for (donor, probability), history in zip(likeliest, histories, strict=True)
-        ],
+        "donors": likeliest,
     }
 
 
@@ -259,7 +256,7 @@ def _item_data(
     for item, score in zip(items.tolist(), scores.tolist(), strict=True):
         if not math.isfinite(score):
             continue
-        entry: list[Any] = [_numbers([item], names.items)[0], round_number(score, 3)]
+        entry: list[Any] = [*_numbers([item], names.items), round_number(score, 3)]
         if is_explained and score > 0:
             user_id = interactions.user_ids[user]
             explanation = recommender.explain(user_id, item, N_REASONS, donors=has_donors)
