@@ -81,9 +81,8 @@ def _draw_pairs(n_nodes: int, n_pairs: int, directed: bool, rng: Generator) -> E
 class ChungLu(EdgeListModel):
     """The Chung-Lu model: independent edges with probability min(1, d_i d_j / sum d).
 
-    Here d are the observed degrees (the out-degree of i and the in-degree of j if the graph is directed).
-    The expected degree in a sample is d_i, less d_i^2 / sum d for the missing self-loop, and less where
-    probabilities are cut off at one.
+    Here d are the observed degrees (out-degree of i and in-degree of j if directed). The expected degree in a
+    sample is d_i, less d_i^2 / sum d for the missing self-loop and what is cut off at probability one.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ class ChungLu(EdgeListModel):
 
 
 class SwapModel(EdgeListModel):
-    """The base class of models that swap ends of edges; samples start from the graph of the model."""
+    """The base class of models that swap ends of edges of the observed graph."""
 
     def __init__(self, n_swaps: int = 10) -> None:
         self.n_swaps = n_swaps
@@ -143,7 +142,7 @@ class SwapModel(EdgeListModel):
         """Set the attributes that depend on the edges alone."""
 
     def restart(self, seed: SeedSequence) -> Self:
-        """Return the model with a sample, exchangeable with the graph, as the start of all samples."""
+        """Return the model with a sample, exchangeable with the graph, as the start of samples."""
         other = copy(self)
         other.graph_ = self.draw(seed)
         other._restore(other.graph_)
@@ -155,7 +154,7 @@ class ConfigurationModel(SwapModel):
 
     A sample starts from the observed graph and swaps the ends of random pairs of edges: (a, b) and (c, d)
     become (a, d) and (c, b), unless that makes a self-loop or a repeated edge. The stationary distribution
-    of this Markov chain is uniform. In- and out-degrees of directed graphs are both kept.
+    of this Markov chain is uniform. Both degrees of directed graphs are kept.
 
     Parameters
     ----------
@@ -192,9 +191,8 @@ class ConfigurationModel(SwapModel):
 class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
-    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`. This is a
-    degree-corrected block model with exactly the observed degrees and numbers of edges between blocks.
-    Self-loops are dropped.
+    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`: a
+    degree-corrected block model with exactly the observed degrees. Self-loops are dropped.
 
     Parameters
     ----------
@@ -266,8 +264,8 @@ class BarabasiAlbert(EdgeListModel):
 
     Notes
     -----
-    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005). Targets that repeat
-    an edge are drawn again up to 20 times, then dropped.
+    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005). Repeated edges are
+    drawn again up to 20 times, then dropped.
 
     Examples
     --------
@@ -284,7 +282,7 @@ class BarabasiAlbert(EdgeListModel):
         n_nodes = graph.n_nodes
         arrivals = np.arange(n_nodes)
         n_new = np.floor(self.edges_per_node_ + rng.random(n_nodes)).astype(np.int64)
-        if self.edges_per_node_:  # the second node always links to the first, so that degrees are not all 0
+        if self.edges_per_node_:  # the second node links to the first, so that degrees are not all 0
             n_new[1:2] = 1
         n_new = np.minimum(n_new, arrivals)
         sources, n_before = np.repeat(arrivals, n_new), np.repeat(np.cumsum(n_new) - n_new, n_new)
@@ -302,7 +300,7 @@ class BarabasiAlbert(EdgeListModel):
 
 
 def _draw_ends(n_before: Nodes, rng: Generator) -> Nodes:
-    """Draw an end of one of the earlier edges: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
+    """Draw an end of an earlier edge: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
     return np.where(n_before == 0, -1, rng.integers(0, np.maximum(2 * n_before, 1)))
 
 

@@ -1,8 +1,8 @@
 """Deep generative latent feature relational models (Mehta et al., 2019), with overlapping communities.
 
-Each node has a binary vector b of memberships. The prior is a stick-breaking process: a node is in community
-k with probability pi_k = v_1 ... v_k, v ~ Beta(alpha, 1). A GCN infers b, a small network decodes it into f,
-and f_i . f_j is the logit of an edge.
+Each node has a binary vector b of memberships, with a stick-breaking prior: a node is in community k with
+probability pi_k = v_1 ... v_k, v ~ Beta(alpha, 1). A GCN infers b, a small network decodes it into f, and
+f_i . f_j is the logit of an edge.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class DGLFRMB(GraphAutoencoder):
 
     Notes
     -----
-    Defaults are those of the node copying paper. As in the paper of the authors, v belongs to the graph and
-    is drawn once per epoch. Probabilities of memberships are decoded; the authors average several draws.
+    Defaults are those of the node copying paper. As in the authors' paper, v is drawn once per epoch for the
+    whole graph. Probabilities of memberships are decoded; the authors average several draws.
 
     Examples
     --------
@@ -86,10 +86,10 @@ class DGLFRMB(GraphAutoencoder):
         return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
-        targets: Any = graph.features if self.reconstruct_features else None
-        targets = None if targets is None else sparse.csr_array(targets)
-        if targets is not None and not targets.count_nonzero():
-            targets = None
+        targets: Any = None
+        if self.reconstruct_features and graph.features is not None:
+            targets = sparse.csr_array(graph.features)
+            targets = targets if targets.count_nonzero() else None
         device = features.device
         return CommunityDecoder(self.n_latent, self.decoder_widths, self.alpha, targets, rng, device)
 
@@ -110,7 +110,7 @@ class DGLFRMB(GraphAutoencoder):
     def _draw_memberships(
         self, logits: Tensor, decoder: CommunityDecoder, noise: Generator
     ) -> tuple[Tensor, Tensor]:
-        """Draw relaxed memberships; return them and the divergence of memberships and sticks."""
+        """Return relaxed memberships, and the divergence of memberships and sticks."""
         n_nodes = len(logits)
         prior = logit_from_log(decoder.log_sticks(draw_uniforms(noise, logits[0])))
         posterior = logits + prior
@@ -146,7 +146,7 @@ class DGLFRM(DGLFRMB):
 
 
 class CommunityDecoder(Decoder):
-    """The trained parts after the encoder: the stick-breaking prior, decoders of pairs and of features."""
+    """The stick-breaking prior, and the decoders of pairs and of features."""
 
     def __init__(
         self,
@@ -160,13 +160,12 @@ class CommunityDecoder(Decoder):
         shapes = [(n_latent, widths[0]), widths]
         if features is not None:
             shapes.append((n_latent, features.shape[1]))
-        layers = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
-        biases = [torch.zeros(columns, device=device, requires_grad=True) for _, columns in shapes]
+        self.layers = [draw_glorot([rng], *shape, device) for shape in shapes]
+        self.biases = [torch.zeros(columns, device=device, requires_grad=True) for _, columns in shapes]
         # The inverse of softplus, log(e^x - 1), in a form that does not overflow.
         starts = [x + math.log(-math.expm1(-x)) for x in (alpha, 1.0)]
         self.sticks = [torch.full((n_latent,), start, device=device, requires_grad=True) for start in starts]
-        self.layers, self.biases = layers, biases
-        self.weights = [*layers, *biases, *self.sticks]
+        self.weights = [*self.layers, *self.biases, *self.sticks]
         self.feature_loss = None if features is None else PresenceLoss(features, device)
 
     def __call__(self, z: Tensor) -> Tensor:
@@ -174,7 +173,6 @@ class CommunityDecoder(Decoder):
         return hidden @ self.layers[1][0] + self.biases[1]
 
     def loss(self, z: Tensor, pair_loss: Loss) -> Tensor:
-        """Return the loss of pairs, plus that of features if they are reconstructed."""
         loss = pair_loss(self(z))
         if self.feature_loss is None:
             return loss
@@ -196,7 +194,7 @@ class CommunityDecoder(Decoder):
 
 
 def draw_uniforms(rng: Generator, like: Tensor) -> Tensor:
-    """Draw uniform numbers in the shape of a tensor, at a small distance from 0 and 1."""
+    """Draw uniform numbers in the shape of a tensor, not too close to 0 and 1."""
     numbers = rng.uniform(UNIFORM_MARGIN, 1 - UNIFORM_MARGIN, like.shape)
     return torch.from_numpy(numbers.astype(np.float32)).to(like.device)
 

@@ -31,9 +31,9 @@ MAX_PROBABILITY = 1 - 1e-12
 class RandomDotProduct(EdgeListModel):
     """The random dot product graph: the probability of an edge is the product of two latent positions.
 
-    Positions are the adjacency spectral embedding: the probabilities are the best approximation of the
-    adjacency matrix of low rank, cut off at 0 and 1. A sample takes time in proportion to the pairs of nodes;
-    up to 6,000 nodes only the first one does.
+    Positions are the adjacency spectral embedding: the probabilities are the best low-rank approximation of
+    the adjacency matrix, cut off at 0 and 1. Samples take time in proportion to pairs of nodes; up to 6,000
+    nodes only the first one does.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ class RandomDotProduct(EdgeListModel):
 class IndependentEdges:
     """Edges that occur independently, each with its own probability.
 
-    The number of points that fall on a pair is Poisson with mean -log(1 - p), so that the pair has one with
-    probability p. A sample therefore costs a binary search per edge, instead of a random number per pair.
-    Without ``directed``, probabilities above the diagonal count.
+    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p. A
+    sample costs a binary search per edge instead of a random number per pair. Without ``directed``,
+    probabilities above the diagonal count.
     """
 
     def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:

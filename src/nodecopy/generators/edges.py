@@ -51,7 +51,7 @@ MAX_SCORE = 2.0**63  # largest score, so that sums of scores are finite; scores 
 
 
 def split_rows(n_nodes: int, logits_at_once: int = LOGITS_AT_ONCE["cpu"]) -> Iterator[slice]:
-    """Return consecutive blocks of rows of an N x N matrix, each of about ``logits_at_once`` entries."""
+    """Return blocks of rows of an N x N matrix, each of about ``logits_at_once`` entries."""
     step = max(1, logits_at_once // n_nodes)
     return (slice(start, min(start + step, n_nodes)) for start in range(0, n_nodes, step))
 
@@ -65,11 +65,17 @@ def split_triangle(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
         start = rows.stop
 
 
+def check_trained(model: Any, tensors: Iterable[Tensor], way_out: str = "Lower it.") -> None:
+    """Raise an error if the training of a model overflowed."""
+    if not all(bool(tensor.isfinite().all()) for tensor in tensors):
+        name, got = f"learning_rate of {type(model).__name__}", f"{model.learning_rate:g}"
+        raise InputError(name, f"must not be so large that training overflows; got {got}. {way_out}")
+
+
 class BlockwiseLoss(ABC):
-    """A loss that computes its gradients block by block, and not its value, which training does not need."""
+    """A loss whose gradients are computed block by block, and not its value."""
 
     def __call__(self, *tensors: Tensor) -> Tensor:
-        """Return 0, with the gradients of the loss."""
         zero: Tensor = _Gradients.apply(self.gradients, *tensors)  # type: ignore[no-untyped-call]
         return zero
 
@@ -103,7 +109,7 @@ class EdgeDistribution:
 
     @property
     def upper_bound(self) -> float:
-        """The largest probability that any pair can have, at a score of 0 or 1."""
+        """The largest probability of any pair, at a score of 0 or 1."""
         return float(self._transform(torch.tensor([0.0, 1.0], dtype=torch.float64)).max())
 
     def probabilities(self, first: PairArray, second: PairArray) -> Floats:
@@ -118,7 +124,6 @@ class EdgeDistribution:
         return np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int64)
 
     def _transform(self, scores: Tensor) -> Tensor:
-        """Turn scores into probabilities, in place."""
         if self.calibration is not None:
             slope, intercept = self.calibration
             scores.mul_(slope).add_(intercept).sigmoid_()
@@ -148,9 +153,9 @@ class EdgeDistribution:
 def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Calibration:
     """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
-    This is a logistic regression of "is an edge" over all pairs with the penalty a^2 / 2. If it is
-    ``balanced``, edges together have the same weight as all other pairs together. Sums over all pairs are
-    computed as if no pair were an edge and then corrected at the edges.
+    This is a logistic regression of "is an edge" over all pairs with the penalty a^2 / 2. If ``balanced``,
+    edges together weigh as much as all other pairs. Sums over all pairs are computed as if no pair were an
+    edge and then corrected at the edges.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
@@ -260,7 +265,6 @@ class EdgeScoreModel(GraphModel[Graph]):
         return self
 
     def _check_state(self) -> None:
-        """Check the settings of the fit, and that there is a score of every pair of nodes with edges."""
         graph = check_type(self.graph_, Graph, "graph_", "a Graph")
         check_real(self.overlap_, "overlap_", low=0.0, high=1.0)
         check_integer(self.n_steps_, "n_steps_", low=1)
@@ -284,18 +288,12 @@ class EdgeScoreModel(GraphModel[Graph]):
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
-    def check_finite(self, numbers: Iterable[Tensor]) -> None:
-        """Raise an error if training overflowed."""
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
-            name, got = f"learning_rate of {type(self).__name__}", f"{self.learning_rate:g}"
-            raise InputError(name, f"must not be so large that training overflows; got {got}.")
-
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
         """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
-        name = type(self).__name__
+        name = f"graph of {type(self).__name__}"
         for is_wrong, allowed in ((graph.directed, "be undirected"), (not graph.n_edges, "have an edge")):
             if is_wrong:
-                raise InputError(f"graph of {name}", f"must {allowed}; got {graph!r}.")
+                raise InputError(name, f"must {allowed}; got {graph!r}.")
         nodes = np.flatnonzero(graph.degrees)
         return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 

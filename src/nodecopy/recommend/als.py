@@ -25,8 +25,8 @@ MAX_BATCH_ENTRIES = 2**28  # of the factors, or of the matrices, of the rows tha
 class IALS(EmbeddingRecommender):
     """Factorise the interactions: inner products are near 1 where there is an interaction, near 0 elsewhere.
 
-    On the CPU the factors are fitted by the package ``implicit``, which the extra of that name installs; on
-    another device by torch, with exact solutions where ``implicit`` takes three steps of conjugate gradients.
+    On the CPU the factors are fitted by the package ``implicit``, an extra, with three steps of conjugate
+    gradients per solution; on another device by torch, with exact solutions.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class IALS(EmbeddingRecommender):
     regularisation
         Weight of the squared embeddings in the loss.
     confidence
-        Weight of an interaction in the loss, where a pair without an interaction has weight 1.
+        Weight of an interaction in the loss; a pair without one has weight 1.
     n_iterations
         Number of alternations between users and items.
     device
@@ -44,7 +44,7 @@ class IALS(EmbeddingRecommender):
     Attributes
     ----------
     user_embeddings_, item_embeddings_, regularisation_, confidence_
-        Factors of users and items, and the values that the model was fitted with.
+        Factors of users and items, and the parameters of the fit.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class IALS(EmbeddingRecommender):
         super().set_state(state)
 
     def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
-        """Factorise the interactions with ``implicit``, on one thread, so that a seed gives one result."""
+        """Factorise the interactions on one thread, so that a seed gives one result."""
         als = import_optional("implicit.cpu.als", "IALS")
         with one_blas_thread():  # implicit warns of several threads in BLAS, which slow it down
             model = als.AlternatingLeastSquares(
@@ -131,7 +131,7 @@ class IALS(EmbeddingRecommender):
         return solutions
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the scores of new users, whose factors solve a ridge regression on the item factors."""
+        """Return scores by the ridge regression of each row on the item factors."""
         Y = self.item_embeddings_.astype(np.float64)
         gram = Y.T @ Y + self.regularisation_ * np.eye(Y.shape[1])
         factors = np.zeros((rows.shape[0], Y.shape[1]))

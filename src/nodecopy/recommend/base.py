@@ -1,7 +1,6 @@
 """The contract of recommenders: fitted to interactions, they score and recommend items by external ids.
 
-Read :class:`Recommender` first. A model defines how it is fitted and how it scores rows of a matrix; ids,
-lists, explanations, evaluation and files are here.
+Models define how they are fitted and how they score rows of a matrix; all else is in :class:`Recommender`.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike, convert_interactions
 from nodecopy.metrics import ranking
+from nodecopy.recommend.algebra import count_users, row_blocks
 
 Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
@@ -60,7 +60,7 @@ class Contributions(NamedTuple):
     values: NDArray[np.float64]
 
     def to_list(self, name: str) -> list[dict[str, Any]]:
-        """Return a dictionary for each id, for JSON; ``name`` is the key of the ids."""
+        """Return a dictionary per id, for JSON; ``name`` is the key of the ids."""
         pairs = zip(self.ids.tolist(), np.round(self.values, 7).tolist(), strict=True)
         return [{name: identifier, "contribution": value} for identifier, value in pairs]
 
@@ -75,8 +75,8 @@ class Explanation:
         The score, and the contributions of the items of the user's history, which add up to it.
     donors, donor_items
         What users and items of training add to the score through the weights; ``None`` if not requested or
-        if the model has none. In CopyEASE a user also counts for users whose donor it is. All donors, all
-        donor items and ``remainder`` add up to the score.
+        if the model has none. In CopyEASE a user also counts for users whose donor it is. With
+        ``remainder``, all of them add up to the score.
     remainder
         The part without donors: rounding, and in the sparse form the entries that were left out.
 
@@ -99,7 +99,7 @@ class Explanation:
     remainder: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain values, for JSON."""
+        """Return plain values, for JSON."""
         explanation: dict[str, Any] = {"score": self.score, "items": self.items.to_list("item")}
         if self.donors is not None:
             explanation["donors"] = self.donors.to_list("user")
@@ -110,7 +110,7 @@ class Explanation:
 
 
 def largest_contributions(ids: NDArray[Any], values: NDArray[Any], k: int | None) -> Contributions:
-    """Return the ``k`` largest contributions, by default all, without zeros; ties go to the lowest index."""
+    """Return the ``k`` largest contributions, all for ``None``, without zeros; ties go to the first."""
     order = np.argsort(-values, kind="stable")
     order = order[values[order] != 0][:k]
     return Contributions(ids[order], values[order].astype(np.float64))
@@ -123,8 +123,8 @@ class Recommender(Saveable, ABC):
     :meth:`.Interactions.at_least` first. Items of a user without history are scored by their number of users.
 
     A subclass writes :meth:`fit_interactions`, which sets attributes whose names end in an underscore, and
-    :meth:`score_rows`; a model of user and item embeddings inherits :class:`EmbeddingRecommender` instead.
-    Its constructor stores its arguments and nothing else.
+    :meth:`score_rows`; a model of embeddings inherits :class:`EmbeddingRecommender` instead. Its constructor
+    stores its arguments and nothing else.
 
     Attributes
     ----------
@@ -135,20 +135,17 @@ class Recommender(Saveable, ABC):
 
     Examples
     --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import CopyEASE, Recommender
-    >>> library = datasets.load("library")
-    >>> CopyEASE().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
-    [['The Turn of the Screw']]
-
     A recommender that scores an item by the users who share an item with the history:
 
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import Recommender
     >>> class CoOccurrence(Recommender):
     ...     def fit_interactions(self, interactions, validation, seed):
     ...         self.counts_ = (interactions.matrix.T @ interactions.matrix).tocsr()
     ...     def score_rows(self, rows):
     ...         return (rows @ self.counts_).toarray()
-    >>> CoOccurrence().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
+    >>> model = CoOccurrence().fit(datasets.load("library"))
+    >>> model.recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
     [['Frankenstein']]
     """
 
@@ -162,7 +159,7 @@ class Recommender(Saveable, ABC):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Learn from binary interactions; both tables have been checked and have the same users and items."""
+        """Learn from binary interactions; both tables have been checked and have the same ids."""
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return the scores of all items for each row of a binary matrix, also of users outside training."""
@@ -170,18 +167,18 @@ class Recommender(Saveable, ABC):
         raise InputError(f"score_new needs a model that scores any list of items; {name} does not.")
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the similarity of all items to the item in each one-hot row; by default of their users."""
+        """Return the similarity of all items to the item in each one-hot row, by default by their users."""
         matrix = self.interactions_.matrix
-        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        counts = count_users(matrix)
         return _divide_by_norms((rows @ matrix.T) @ matrix, counts[rows.indices], counts)
 
     def user_similarities(self, positions: IntArray) -> NDArray[Any]:
-        """Return the similarity of some users, given by position, to all; by default of their items."""
+        """Return the similarity of users, given by position, to all users, by default by their items."""
         matrix, degrees = self.interactions_.matrix, self.interactions_.rows.degrees
         return _divide_by_norms(matrix[positions] @ matrix.T, degrees[positions], degrees)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return what every donor user and donor item adds to a score; ``None`` for models without donors."""
+        """Return what each donor user and donor item adds to a score; ``None`` for models without donors."""
         return None
 
     def check_params(self) -> None:
@@ -208,9 +205,9 @@ class Recommender(Saveable, ABC):
         rng
             Seed or generator; models that draw nothing ignore it.
         """
-        train = check_nonempty(interactions, "interactions").binary()
+        train = check_nonempty(interactions, "interactions")
         if validation is not None:
-            validation = check_nonempty(align(validation, train, "validation"), "validation").binary()
+            validation = check_nonempty(align(validation, train, "validation"), "validation")
             if n_shared := validation.n_interactions - validation.difference(train).n_interactions:
                 got = f"{n_shared} of its {validation.n_interactions} are among them"
                 hint = "Fit interactions.difference(validation)."
@@ -253,7 +250,7 @@ class Recommender(Saveable, ABC):
         return self.interactions_
 
     def score_positions(self, positions: IntArray) -> NDArray[Any]:
-        """Return the scores of users of training, all of whom have a history."""
+        """Return the scores of users of training who have a history."""
         return self._checked_scores(sparse.csr_array(self.interactions_.matrix[positions]))
 
     def score(self, users: ArrayLike | None = None) -> Scores:
@@ -266,8 +263,8 @@ class Recommender(Saveable, ABC):
     def score_new(self, histories: Sequence[ArrayLike], *, unknown: str = "error") -> Scores:
         """Return the scores of all items for users outside training, given by the ids of their items.
 
-        ``unknown="ignore"`` leaves out items that were not in training; by default they are an error, as are
-        models that score only the users they were fitted to.
+        ``unknown="ignore"`` leaves out items that were not in training; by default they are an error. Some
+        models score only the users they were fitted to.
         """
         return self._score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
 
@@ -283,8 +280,8 @@ class Recommender(Saveable, ABC):
     ) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` best items for some users, best first, and their scores.
 
-        Both arrays have shape ``[len(users), k]``. Ties go to the item that comes first in ``item_ids``.
-        Where a user has too few candidates, seen ones with a score of minus infinity fill the row.
+        Both arrays have shape ``[len(users), k]``. Ties go to the first item in ``item_ids``. Where a user
+        has too few candidates, seen ones with a score of minus infinity fill the row.
 
         Parameters
         ----------
@@ -297,8 +294,8 @@ class Recommender(Saveable, ABC):
         exclude_seen
             Whether to leave out the items that a user has met (default).
         unknown
-            Whether ids in ``items`` and ``exclude`` that were not in training are an error (``"error"``,
-            default) or left out (``"ignore"``).
+            Whether unknown ids in ``items`` and ``exclude`` are an error (``"error"``, default) or left out
+            (``"ignore"``).
         """
         positions = self._user_positions(users)
         options: Any = {"items": items, "exclude": exclude, "exclude_seen": exclude_seen, "unknown": unknown}
@@ -310,8 +307,7 @@ class Recommender(Saveable, ABC):
     ) -> tuple[NDArray[Any], Scores]:
         """Return the same as :meth:`recommend`, with its options, for users outside training.
 
-        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen, and
-        ``unknown`` applies to them too.
+        ``histories`` holds the item ids of each user; they count as seen, and ``unknown`` applies to them.
         """
         rows = history_rows(histories, self.check_fitted().item_ids, unknown)
         options["unknown"] = unknown
@@ -334,7 +330,7 @@ class Recommender(Saveable, ABC):
         exclude_seen: bool = True,
         unknown: str = "error",
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the best candidates of users, who are the rows of ``seen``."""
+        """Return the best candidates of the users in the rows of ``seen``."""
         item_ids = self.interactions_.item_ids
         wanted, unwanted = (
             None if ids is None else find_ids(ids, item_ids, name, unknown, IGNORE)
@@ -347,16 +343,12 @@ class Recommender(Saveable, ABC):
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
 
-        EASE and CopyEASE use their weights from the item to the others, ItemKNN its cosines, models with
-        embeddings the cosine of the item embeddings, and all others the cosine of the items' users.
+        EASE and CopyEASE use the item's weights, ItemKNN its cosines, models with embeddings the cosine of
+        the item embeddings, and all others the cosine of the items' users.
         """
         item_ids = self.check_fitted().item_ids
         positions = find_ids(items, item_ids, "items")
-        check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
-        rows = one_hot(positions, len(item_ids))  # the item itself is left out
-        return select_best(
-            lambda block: self.similarity_rows(rows[block]), len(positions), k, item_ids, seen=rows
-        )
+        return _select_similar(self.similarity_rows, positions, item_ids, k, "n_items - 1")
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` users most similar to each user, best first, and the similarities.
@@ -364,18 +356,15 @@ class Recommender(Saveable, ABC):
         Models with embeddings use the cosine of the user embeddings, all others that of the users' items.
         """
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
-        check_integer(k, "k", low=1, high=len(user_ids) - 1, high_name="n_users - 1")
-        own = one_hot(positions, len(user_ids))
-        return select_best(
-            lambda block: self.user_similarities(positions[block]), len(positions), k, user_ids, seen=own
+        return _select_similar(
+            lambda rows: self.user_similarities(rows.indices), positions, user_ids, k, "n_users - 1"
         )
 
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
         """Return why an item has its score for a user: items of the history, donors, and how much they add.
 
         Contributions are exact: the items of the history add up to the score, and so do the donors. Only
-        linear models can be explained: EASE, CopyEASE, ItemKNN, and your own classes with
-        ``is_linear = True``, which have no donors.
+        linear models can be explained: EASE, CopyEASE, ItemKNN, and your own with ``is_linear = True``.
 
         Parameters
         ----------
@@ -384,8 +373,7 @@ class Recommender(Saveable, ABC):
         k
             Largest number of items and of donors to return; ``None`` for all that are not zero.
         donors
-            Whether to return donors. For EASE and CopyEASE they take the solution of a linear system; items
-            of the history take a millisecond.
+            Whether to return donors, for which EASE and CopyEASE solve a linear system.
         """
         train = self.check_fitted()
         (row,) = find_ids([user], train.user_ids, "user", hint="explain_new takes users outside training.")
@@ -402,27 +390,24 @@ class Recommender(Saveable, ABC):
     ) -> Explanation:
         """Return the same as :meth:`explain` for a user outside training, given by the ids of the items.
 
-        With ``unknown="ignore"`` items that were not in training are left out; by default they are an error.
+        ``unknown`` is as in :meth:`score_new`.
         """
         columns = history_rows([history], self.check_fitted().item_ids, unknown).indices
         return self._explain(columns, "history", item, k, donors)
 
     def _explain(self, history: IntArray, name: str, item: Any, k: int | None, donors: bool) -> Explanation:
-        """Return the explanation of the score of an item for a history, given by the columns of its items."""
+        """Explain the score of an item for a history, given by the columns of its items."""
         train = self.interactions_
         if not self.is_linear:
             allowed = "EASE, CopyEASE, ItemKNN or a class with is_linear = True"
             raise InputError(f"explain needs a linear model: {allowed}; got {type(self).__name__}.")
         if not len(history):
-            raise InputError(
-                name, "must have an item of training; got none; popularity ranks items for such users."
-            )
+            raise InputError(name, "must have an item of training; got none; popularity ranks its items.")
         if k is not None:
             check_integer(k, "k", low=1)
         (column,) = find_ids([item], train.item_ids, "item")
-        step = max(1, MAX_BLOCK_SCORES // train.n_items)
-        blocks = (history[start : start + step] for start in range(0, len(history), step))
-        scores = [self._checked_scores(one_hot(block, train.n_items))[:, column] for block in blocks]
+        blocks = row_blocks(len(history), max(1, MAX_BLOCK_SCORES // train.n_items))
+        scores = [self._checked_scores(one_hot(history[block], train.n_items))[:, column] for block in blocks]
         values = np.concatenate(scores).astype(np.float64)
         score, items = float(values.sum()), largest_contributions(train.item_ids[history], values, k)
         parts = self.donor_parts(history, int(column)) if donors else None
@@ -458,8 +443,8 @@ class Recommender(Saveable, ABC):
             As in :func:`nodecopy.metrics.ranking.evaluate`: names such as ``"recall@10"``, and ``"formula"``
             or ``"printed"``, to compare with the paper's printed numbers.
         unknown
-            Whether interactions with users and items that were not in training are an error (``"error"``) or
-            left out (``"ignore"``); their number is logged.
+            Whether interactions with unknown users and items are an error (``"error"``) or left out
+            (``"ignore"``); their number is logged.
         """
         owners = train = self.check_fitted()
         if history is not None:
@@ -468,14 +453,15 @@ class Recommender(Saveable, ABC):
         test = align(test, owners, "test", unknown, hint=IGNORE)
         if validation is not None:
             validation = align(validation, owners, "validation", unknown, hint=IGNORE)
-        score = (
-            self._score_known if history is None else lambda rows: self._score_histories(owners.matrix[rows])
-        )
+
+        def score(rows: IntArray) -> Scores:
+            return self._score_known(rows) if history is None else self._score_histories(owners.matrix[rows])
+
         options: Any = {"metrics": metrics, "convention": convention}
         return ranking.evaluate(score, train, test, validation=validation, history=history, **options)
 
     def _checked_scores(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return what ``score_rows`` returns after a check of its shape and numbers."""
+        """Return the scores of :meth:`score_rows` after a check of their shape and type."""
         name = f"score_rows of {type(self).__name__}"
         scores: Any = self.score_rows(rows)
         array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
@@ -493,12 +479,11 @@ class Recommender(Saveable, ABC):
         return self._with_popularity(self._checked_scores, rows, np.diff(rows.indptr) > 0)
 
     def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:
-        """Return the model's scores of users with a history, and popularity for the others."""
+        """Return the scores of users with a history, and popularity for the others."""
         if has_history.all():
             return np.asarray(score(users), dtype=np.float32)
-        train = self.interactions_
-        popularity = np.bincount(train.rows.indices, minlength=train.n_items)
-        scores = np.tile(popularity.astype(np.float32), (len(has_history), 1))
+        popularity = count_users(self.interactions_.matrix).astype(np.float32)
+        scores = np.tile(popularity, (len(has_history), 1))
         if has_history.any():
             scores[has_history] = score(users[np.flatnonzero(has_history)])
         return scores
@@ -549,7 +534,7 @@ class EmbeddingRecommender(Recommender):
 
 
 def _divide_by_norms(shared: Any, first: IntArray, second: IntArray) -> NDArray[Any]:
-    """Return the cosines of binary vectors from the numbers of shared entries and of entries."""
+    """Return the cosines of binary vectors, given the numbers of shared entries and of entries."""
     norms = np.sqrt(np.outer(first, second))
     return np.asarray(np.divide(shared.toarray(), norms, out=np.zeros_like(norms), where=norms > 0))
 
@@ -568,11 +553,11 @@ def fit_copy(model: Model, interactions: Interactions, validation: Any, seed: Se
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
-    """Return interactions, converted if need be and without times, or raise an error if there are none."""
+    """Return interactions without times and weights, or raise an error if there are none."""
     interactions = convert_interactions(interactions, name).without_times()
     if not interactions.n_interactions:
         raise InputError(name, f"must hold at least one interaction; got {interactions!r}.")
-    return interactions
+    return interactions.binary()
 
 
 def align(
@@ -584,7 +569,7 @@ def align(
     keep_users: bool = False,
     hint: Any = SAME_IDS,
 ) -> Interactions:
-    """Return other interactions in the order of the items and, without ``keep_users``, users of training."""
+    """Return interactions in the order of the items and, without ``keep_users``, the users of training."""
     other = convert_interactions(other, name, like=train)
     user_ids = other.user_ids if keep_users else train.user_ids
     if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
@@ -623,14 +608,14 @@ def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, 
 
 
 def _check_type(given: NDArray[Any], ids: NDArray[Any], name: str) -> None:
-    """Raise an error if ids are strings and the training ids are integers, or the reverse."""
+    """Raise an error if some ids are strings and the others integers."""
     if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
         kind = "strings" if ids.dtype.kind == "U" else "integers"
         raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
 
 
 def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
-    """Return a matrix with a row for each column number, which holds a single one there."""
+    """Return a matrix whose rows each hold a single one, in the given columns."""
     return sparse.csr_array(sparse.eye_array(n_columns, dtype=np.float32, format="csr")[columns])
 
 
@@ -653,7 +638,7 @@ def history_rows(
 
 
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
-    """Return both tables together; new users and items come last."""
+    """Return both tables as one; new users and items come last."""
     ids = []
     for name in ("user", "item"):
         old, other = getattr(train, f"{name}_ids"), getattr(new, f"{name}_ids")
@@ -695,9 +680,7 @@ def select_best(
     high_name = "n_items" if candidates is None else "number of candidates"
     check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
     columns, best = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float32)
-    step = max(1, MAX_BLOCK_SCORES // len(ids))
-    for start in range(0, n_rows, step):
-        block = slice(start, min(start + step, n_rows))
+    for block in row_blocks(n_rows, max(1, MAX_BLOCK_SCORES // len(ids))):
         scores = np.array(score_block(block), np.float32)
         if seen is not None:
             scores[seen[block].nonzero()] = -np.inf
@@ -706,6 +689,19 @@ def select_best(
         columns[block] = ranking.top_items(scores, k)
         best[block] = np.take_along_axis(scores, columns[block], axis=1)
     return chosen_ids[columns], best
+
+
+def _select_similar(
+    similarity_rows: Callable[[sparse.csr_array], NDArray[Any]],
+    positions: IntArray,
+    ids: NDArray[Any],
+    k: int,
+    high_name: str,
+) -> tuple[NDArray[Any], Scores]:
+    """Return the ids of the ``k`` most similar users or items, without the one itself, and similarities."""
+    check_integer(k, "k", low=1, high=len(ids) - 1, high_name=high_name)
+    own = one_hot(positions, len(ids))
+    return select_best(lambda block: similarity_rows(own[block]), len(positions), k, ids, seen=own)
 
 
 def list_best(user_ids: NDArray[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -16,6 +16,7 @@ from nodecopy._core.checks import check_settings, show
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
+from nodecopy.recommend.algebra import count_users
 from nodecopy.recommend.base import Recommender, fit_copy
 
 MAX_BLOCK_PAIRS = 2**22
@@ -41,7 +42,7 @@ class Popularity(Recommender):
     """
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        self.counts_ = np.bincount(interactions.rows.indices, minlength=interactions.n_items)
+        self.counts_ = count_users(interactions.matrix)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.tile(self.counts_.astype(np.float32), (rows.shape[0], 1))
@@ -92,7 +93,7 @@ class ItemKNN(Recommender):
         return np.asarray((rows @ self.similarity_.T).toarray())
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the part of each user in the cosines, which are sums over the users of both items."""
+        """Return each user's part in the cosines, which are sums over the users of both items."""
         matrix, own = self.interactions_.matrix, np.zeros(self.interactions_.n_items)
         has_item = matrix[:, [column]].toarray()[:, 0]
         own[history] = self.similarity_[history][:, [column]].toarray()[:, 0]
@@ -161,7 +162,7 @@ def _standardise(scores: NDArray[Any]) -> NDArray[Any]:
 
 def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
     """Return the number of users of each item, at least 1, divided by its mean."""
-    counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
+    counts = np.maximum(count_users(interactions.matrix), 1)
     return np.asarray(counts / counts.mean())
 
 
@@ -173,8 +174,7 @@ def nearest_rows(pattern: sparse.csr_array, n_neighbours: int, shrinkage: float 
 
 def above_threshold(pattern: sparse.csr_array, mean_degree: float) -> sparse.csr_array:
     """Return the similarities of the most similar pairs, ``mean_degree`` per row on average, with ties."""
-    n_rows = pattern.shape[0]
-    n_entries = int(mean_degree * n_rows)
+    n_entries = int(mean_degree * pattern.shape[0])
     best = np.zeros(0)
     for block in _similarity_blocks(pattern, 0.0):
         best = np.concatenate([best, block.data])

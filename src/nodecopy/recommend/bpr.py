@@ -1,8 +1,8 @@
 """Bayesian personalised ranking (Rendle et al., 2009): one training loop for every embedding network.
 
 A network computes embeddings of users and items from its weights and a graph; their inner products are the
-scores. For every observed pair (u, i), training draws an item j that u does not have and minimises
--ln sigma(s_ui - s_uj) plus a penalty by Adam. The pairs that are never drawn as negatives are an argument.
+scores s. For every observed pair (u, i), training draws an item j that u does not have, the negative, and
+minimises -ln sigma(s_ui - s_uj) plus a penalty by Adam.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class EmbeddingNetwork(nn.Module):
         self.free = nn.Parameter(torch.empty(n_users + n_items, n_factors))
 
     def initialise(self, draws: torch.Generator) -> None:
-        """Draw every matrix from Xavier's uniform distribution, on the CPU whatever the device."""
+        """Draw every matrix from Xavier's uniform distribution, on the CPU."""
         for weight in self.parameters():
             nn.init.xavier_uniform_(weight, generator=draws)
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> Any:
-        """Return a users x items matrix, binary or expected, in the form that :meth:`forward` takes."""
+        """Return a users x items matrix in the form that :meth:`forward` takes."""
         return None
 
     def forward(self, graph: Any, draws: torch.Generator | None = None) -> Embeddings:
@@ -74,7 +74,6 @@ class EmbeddingNetwork(nn.Module):
         return self.split(self.free)
 
     def split(self, embeddings: Tensor) -> Embeddings:
-        """Return the rows of users and the rows of items."""
         return embeddings[: self.n_users], embeddings[self.n_users :]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:
@@ -99,8 +98,8 @@ class BPRRecommender(EmbeddingRecommender):
     n_epochs
         Largest number of passes over the observed pairs.
     evaluate_every, patience
-        With validation interactions, their ``recall@20`` is computed every ``evaluate_every`` epochs;
-        training stops after ``patience`` evaluations without a better one. The best weights are kept.
+        With validation interactions, their ``recall@20`` is computed every ``evaluate_every`` epochs, the
+        best weights are kept, and training stops after ``patience`` evaluations without better ones.
     device
         ``"cpu"`` or ``"cuda"``.
 
@@ -148,7 +147,7 @@ class BPRRecommender(EmbeddingRecommender):
     def embed(self, matrix: sparse.csr_array | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return embeddings of the trained weights on another matrix of the same users and items.
 
-        It may hold probabilities; the training interactions are the default.
+        It may hold probabilities. The default is the matrix of training.
         """
         train, device = self.check_fitted(), check_device(self.device)
         network = self.build_network(train).to(device)
@@ -192,7 +191,7 @@ class BPRRecommender(EmbeddingRecommender):
 
 
 class _Training:
-    """The training loop: the data on the device, the generators and the optimiser."""
+    """The data on the device, the generators and the optimiser."""
 
     def __init__(
         self, model: Any, network: Any, interactions: Interactions, forbidden: Any, seed: Any
@@ -201,10 +200,8 @@ class _Training:
         self.sampler = NegativeSampler(forbidden)
         self.device = network.free.device
         self.graph = network.prepare_graph(interactions.matrix, self.device)
-        rows = interactions.rows
-        users, items = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64)
-        has_negatives = self.sampler.pool_sizes[users] > 0
-        self.users, self.items = users[has_negatives], items[has_negatives]
+        pairs = np.stack([interactions.rows.row_numbers, interactions.rows.indices]).astype(np.int64)
+        self.users, self.items = pairs[:, self.sampler.pool_sizes[pairs[0]] > 0]
         self.rng = np.random.default_rng(child(seed, NEGATIVES))
         self.draws = _torch_generator(child(seed, DROPOUT), self.device)
         self.optimiser = AdamStepper(network.parameters(), model.learning_rate)
@@ -234,7 +231,7 @@ class _Training:
 
 
 def validation_recall(score: Any, train: Interactions, validation: Interactions) -> float:
-    """Return ``recall@20`` on validation interactions, or at the number of items if there are fewer."""
+    """Return ``recall@20`` on validation interactions, with fewer items at their number."""
     metric = f"recall@{min(VALIDATION_LENGTH, train.n_items)}"
     return ranking.evaluate(score, train, validation, metrics=[metric])[metric]
 
@@ -267,8 +264,7 @@ class BPRMF(BPRRecommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import BPRMF
-    >>> model = BPRMF(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    >>> BPRMF(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -293,8 +289,7 @@ class LightGCN(BPRRecommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import LightGCN
-    >>> model = LightGCN(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    >>> LightGCN(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -315,7 +310,7 @@ class _LightGCN(EmbeddingNetwork):
         self.n_layers = n_layers
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> SparseStack:
-        """Return the propagation matrix; degrees are sums of entries, which may be probabilities."""
+        """Return the propagation matrix; degrees are sums of entries."""
         both = sparse.csr_array(sparse.block_array([[None, matrix], [matrix.T, None]], format="csr"))
         degrees = np.asarray(both.sum(axis=1), np.float64)
         scale = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
@@ -336,11 +331,9 @@ class MGCCF(BPRRecommender):
     """Multi-graph convolution collaborative filtering (Sun et al., 2019), with full neighbourhoods.
 
     Three parts are fused: convolutions on the bipartite graph, h <- tanh(W [h ; tanh(mean of the
-    neighbours' h Q)]), with separate weights for users and items in every layer; one step on the graphs of
-    similar users and similar items, tanh(mean of e M); and a skip connection, tanh(e S). The similarity
-    graphs join the pairs with the largest cosine in training.
-
-    Other parameters and the attributes are as in :class:`.BPRRecommender`.
+    neighbours' h Q)]), with weights for users and for items in every layer; one step on the graphs of
+    similar users and of similar items, the pairs with the largest cosines, tanh(mean of e M); and a skip
+    connection, tanh(e S). Other parameters and the attributes are as in :class:`.BPRRecommender`.
 
     Parameters
     ----------
@@ -357,15 +350,13 @@ class MGCCF(BPRRecommender):
 
     Notes
     -----
-    The paper samples 15 and 10 neighbours, and adds up similar nodes in place of their mean, where tanh may
-    saturate.
+    The paper samples 15 and 10 neighbours, and takes sums over similar nodes, where tanh may saturate.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import MGCCF
-    >>> model = MGCCF(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    >>> MGCCF(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -396,15 +387,12 @@ class _MGCCF(EmbeddingNetwork):
         self.combine = _weights(model.n_layers, 2 * size, size)
         self.similar, self.skip = _weights(1, size, size), _weights(1, size, size)
         sides = matrix, sparse.csr_array(matrix.T)
-        self.similarity = [
-            _divide_by_row_sums(above_threshold(side, model.similarity_degree)) for side in sides
-        ]
+        self.similarity = [above_threshold(side, model.similarity_degree) for side in sides]
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> list[SparseStack]:
         """Return the matrices of means over neighbours, then over similar nodes."""
-        sides = matrix, sparse.csr_array(matrix.T)
-        matrices = *map(_divide_by_row_sums, sides), *self.similarity
-        return [SparseStack([part], device) for part in matrices]
+        matrices = matrix, matrix.T, *self.similarity
+        return [SparseStack([_divide_by_row_sums(part)], device) for part in matrices]
 
     def forward(self, graph: list[SparseStack], draws: torch.Generator | None = None) -> Embeddings:
         free = self.split(self.free)
@@ -437,12 +425,10 @@ class _MGCCF(EmbeddingNetwork):
 
 
 def _weights(n_layers: int, n_rows: int, n_columns: int) -> nn.ParameterList:
-    """Return a matrix for users and one for items in every layer."""
     return nn.ParameterList([nn.Parameter(torch.empty(n_rows, n_columns)) for _ in range(2 * n_layers)])
 
 
 def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
-    """Return a matrix whose products are weighted means over neighbours."""
     csr = sparse.csr_array(matrix, dtype=np.float64)
     sums = np.asarray(csr.sum(axis=1))
     csr.data = csr.data / np.repeat(sums, np.diff(csr.indptr))
@@ -452,9 +438,9 @@ def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
 class NegativeSampler:
     """Draw, for given users, items outside the stored entries of a users x items matrix."""
 
-    # The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
-    # f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not
-    # decrease within a user. One binary search over the numbers of all users finds it.
+    # The r-th allowed item of a user is r plus the number of forbidden items before it. The t-th forbidden
+    # item f_t (t from 0) lies before it exactly if f_t - t <= r, and f_t - t does not decrease within a user:
+    # one binary search over the numbers of all users finds it.
 
     def __init__(self, forbidden: sparse.csr_array) -> None:
         pattern = sparse.csr_array(forbidden, copy=True)

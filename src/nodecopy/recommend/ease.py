@@ -2,7 +2,6 @@
 
 Scores are A B, where B predicts each item from the others by ridge regression. The input of EASE (Steck,
 2019) is the observed matrix, so that M = C = A'A, and B = I - K diag(1 / K_ii) with K = (M + lambda I)^-1.
-The items x items matrix B is stored (10^4 items take 400 MB), or its sparse form where there are many items.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form below which the bonus 
 
 
 class Moments(NamedTuple):
-    """The matrices that determine the weights, and the data that adjust them."""
+    """The matrices and data that determine the weights."""
 
     M: Any  # E[X'DX] for the input X and weights D of users; in the sparse form S, where M = S + S'
     C: Any  # E[X'DA]; in the sparse form its transpose
@@ -58,7 +57,7 @@ class Moments(NamedTuple):
 
 
 class LinearRecommender(Recommender):
-    """A model whose scores are A B for an items x items matrix B, so that any list of items can be scored."""
+    """A model whose scores are A B for an items x items matrix B."""
 
     regularisation: float
     degree_exponent: float
@@ -89,7 +88,7 @@ class LinearRecommender(Recommender):
         return None, None
 
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        """Return moments, with Gram matrices to update and a dictionary that keeps donor probabilities."""
+        """Return moments, possibly from Gram matrices to update and donor probabilities in ``rules``."""
         self.n_neighbours_ = self.sparse_neighbours(train.n_items)
         P, Q = self.donor_probabilities(train, rules)
         weights = self.user_weights(train)
@@ -103,7 +102,7 @@ class LinearRecommender(Recommender):
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Yield a fitted recommender for each of many regularisations, from one set of moments."""
-        train = check_nonempty(interactions, "interactions").binary()
+        train = check_nonempty(interactions, "interactions")
         regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
         for value in (self.regularisation, *regularisations):
             copy.copy(self).set_params(regularisation=value).check_params()
@@ -114,17 +113,17 @@ class LinearRecommender(Recommender):
             solutions = algebra.solve_constrained_path(*self._in_precision(moments), regularisations)
         else:
             solutions = (model.solve(moments) for model in models)
-        for model, weights in zip(models, solutions, strict=True):
-            model._store(weights, moments)
+        for model, solution in zip(models, solutions, strict=True):
+            model._store(solution, moments)
             model.interactions_ = model.seen_ = train
             yield model
 
     def check_params(self) -> None:
-        name = type(self).__name__
         check_settings(self, regularisation=0.0, degree_exponent=0.0, precision=["double", "single", "auto"])
         check_settings(self, regularisation_exponent=-np.inf, popularity_penalty=-np.inf)
         if self.regularisation == 0.0:
-            raise InputError(f"regularisation of {name}", f"must be above 0; got {self.regularisation!r}.")
+            name = f"regularisation of {type(self).__name__}"
+            raise InputError(name, f"must be above 0; got {self.regularisation!r}.")
         if self.n_neighbours not in (None, "auto"):
             check_settings(self, n_neighbours=1)
         if self.device != "cpu":
@@ -158,8 +157,8 @@ class LinearRecommender(Recommender):
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to the training interactions; the result equals a fit to all of them.
 
-        Users and items may be new. Donor rules are fitted again, sums over users are updated. The first call
-        computes and keeps these sums, up to three items x items matrices. The sparse form is fitted again.
+        Users and items may be new. Donor rules and the sparse form are fitted again, sums over users are
+        updated. The first call computes and keeps these sums, up to three items x items matrices.
 
         Examples
         --------
@@ -172,7 +171,7 @@ class LinearRecommender(Recommender):
         """
         if not hasattr(self, "interactions_"):
             return self.fit(interactions)
-        new = check_nonempty(interactions, "interactions").binary()
+        new = check_nonempty(interactions, "interactions")
         self.check_params()
         train, is_all_seen = append_interactions(self.interactions_, new), self.seen_ is self.interactions_
         seen = train if is_all_seen else append_interactions(self.seen_, new)
@@ -189,7 +188,7 @@ class LinearRecommender(Recommender):
         return self
 
     def sparse_neighbours(self, n_items: int) -> int | None:
-        """Return the number of neighbours of an item in the sparse form; ``None`` for the exact solution."""
+        """Return the number of neighbours in the sparse form; ``None`` for the exact solution."""
         if not isinstance(self.n_neighbours, str):
             return self.n_neighbours
         max_items = algebra.max_items(self.device)
@@ -205,7 +204,7 @@ class LinearRecommender(Recommender):
         return n_neighbours
 
     def solve(self, moments: Moments, overwrite: bool = False) -> Any:
-        """Return the solution B; with ``overwrite``, M and C may be overwritten."""
+        """Return the solution B, which may ``overwrite`` M and C."""
         penalties = self.item_penalties(moments.popularity)
         if moments.is_sparse:
             from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
@@ -214,7 +213,6 @@ class LinearRecommender(Recommender):
         return self.solve_dense(*self._in_precision(moments), penalties, overwrite)
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
-        """Return the solution B for dense matrices."""
         return algebra.solve_constrained(M, C, penalties, overwrite=overwrite)
 
     def _in_precision(self, moments: Moments) -> tuple[Any, Any]:
@@ -224,7 +222,7 @@ class LinearRecommender(Recommender):
         return M, M if moments.C is moments.M else algebra.cast(moments.C, precision)
 
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
-        """Return the weights in the form in which they are stored, on the device of the model."""
+        """Return the weights as they are stored, on the device of the model."""
         factors = self.score_factors(moments.popularity)
         weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
         if factors is not None and moments.is_sparse:
@@ -234,7 +232,6 @@ class LinearRecommender(Recommender):
         return weights
 
     def _store(self, solution: Any, moments: Moments) -> None:
-        """Keep the weights, and the parameters that they belong to."""
         self.weights_ = algebra.to_numpy(self.finish_weights(solution, moments))
         self._fitted_as = self._describe_parameters()
         vars(self).pop("_donor_system", None)
@@ -266,9 +263,9 @@ class LinearRecommender(Recommender):
     ) -> Self:
         """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
 
-        The search starts from the parameters of the model, changes one at a time and follows it as long as
-        recall@k + NDCG@k improves by more than half of the standard error of the gain over users. The choice
-        is logged, and ``tuning_`` holds all scores.
+        The search starts from the parameters of the model and changes one at a time, as long as recall@k +
+        NDCG@k improves by more than half of the gain's standard error over users. The choice is logged, and
+        ``tuning_`` holds all scores.
 
         Parameters
         ----------
@@ -299,12 +296,10 @@ class LinearRecommender(Recommender):
         return np.asarray(scores.toarray() if isinstance(scores, sparse.csr_array) else scores)
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return what each item adds to the scores of all items."""
         return self.score_rows(rows)
 
     @cached_property
     def _donor_system(self) -> DonorSystem:
-        """The equations by which :meth:`explain` finds the donors behind a score."""
         train = self.interactions_
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
         (P, Q), bonus = self.donor_probabilities(train), getattr(self, "item_bonus_", 0.0)
@@ -313,10 +308,8 @@ class LinearRecommender(Recommender):
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
         if self._fitted_as != self._describe_parameters():
-            got = (
-                f"must be as in fit, {self._fitted_as}, to explain scores; got {self._describe_parameters()}"
-            )
-            raise InputError(f"parameters of {type(self).__name__}", f"{got}. Call fit again.")
+            name, got = f"parameters of {type(self).__name__}", self._describe_parameters()
+            raise InputError(name, f"must be as in fit, {self._fitted_as}; got {got}. Call fit again.")
         factors = self.score_factors(relative_popularity(self.interactions_))
         factor = 1.0 if factors is None else factors[column]
         column_weights = None
@@ -395,7 +388,7 @@ class EASE(LinearRecommender):
 
 
 class DonorSystem:
-    """The equations of the weights for a single score: the parts of donors in it.
+    """The equations of the weights, from which the parts of donors in a score follow.
 
     The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores.
     """
@@ -478,8 +471,8 @@ class DonorSystem:
         counts = self.A.T @ self.w
         is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
         step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
-        for start in range(0, len(unknown), step):
-            block = unknown[start : start + step]
+        for part in algebra.row_blocks(len(unknown), step):
+            block = unknown[part]
             A: Any = self.A[:, block]
             unit: Any = sparse.eye_array(self.A.shape[1], format="csc")[:, block]
             if is_dense:
@@ -494,7 +487,7 @@ class DonorSystem:
 
 
 class UniformDonors:
-    """Equal donor probabilities of the other n - 1 nodes as an operator, which needs no n x n matrix."""
+    """Equal donor probabilities of the other n - 1 nodes as an operator without an n x n matrix."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -504,12 +497,9 @@ class UniformDonors:
 
     @property
     def T(self) -> UniformDonors:  # noqa: N802
-        """The transpose, which is the same."""
         return self
 
     def __getitem__(self, rows: IntArray) -> LinearOperator:
-        """Return the probabilities of some nodes."""
-
         def spread(v: Values) -> Values:
             full = np.zeros(self.n)
             full[rows] = v.ravel()
@@ -520,7 +510,7 @@ class UniformDonors:
 
 
 def _as_operator(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
-    """Return donor probabilities as a matrix or operator, without entries where nothing is copied."""
+    """Return donor probabilities as a matrix, of zeros where nothing is copied, or as an operator."""
     if not is_used:
         return sparse.csr_array((n, n))
     if probabilities is not None:

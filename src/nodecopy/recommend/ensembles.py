@@ -58,8 +58,7 @@ class EnsembleBPR(Recommender):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import EnsembleBPR, LightGCN
-    >>> library = datasets.load("library")
-    >>> model = EnsembleBPR(LightGCN(n_factors=8, n_epochs=2)).fit(library, rng=0)
+    >>> model = EnsembleBPR(LightGCN(n_epochs=2)).fit(datasets.load("library"), rng=0)
     >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
@@ -71,8 +70,8 @@ class EnsembleBPR(Recommender):
     keep: float = 0.0
 
     def check_params(self) -> None:
-        name = f"base of {type(self).__name__}"
         if not isinstance(self.base, BPRRecommender):
+            name = f"base of {type(self).__name__}"
             raise InputError(name, f"must be a network such as LightGCN(); got {show(self.base)}.")
         if self.n_graphs is not None:
             check_settings(self, n_graphs=1)
@@ -80,7 +79,6 @@ class EnsembleBPR(Recommender):
         self.base.check_params()
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        """Train the network, if it is not fitted, and embed the nodes of the copied graphs."""
         network = fit_copy(self.base, interactions, validation, child(seed, NETWORK))
         graphs = self.copied_matrices(interactions, child(seed, GRAPHS))
         self.copied_embeddings_ = embed_graphs(network, graphs)
@@ -94,7 +92,6 @@ class EnsembleBPR(Recommender):
             yield from (sample.matrix for sample in model.sample_many(self.n_graphs, rng=seed))
 
     def embedding_stacks(self) -> EmbeddingStacks:
-        """Return the embeddings that scores are computed from."""
         return self.copied_embeddings_
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
@@ -122,7 +119,7 @@ def _mean_win_probabilities(user: NDArray[Any], items: NDArray[Any]) -> NDArray[
 
 
 def embed_graphs(network: BPRRecommender, matrices: Iterable[sparse.csr_array]) -> EmbeddingStacks:
-    """Return the embeddings of a trained network on each of some matrices."""
+    """Return the embeddings of a trained network on some matrices."""
     embeddings = [network.embed(matrix) for matrix in matrices]
     return np.stack([users for users, _ in embeddings]), np.stack([items for _, items in embeddings])
 
@@ -131,8 +128,8 @@ def embed_graphs(network: BPRRecommender, matrices: Iterable[sparse.csr_array]) 
 class SampledGraphBPR(EnsembleBPR):
     """Train without negatives that are likely in the copied graph, then average over copied graphs.
 
-    A pair whose expectation in the copied graph exceeds a threshold is never drawn as a negative. A user
-    without any negative left keeps all unobserved items.
+    A pair whose expectation in the copied graph exceeds a threshold is no negative, except for users who
+    would have no negatives left.
 
     Parameters
     ----------
@@ -145,8 +142,8 @@ class SampledGraphBPR(EnsembleBPR):
     thresholds
         The thresholds to choose from.
     test_graph
-        ``"copied"``, or ``"observed"`` for the ablation that shows the effect of the negatives alone. It may
-        be changed after the fit.
+        ``"copied"``, or ``"observed"`` for the ablation with the effect of the negatives alone. It may be
+        changed after the fit.
 
     Attributes
     ----------
@@ -157,8 +154,7 @@ class SampledGraphBPR(EnsembleBPR):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import LightGCN, SampledGraphBPR
-    >>> library = datasets.load("library")
-    >>> model = SampledGraphBPR(LightGCN(n_factors=8, n_epochs=2), threshold=0.3).fit(library, rng=0)
+    >>> model = SampledGraphBPR(LightGCN(n_epochs=2), threshold=0.3).fit(datasets.load("library"), rng=0)
     >>> model.recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
@@ -178,7 +174,7 @@ class SampledGraphBPR(EnsembleBPR):
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         thresholds = self._candidate_thresholds()
         if len(thresholds) > 1 and validation is None:
-            allowed = "must be given if there is no validation to choose it by"
+            allowed = "must be given if there is no validation"
             raise InputError("threshold of SampledGraphBPR", f"{allowed}; got None. Pass validation to fit.")
         graphs = list(self.copied_matrices(interactions, child(seed, GRAPHS)))
         expected = sparse.csr_array(sum(graphs[1:], start=graphs[0]) / len(graphs))
