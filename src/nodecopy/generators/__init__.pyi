@@ -12,9 +12,9 @@ from nodecopy.generators.classical import BlockConfigurationModel as BlockConfig
 from nodecopy.generators.classical import ChungLu as ChungLu
 from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
 from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
+from nodecopy.generators.classical import RandomDotProduct as RandomDotProduct
 from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
 from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
-from nodecopy.generators.dot_product import RandomDotProduct as RandomDotProduct
 from nodecopy.generators.walks import CELL as CELL
 from nodecopy.generators.walks import NetGAN as NetGAN
 

@@ -1,4 +1,4 @@
-"""The base class of graph models that sample edge lists, edge lists, and splits for link prediction."""
+"""The base class of graph models without training, edge lists, and splits for link prediction."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def remove_duplicates(first: Nodes, second: Nodes, n_nodes: int, directed: bool)
 
 
 def sort_unique(numbers: Nodes) -> Nodes:
-    """Return the distinct non-negative numbers in ascending order, faster than ``numpy.unique``."""
+    """Return distinct non-negative numbers in ascending order, faster than ``numpy.unique``."""
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]
 
@@ -136,7 +136,7 @@ class HeldOutEdges(NamedTuple):
 
 
 class EdgeSplit(NamedTuple):
-    """The graph of the training edges, and the held-out edges for validation and for the test.
+    """The graph of the training edges, and the held-out edges for validation and test.
 
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import split_edges
@@ -159,7 +159,7 @@ def split_edges(
     Parameters
     ----------
     graph
-        The whole graph, or any object that :func:`.as_graph` converts.
+        A graph, or any object that :func:`.as_graph` converts.
     validation, test
         Shares of the edges to hold out, rounded down to whole edges.
     rng
@@ -185,8 +185,8 @@ def split_edges(
     held_out = edges[:, random.permutation(graph.n_edges)[: cuts[1]]]
     non_edges = sample_non_edges(graph, int(cuts[1]), rng=random)
     ends = np.sort(np.stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64), axis=0)
-    is_held_out = np.isin(_encode_pairs(*ends, graph.n_nodes), _encode_pairs(*held_out, graph.n_nodes))
-    train = graph.with_rows(graph.rows.keep_entries(~is_held_out))
+    codes, removed = (_encode_pairs(first, second, graph.n_nodes) for first, second in (ends, held_out))
+    train = graph.with_rows(graph.rows.keep_entries(~np.isin(codes, removed)))
     parts = slice(0, cuts[0]), slice(cuts[0], cuts[1])
     return EdgeSplit(train, *(HeldOutEdges(held_out[:, part], non_edges[:, part]) for part in parts))
 

@@ -187,7 +187,7 @@ def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
     observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
     names, labels = np.unique(observed, return_inverse=True)
     fixed = observed != UNLABELLED
-    # Renumber the labels to 0, 1, 2, ..., with the code for "unlabelled" last.
+    # Labels become 0, 1, 2, ..., with "unlabelled" last.
     labels = (labels - (names[:1] == UNLABELLED).sum()) % max(len(names), 1)
     if not fixed.any():
         names, labels = np.arange(n_nodes + 1), np.arange(n_nodes)
@@ -203,7 +203,7 @@ def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
 
 
 def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
-    """Return the most common label among each node's neighbours, or ``unlabelled`` if none has a label."""
+    """Return the most common label among each node's neighbours, ``unlabelled`` if there is none."""
     votes = labels[second] != unlabelled
     codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
     nodes, candidates = np.divmod(codes, unlabelled + 1)
@@ -224,8 +224,7 @@ class MMSBM(EdgeListModel):
     Parameters
     ----------
     memberships
-        Initial pi, one row per node and one column per block. By default the blocks of :class:`SBM` with the
-        weight ``certainty``.
+        Initial pi, nodes x blocks. By default the blocks of :class:`SBM` with the weight ``certainty``.
     certainty
         Initial membership of a node in the block of its label; the other blocks share the rest.
     assignment
@@ -262,8 +261,6 @@ class MMSBM(EdgeListModel):
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import MMSBM
     >>> model = MMSBM().fit(datasets.load("karate"), rng=0)
-    >>> model.memberships_.shape
-    (34, 2)
     >>> same_club, other_club = model.edge_probabilities([32, 0], [33, 33])
     >>> bool(same_club > other_club)
     True
@@ -386,13 +383,13 @@ class _StochasticGradient:
         self.n_pairs = self.max_links * graph.n_nodes * (graph.n_nodes - 1) / 2
 
     def expected_counts(self, pi: Floats) -> Floats:
-        """Return the expected non-edges and edges in each block if nodes draw blocks from pi; at least 1."""
+        """Return the expected non-edges and edges in each block, at least 1."""
         pairs = self.max_links * (pi.sum(axis=0) ** 2 - (pi**2).sum(axis=0)) / 2
         edges = np.einsum("ek,ek->k", pi[self.edges[0]], pi[self.edges[1]])
         return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])
 
     def draw(self, pi: Floats, beta: Floats) -> tuple[Nodes, Floats, Floats]:
-        """Return a batch of nodes, phi times the gradient in their phi, and theta times that in theta."""
+        """Return a batch of nodes, phi times its gradient for them, and theta times its gradient."""
         nodes = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         partners = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         excess = beta - self.delta

@@ -25,7 +25,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, SparseStack, TrainingConfig, draw_glorot
 
 TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5  # temperatures of the relaxed memberships and of their prior
-UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, so that their logits are moderate
+UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, for moderate logits
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class DGLFRMB(GraphAutoencoder):
     embeddings_, decoded_
         The probabilities of membership, and the vectors f; one row per node.
     sampler_, balanced_
-        The ``sampler`` and ``balanced`` of the fit.
+        As in :class:`.GAE`.
 
     Notes
     -----
@@ -101,23 +101,17 @@ class DGLFRMB(GraphAutoencoder):
     def _compute_loss(
         self, encoded: Tensor, decoder: CommunityDecoder, pair_loss: Loss, noise: Generator
     ) -> Tensor:
-        z, divergence = self._draw_memberships(encoded[:, : self.n_latent], decoder, noise)
-        if self._n_heads == 1:
-            return decoder.loss(z, pair_loss) + divergence
-        strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
-        return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / len(z)
-
-    def _draw_memberships(
-        self, logits: Tensor, decoder: CommunityDecoder, noise: Generator
-    ) -> tuple[Tensor, Tensor]:
-        """Return relaxed memberships, and the divergence of memberships and sticks."""
-        n_nodes = len(logits)
+        n_nodes, logits = len(encoded), encoded[:, : self.n_latent]
         prior = logit_from_log(decoder.log_sticks(draw_uniforms(noise, logits[0])))
         posterior = logits + prior
         relaxed = (posterior + torch.logit(draw_uniforms(noise, logits))) / TEMPERATURE
         of_memberships = relaxed_divergence(relaxed, posterior, prior).sum(dim=1).mean() / n_nodes
         of_sticks = kumaraswamy_divergence(*decoder.stick_parameters(), self.alpha).sum() / n_nodes**2
-        return relaxed.sigmoid(), of_memberships + of_sticks
+        z, divergence = relaxed.sigmoid(), of_memberships + of_sticks
+        if self._n_heads == 1:
+            return decoder.loss(z, pair_loss) + divergence
+        strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
+        return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / n_nodes
 
     def _check(self) -> torch.device:
         widths, name = self.decoder_widths, f"decoder_widths of {type(self).__name__}"

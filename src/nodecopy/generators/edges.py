@@ -1,6 +1,6 @@
 """Edges of trained models: independent edges by calibrated scores, and a given number of edges by scores.
 
-Sums over all pairs of nodes are computed in blocks of rows, so that no N x N matrix is held in memory.
+Sums over all pairs are computed in blocks of rows, so that no N x N matrix is held in memory.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Floats: TypeAlias = NDArray[np.float64]
 Calibration: TypeAlias = tuple[float, float]  # slope and intercept of a logistic regression on the score
 Callback: TypeAlias = Callable[[int, Graph], Any]
 LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}  # the cache of a core, 256 MiB on a GPU
-MAX_THINNING_PROBABILITY = 0.1  # largest probability of an edge at which thinning is faster
+MAX_THINNING_PROBABILITY = 0.1  # of an edge, up to which thinning is faster
 CANDIDATES_AT_ONCE = 2**16
 MAX_NEWTON_STEPS = 200
-LOGIT_TOLERANCE = 1e-5  # largest change of a logit in the last step; the remaining error is about its square
-MAX_SCORE = 2.0**63  # largest score, so that sums of scores are finite; scores are probabilities or counts
+LOGIT_TOLERANCE = 1e-5  # largest change of a logit in the last step; the error is about its square
+MAX_SCORE = 2.0**63  # so that sums of scores, which are probabilities or counts, are finite
 
 
 def split_rows(n_nodes: int, logits_at_once: int = LOGITS_AT_ONCE["cpu"]) -> Iterator[slice]:
@@ -99,8 +99,8 @@ class _Gradients(torch.autograd.Function):
 class EdgeDistribution:
     """Independent edges: each pair i < j is an edge with its own probability.
 
-    ``decoded`` has one row f per node; the score of a pair is sigma(f_i . f_j). The probability is the score,
-    or its ``calibration``, times ``scale`` and at most one.
+    ``decoded`` has one row f per node; the score of a pair is sigma(f_i . f_j). Its probability is the score,
+    or the ``calibration`` of it, times ``scale`` and at most one.
     """
 
     decoded: NDArray[np.float32]
@@ -138,7 +138,7 @@ class EdgeDistribution:
             yield np.stack(np.nonzero(edges.numpy())) + rows.start
 
     def _thin(self, rng: Generator, bound: float) -> Iterator[PairArray]:
-        """Draw candidates with the largest probability, then accept each with the ratio to its own."""
+        """Draw candidates with the largest probability, then accept each by the ratio to its own."""
         n_nodes = len(self.decoded)
         n_pairs, last = n_nodes * (n_nodes - 1) // 2, -1
         at_once = min(CANDIDATES_AT_ONCE, int(1.2 * n_pairs * bound) + 16)
@@ -222,7 +222,7 @@ def _sum_scores(scores: Tensor, line: Floats) -> Floats:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EdgeScoreModel(GraphModel[Graph]):
-    """The base class of models that are trained up to a given edge overlap and sample edges by scores.
+    """The base class of models trained up to a given edge overlap, which sample edges by scores.
 
     ``_training_class`` has ``step()``, and ``evaluate(step)``, which returns the fitted attributes.
     """
@@ -242,7 +242,7 @@ class EdgeScoreModel(GraphModel[Graph]):
     def fit(self, graph: GraphLike, *, rng: Rng = None, callback: Callback | None = None) -> Self:
         """Train until a sample has the required share of the edges of an undirected graph.
 
-        ``callback`` gets the step and the sample of each evaluation; training ends if it returns true.
+        ``callback`` gets the step and sample of each evaluation; training ends if it returns true.
         """
         check_settings(self, overlap=(0.0, 1.0), learning_rate=0.0, n_steps=1, evaluate_every=1)
         check_settings(self, **self._limits)
@@ -289,7 +289,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
-        """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
+        """Return the binary adjacency matrix of nodes with edges, after checking the graph."""
         name = f"graph of {type(self).__name__}"
         for is_wrong, allowed in ((graph.directed, "be undirected"), (not graph.n_edges, "have an edge")):
             if is_wrong:
@@ -301,7 +301,7 @@ class EdgeScoreModel(GraphModel[Graph]):
 def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
-    Every node draws a neighbour first. If too few pairs have a positive score, all of them are edges.
+    Every node draws a neighbour first. If too few scores are positive, all such pairs are edges.
     """
     neighbours, race, start, n_nodes = [], _Race(n_edges), 0, 0
     for scores in blocks:
@@ -318,13 +318,13 @@ def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator)
     if len(first) > n_edges:
         edges = np.array(_order_by_need(codes, n_nodes, rng)[:n_edges], np.int64)
     else:
-        others = race.winners()
+        others = race.codes[np.argsort(race.times, kind="stable")]
         edges = np.append(first, others[~np.isin(others, first)][: n_edges - len(first)])
     return np.stack(np.divmod(edges, n_nodes))
 
 
 class _Race:
-    """The ``size`` pairs with the smallest times so far; a pair (i, j) has the code i N + j."""
+    """The ``size`` pairs with the smallest times so far; pair (i, j) has the code i N + j."""
 
     def __init__(self, size: int) -> None:
         self.size, self.worst = size, np.inf
@@ -344,9 +344,6 @@ class _Race:
             best = np.argpartition(self.times, self.size - 1)[: self.size]
             self.times, self.codes = self.times[best], self.codes[best]
             self.worst = self.times.max()
-
-    def winners(self) -> NDArray[np.int64]:
-        return self.codes[np.argsort(self.times, kind="stable")]
 
 
 def _draw_neighbours(scores: NDArray[Any], uniforms: NDArray[np.float64]) -> IntArray:

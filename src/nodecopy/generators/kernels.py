@@ -15,7 +15,7 @@ HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio (Fibona
 
 @compiled
 def _find_slot(table, key):
-    """Return the slot of the key, or the first slot that was never used if the table does not hold it."""
+    """Return the slot of the key, or else the first slot that was never used."""
     slot = (uint64(key) * uint64(HASH_MULTIPLIER)) >> uint64(32)
     while True:
         slot = slot & uint64(len(table) - 1)

@@ -60,7 +60,7 @@ class TorchRandom:
 
 
 class ObservedWalks:
-    """Random walks on a graph without isolated nodes; each starts at a uniformly random node."""
+    """Random walks on a graph without isolated nodes, from uniformly random nodes."""
 
     def __init__(self, adjacency: sparse.csr_array, device: torch.device) -> None:
         self.starts, self.neighbours = (
@@ -81,7 +81,7 @@ class ObservedWalks:
 
 
 class LSTM:
-    """One LSTM layer, applied step by step; the bias of its forget gate has a constant one added."""
+    """One LSTM layer, applied step by step, with one added to the bias of its forget gate."""
 
     def __init__(self, n_in: int, units: int, random: TorchRandom) -> None:
         joint = random.draw_glorot(n_in + units, 4 * units).detach()  # one matrix for both, as in TensorFlow
@@ -151,7 +151,7 @@ class WalkGenerator:
 
 
 class Critic:
-    """Maps walks to scores, high for observed ones: an LSTM over embedded nodes and a linear layer."""
+    """Maps walks to scores, high for observed ones, by an LSTM and a linear layer."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
         self.embedding = random.draw_glorot(n_nodes, n_embedding)
@@ -255,7 +255,7 @@ class _AdversarialTraining:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetGAN(EdgeScoreModel):
-    """NetGAN trains a generator of random walks against a critic and samples edges by their use in walks.
+    """NetGAN trains a generator of walks against a critic and samples edges by their use in walks.
 
     It is a Wasserstein GAN with gradient penalty. The score of a pair is its number among ``n_transitions``
     transitions of generated walks, and samples have as many edges as the observed graph.
@@ -288,7 +288,7 @@ class NetGAN(EdgeScoreModel):
     -----
     Weights, features and labels are not used; samples keep the features and labels. Nodes without edges have
     none in samples. To select a model by held-out edges, as the authors do, fit the ``train`` graph of
-    :func:`.split_edges`.
+    :func:`.split_edges`. Weight decay applies to all weights, as in the authors' code.
 
     Examples
     --------
@@ -325,8 +325,7 @@ def count_transitions(
     generator: WalkGenerator, n_transitions: int, walk_length: int, random: TorchRandom
 ) -> sparse.csr_array:
     """Count the transitions of a generator's walks between each pair of nodes, in both directions."""
-    n_nodes = len(generator.embedding)
-    n_walks = -(-n_transitions // (walk_length - 1))
+    n_nodes, n_walks = len(generator.embedding), -(-n_transitions // (walk_length - 1))
     at_once = max(1, WALK_LOGITS_AT_ONCE[random.device.type] // n_nodes)
     total, pending, n_pending = sparse.csr_array((n_nodes, n_nodes), dtype=np.int64), [], 0
     for start in range(0, n_walks, at_once):
@@ -427,7 +426,7 @@ class CELL(EdgeScoreModel):
     _limits: ClassVar = {"rank": 1, "weight_decay": 0.0}
 
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j), with the normalisers n."""
+        """Yield pi_i P_ij + pi_j P_ji, with log P_ij = w_ij - n_i."""
         down, up, log_weights = self.down_, self.up_, self.log_weights_
         for rows in split_rows(len(down)):
             scores = np.exp(down[rows] @ up + log_weights[rows, None])
@@ -478,6 +477,6 @@ def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Te
 
 
 def _softmax(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the softmax of each row, computed in place, and the logarithms of the normalisers."""
+    """Return the softmax of each row, in place, and the logarithms of the normalisers."""
     normalisers = logits.logsumexp(dim=1)
     return logits.sub_(normalisers[:, None]).exp_(), normalisers

@@ -40,7 +40,7 @@ def row_blocks(size: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
 
 
 def count_users(matrix: sparse.csr_array) -> IntArray:
-    """Return the number of users of each item, the number of entries of each column."""
+    """Return the number of users of each item."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
@@ -71,14 +71,13 @@ def gram_matrix(
 def _copied_gram(A: Any, A_t: Any, dense: Matrix | None, weights: Any, P: sparse.csr_array) -> Matrix:
     n_users, n_items = A.shape
     left = A if weights is None else sparse.csr_array(sparse.diags_array(weights) @ A, dtype=A.dtype)
-    is_full, total = _is_full(P), np.zeros((0, 0))
+    is_full, total = _is_full(P), np.zeros((n_items, n_items), A.dtype)
     for block in row_blocks(n_users, max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users * is_full))):
         if dense is not None:
             copied = P[block].toarray() @ dense if is_full else _multiply(P[block], dense)
         else:
             copied = (A_t @ P[block].T.toarray()).T if is_full else (P[block] @ A).toarray()
-        part = _multiply(sparse.csr_array(left[block].T), copied)
-        total = np.add(total, part, out=total) if len(total) else part
+        total += _multiply(sparse.csr_array(left[block].T), copied)
     return total
 
 
@@ -279,7 +278,7 @@ def _multiply(rule: Any, matrix: Any, *, is_transposed: bool = False) -> Any:
 
 
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:
-    """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1; may overwrite both."""
+    """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1."""
     # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
     # B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
     if not isinstance(M, np.ndarray):
@@ -314,7 +313,7 @@ def invert_regularised(matrix: Any, regularisation: Any, *, overwrite: bool = Fa
 
 
 def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: bool) -> Matrix:
-    """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I)."""
+    """Return the result of a LAPACK routine for the upper Cholesky factor of matrix + lambda I."""
     # In one Fortran matrix: the transpose of the symmetric matrix itself if it may be overwritten.
     is_free = overwrite and matrix.flags.c_contiguous and matrix.flags.writeable
     shifted = matrix.T if is_free else np.array(matrix, order="F")
@@ -365,7 +364,7 @@ def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
     """Return ``precision`` itself, or for ``"auto"`` the one that M + lambda I needs."""
     if precision != "auto":
         return precision
-    # No eigenvalue is below the smallest lambda or above the largest one plus the largest sum of a row.
+    # Eigenvalues lie between the smallest lambda and the largest one plus the largest sum of a row.
     largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
     bound = MAX_CONDITION * np.min(regularisation)
     return "single" if largest + np.max(regularisation) <= bound else "double"

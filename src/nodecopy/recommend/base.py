@@ -41,14 +41,12 @@ Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
 MAX_BLOCK_SCORES = 2**25  # of one block of users: 128 MiB, and as much again while the best are selected
 IGNORE = "unknown='ignore' leaves such ids out."
-SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts with the same users and items."
+SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts with the same ids."
 
 
 class Contributions(NamedTuple):
     """Ids and what each of them adds to a score, the largest first.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import ItemKNN
     >>> model = ItemKNN().fit(datasets.load("library"))
@@ -162,7 +160,7 @@ class Recommender(Saveable, ABC):
         """Learn from binary interactions; both tables have been checked and have the same ids."""
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the scores of all items for each row of a binary matrix, also of users outside training."""
+        """Return the scores of all items for each row of a binary matrix."""
         name = type(self).__name__
         raise InputError(f"score_new needs a model that scores any list of items; {name} does not.")
 
@@ -197,9 +195,9 @@ class Recommender(Saveable, ABC):
         Parameters
         ----------
         interactions
-            Training interactions, or an object that :func:`.as_interactions` converts; at least one.
+            Training interactions, or an object that :func:`.as_interactions` converts.
         validation
-            Other interactions of the same users and items, by which models that are trained by epochs stop.
+            Other interactions of the same users and items, by which training in epochs stops.
         seen
             Other interactions of these users: not recommended again, but not learnt from.
         rng
@@ -222,7 +220,7 @@ class Recommender(Saveable, ABC):
         return self
 
     def save(self, path: PathLike) -> None:
-        """Write the fitted recommender, without the device, to a file that :func:`nodecopy.load` reads."""
+        """Write the model, without the device, to a file that :func:`nodecopy.load` reads."""
         self.check_fitted()
         super().save(path)
 
@@ -256,7 +254,7 @@ class Recommender(Saveable, ABC):
     def score(self, users: ArrayLike | None = None) -> Scores:
         """Return the scores of all items for users given by their ids, by default for all users.
 
-        A larger score is better for that user; scores of two users or of two models cannot be compared.
+        Scores of two users or of two models cannot be compared.
         """
         return self._score_known(self._user_positions(users))
 
@@ -278,10 +276,10 @@ class Recommender(Saveable, ABC):
         exclude_seen: bool = True,
         unknown: str = "error",
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the ids of the ``k`` best items for some users, best first, and their scores.
+        """Return the ids and scores of the ``k`` best items for some users, best first.
 
-        Both arrays have shape ``[len(users), k]``. Ties go to the first item in ``item_ids``. Where a user
-        has too few candidates, seen ones with a score of minus infinity fill the row.
+        Both arrays have shape ``[len(users), k]``. Ties go to the first item. Where a user has too few
+        candidates, seen ones with a score of minus infinity fill the row.
 
         Parameters
         ----------
@@ -290,7 +288,7 @@ class Recommender(Saveable, ABC):
         k
             Number of items for each user, at most the number of candidates.
         items, exclude
-            Ids of the candidates, such as the items in stock, and of items that are not candidates.
+            Ids of the candidates, such as items in stock, and of items that are not candidates.
         exclude_seen
             Whether to leave out the items that a user has met (default).
         unknown
@@ -341,7 +339,7 @@ class Recommender(Saveable, ABC):
         return select_best(score_block, seen.shape[0], k, item_ids, candidates, hidden)
 
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
-        """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
+        """Return the ids and similarities of the ``k`` items most similar to each item, best first.
 
         EASE and CopyEASE use the item's weights, ItemKNN its cosines, models with embeddings the cosine of
         the item embeddings, and all others the cosine of the items' users.
@@ -351,7 +349,7 @@ class Recommender(Saveable, ABC):
         return _select_similar(self.similarity_rows, positions, item_ids, k, "n_items - 1")
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
-        """Return the ids of the ``k`` users most similar to each user, best first, and the similarities.
+        """Return the ids and similarities of the ``k`` users most similar to each user, best first.
 
         Models with embeddings use the cosine of the user embeddings, all others that of the users' items.
         """
@@ -361,7 +359,7 @@ class Recommender(Saveable, ABC):
         )
 
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
-        """Return why an item has its score for a user: items of the history, donors, and how much they add.
+        """Return why an item has its score for a user: what items of the history and donors add to it.
 
         Contributions are exact: the items of the history add up to the score, and so do the donors. Only
         linear models can be explained: EASE, CopyEASE, ItemKNN, and your own with ``is_linear = True``.
@@ -371,7 +369,7 @@ class Recommender(Saveable, ABC):
         user, item
             Ids of a user with a history and of an item.
         k
-            Largest number of items and of donors to return; ``None`` for all that are not zero.
+            Largest number of items and of donors; ``None`` for all that are not zero.
         donors
             Whether to return donors, for which EASE and CopyEASE solve a linear system.
         """
@@ -429,19 +427,18 @@ class Recommender(Saveable, ABC):
     ) -> ranking.Evaluation:
         """Return metrics of the recommendations on test interactions, and their values for every user.
 
-        Training and validation interactions are not candidates; other interactions in ``seen_`` are. Users
-        and items are matched by ids.
+        Training and validation interactions are not candidates; others in ``seen_`` are.
 
         Parameters
         ----------
         test, validation
             Interactions of users and items of training; with ``history``, of its users.
         history
-            For users outside training (strong generalisation): the interactions from which their items are
-            recommended; see :func:`.user_split`. They are not candidates.
+            Interactions of users outside training (strong generalisation), which are not candidates; see
+            :func:`.user_split`.
         metrics, convention
-            As in :func:`nodecopy.metrics.ranking.evaluate`: names such as ``"recall@10"``, and ``"formula"``
-            or ``"printed"``, to compare with the paper's printed numbers.
+            Names such as ``"recall@10"``, and ``"formula"`` or ``"printed"``, which the paper's numbers
+            follow; see :func:`nodecopy.metrics.ranking.evaluate`.
         unknown
             Whether interactions with unknown users and items are an error (``"error"``) or left out
             (``"ignore"``); their number is logged.
@@ -582,15 +579,15 @@ def align(
         n_unknown = len(is_known) - int(is_known.sum())
         log_decision(f"{name}: {n_unknown} of {len(is_known)} interactions are of unknown users or items.")
     values = np.ones(len(users)) if weights is None else weights
-    shape = (len(user_ids), train.n_items)
     entries = (values[is_known], (rows[is_known], columns[is_known]))
-    return Interactions(sparse.csr_array(entries, shape=shape), user_ids, train.item_ids)
+    matrix = sparse.csr_array(entries, shape=(len(user_ids), train.n_items))
+    return Interactions(matrix, user_ids, train.item_ids)
 
 
 def find_ids(
     values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error", hint: Any = None
 ) -> IntArray:
-    """Return the positions of external ids; unknown ones are left out or an error with a ``hint``."""
+    """Return the positions of ids; unknown ones are left out or an error with a ``hint``."""
     if isinstance(values, (str, int)):
         raise InputError(name, f"must be a list of ids; got {show(values)}. Write [{show(values)}].")
     positions = _positions(check_ids(values, name), ids, name, unknown, hint)
@@ -654,7 +651,7 @@ def select_candidates(
     n_items: int,
     names: Sequence[str] = ("items", "exclude"),
 ) -> IntArray | None:
-    """Return the columns in ``items``, by default all, that are not in ``exclude``; ``None`` for all."""
+    """Return the columns in ``items`` that are not in ``exclude``; ``None`` stands for all."""
     if items is None and exclude is None:
         return None
     is_candidate = np.full(n_items, items is None)
@@ -675,7 +672,7 @@ def select_best(
     candidates: IntArray | None = None,
     seen: sparse.csr_array | None = None,
 ) -> tuple[NDArray[Any], Scores]:
-    """Return the ids and scores of the ``k`` best candidates of each row; entries of ``seen`` come last."""
+    """Return ids and scores of the ``k`` best candidates of each row; entries of ``seen`` come last."""
     chosen_ids = ids if candidates is None else ids[candidates]
     high_name = "n_items" if candidates is None else "number of candidates"
     check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
@@ -698,7 +695,7 @@ def _select_similar(
     k: int,
     high_name: str,
 ) -> tuple[NDArray[Any], Scores]:
-    """Return the ids of the ``k`` most similar users or items, without the one itself, and similarities."""
+    """Return the ids and similarities of the ``k`` most similar others."""
     check_integer(k, "k", low=1, high=len(ids) - 1, high_name=high_name)
     own = one_hot(positions, len(ids))
     return select_best(lambda block: similarity_rows(own[block]), len(positions), k, ids, seen=own)

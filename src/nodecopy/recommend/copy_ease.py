@@ -42,14 +42,14 @@ class CopyEASE(LinearRecommender):
     Parameters
     ----------
     user_share, item_share
-        Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2); the rest
-        is the user's own. EASE is the case in which both are 0.
+        Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2). With
+        both 0, the model is EASE.
     user_donors, item_donors
         Donor rules of users and of items, ``Jaccard(include_self=False, exponent=4.0, max_donors=50)`` by
         default. With ``"uniform"``, a control, all others have equal probability.
     item_bonus
         Weight of the expected item copy A Q' in the scores. ``"auto"`` is 0.75 times the coefficient of the
-        regression of the weights B on Q', which is small where items have few users.
+        regression of the weights B on Q'.
     regularisation, regularisation_exponent, precision, degree_exponent, popularity_penalty
         As in :class:`.EASE`.
     device, n_neighbours
@@ -130,7 +130,7 @@ class CopyEASE(LinearRecommender):
         return list(map_on_cores(fit, ("users", "items")))  # most of it is done without the GIL
 
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
-        """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
+        """Return B + bonus Q', since A B + bonus A Q' are the scores."""
         Q: Any = moments.Q
         weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
         bonus: Any = self.item_bonus
@@ -151,12 +151,11 @@ class CopyEASE(LinearRecommender):
         rules = [name for name in ("user_donors", "item_donors") if isinstance(getattr(self, name), Jaccard)]
         exponents = tuple(f"{rule}__exponent" for rule in rules)
         n_donors = tuple(f"{rule}__max_donors" for rule in rules)
-        regularisation, degree_exponent, *by_popularity = super().coordinates()
+        regularisation, *others = super().coordinates()
         return [
             regularisation,
             Coordinate(exponents, EXPONENTS),
-            degree_exponent,
-            *by_popularity,
+            *others,
             Coordinate(("user_share",), SHARES),
             Coordinate(("item_share",), SHARES),
             Coordinate(n_donors, (20, 50, 100, 200)),
@@ -166,7 +165,7 @@ class CopyEASE(LinearRecommender):
 
 
 def _coefficient(weights: Any, Q: sparse.csr_array | None) -> float:
-    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform rule."""
+    """Return the coefficient of the regression of the weights on Q'."""
     if Q is None:
         return float(weights.sum()) / len(weights)
     if isinstance(weights, sparse.csr_array):

@@ -34,13 +34,13 @@ from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
 Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
-BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, donor rules included (measured)
+BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
 MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster than factorisations
 MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
 ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
 TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
-MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form below which the bonus is all of it but rounding
+MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form; less beside the bonus is rounding
 
 
 class Moments(NamedTuple):
@@ -101,7 +101,7 @@ class LinearRecommender(Recommender):
         return Moments(*parts, relative_popularity(train), Q)
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
-        """Yield a fitted recommender for each of many regularisations, from one set of moments."""
+        """Yield a fitted recommender for each regularisation, from one set of moments."""
         train = check_nonempty(interactions, "interactions")
         regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
         for value in (self.regularisation, *regularisations):
@@ -160,8 +160,6 @@ class LinearRecommender(Recommender):
         Users and items may be new. Donor rules and the sparse form are fitted again, sums over users are
         updated. The first call computes and keeps these sums, up to three items x items matrices.
 
-        Examples
-        --------
         >>> from nodecopy import Interactions
         >>> from nodecopy.recommend import EASE
         >>> model = EASE(1.0).fit(Interactions.from_table(["ann", "ann"], ["tea", "jam"]))
@@ -244,7 +242,7 @@ class LinearRecommender(Recommender):
         return repr(self.get_params(deep=False) | {"device": None})
 
     def coordinates(self) -> list[Coordinate]:
-        """Return the parameters that :meth:`tune` searches, the most important first."""
+        """Return the parameters that :meth:`tune` searches, in this order."""
         return [
             Coordinate(("regularisation",), REGULARISATIONS),
             Coordinate(("degree_exponent",), (0.0, 0.25, 0.5, 0.75, 1.0)),
@@ -261,7 +259,7 @@ class LinearRecommender(Recommender):
         k: int | None = None,
         rng: Rng = None,
     ) -> Self:
-        """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
+        """Set the parameters by held-out interactions and return the model, which is not fitted.
 
         The search starts from the parameters of the model and changes one at a time, as long as recall@k +
         NDCG@k improves by more than half of the gain's standard error over users. The choice is logged, and
@@ -271,22 +269,13 @@ class LinearRecommender(Recommender):
         ----------
         interactions, validation
             Training interactions, and those to hold out: all or none of them in ``interactions``. By default
-            a tenth of ``interactions`` is held out, drawn by ``rng``.
+            a random tenth of ``interactions``.
         budget
             Largest number of settings to fit.
         k
-            Length of the lists; 20 by default, or all items if they are fewer.
+            Length of the lists; 20 by default, or the number of items.
         rng
             Seed or generator of the default validation part.
-
-        Examples
-        --------
-        >>> from nodecopy import datasets
-        >>> from nodecopy.recommend import EASE
-        >>> library = datasets.load("library")
-        >>> model = EASE().tune(library, budget=10, rng=0).fit(library)
-        >>> model.regularisation, len(model.tuning_)
-        (300.0, 10)
         """
         tuning.tune(self, interactions, validation, budget, k, rng)
         return self
@@ -331,15 +320,14 @@ class EASE(LinearRecommender):
         Precision of the solver: ``"double"``, ``"single"``, or ``"auto"``, which is single where M + lambda I
         has a condition number of at most 10^5.
     degree_exponent
-        A user with d interactions has a weight proportional to d^-degree_exponent in the objective. The scale
-        of lambda does not depend on it.
+        A user with d interactions has a weight proportional to d^-degree_exponent in the objective.
     device
         ``"cpu"``, or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
     n_neighbours
-        Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
-        exact solution; ``"auto"`` takes the sparse form where dense matrices would not fit into memory.
+        Number of items that predict each item in the sparse form, such as 100. ``None`` is the exact
+        solution; ``"auto"`` takes the sparse form where dense matrices would not fit into memory.
     regularisation_exponent
-        The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
+        The lambda of an item is multiplied by p^regularisation_exponent, where p is the number of its users
         divided by the mean number.
     popularity_penalty
         The scores of an item are divided by p^popularity_penalty; 0.1 moves less popular items up.
@@ -347,8 +335,8 @@ class EASE(LinearRecommender):
     Attributes
     ----------
     weights_
-        The matrix B, in single precision; entry (i, j) is what item i in a history adds to the score of
-        item j. It is a CSR matrix in the sparse form.
+        The matrix B, in single precision, CSR in the sparse form; entry (i, j) is what item i in a history
+        adds to the score of item j.
     n_neighbours_
         The number of neighbours of the sparse form, ``None`` for the exact solution.
 
@@ -415,7 +403,7 @@ class DonorSystem:
         self._moments, self._products = np.full((2, n_items), np.nan)
 
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
-        """Return what every donor user and donor item adds to a score; the sparse form has ``weights``."""
+        """Return what each donor user and donor item adds to a score; the sparse form has ``weights``."""
         n_items = self.A.shape[1]
         bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
@@ -437,7 +425,7 @@ class DonorSystem:
 
     @cached_property
     def inverse(self) -> Values:
-        """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
+        """(M + lambda I)^-1; without an item, it differs by a multiple of the item's column."""
         P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
         M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
         return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
@@ -466,7 +454,7 @@ class DonorSystem:
         return np.asarray(solution)
 
     def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
-        """Return the diagonal of M at some items, and that of the formula that holds off the diagonal."""
+        """Return the diagonal of M at some items, and that of the formula off the diagonal."""
         unknown = columns[np.isnan(self._moments[columns])]
         counts = self.A.T @ self.w
         is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
@@ -481,7 +469,7 @@ class DonorSystem:
             x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ (self.Q.T @ unit))
             own, same_donor = A.T @ self.w, A.T @ self.W
             self._moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
-            squares = _square(x).T @ self.w - self.q1**2 * (_square(donor).T @ self.w)
+            squares = (x * x).T @ self.w - self.q1**2 * ((donor * donor).T @ self.w)
             self._products[block] = squares + self.q1**2 * same_donor
         return self._moments[columns], self._products[columns]
 
@@ -516,7 +504,3 @@ def _as_operator(probabilities: sparse.csr_array | None, n: int, is_used: bool) 
     if probabilities is not None:
         return sparse.csr_array(probabilities.astype(np.float64))
     return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
-
-
-def _square(matrix: Any) -> Any:
-    return np.square(matrix) if isinstance(matrix, np.ndarray) else matrix.power(2)

@@ -30,7 +30,7 @@ def sparse_moments(
     """Return S and C' of :func:`.copied_moments`, where M = S + S', with the largest entries of each row.
 
     The importance of an entry (i, j) is its value divided by the root of one plus the number of users of j.
-    Terms of sums are deleted, so that the peak is about eight matrices with ``n_entries`` entries per row.
+    Terms of sums are deleted: the peak is about eight matrices with ``n_entries`` entries per row.
     """
     n_entries = ENTRIES_PER_NEIGHBOUR * n_neighbours
     q0 = 1 - q1 - q2

@@ -85,7 +85,7 @@ def _hold_out(train: Interactions, validation: Any, rng: Rng) -> tuple[Interacti
         got = f"{n_outside:,} of its {held_out.n_interactions:,} are outside"
         allowed = "must be inside interactions or have none in common with them"
         raise InputError("validation", f"{allowed}; {got}. Pass train.union(validation) as interactions.")
-    fitted = train.difference(held_out) if not n_outside else train
+    fitted = train if n_outside else train.difference(held_out)
     return check_nonempty(fitted, "interactions without validation"), held_out
 
 
