@@ -207,7 +207,7 @@ class GAE(GraphAutoencoder):
     """The graph autoencoder: embeddings Z of a two-layer GCN, with inner products Z Z^T as logits of edges.
 
     Z = S ReLU(S X W0) W1 with S = D^-1/2 (A + I) D^-1/2. Training minimises the weighted cross-entropy over
-    all pairs (:class:`.PairLoss`) on the whole graph, without dropout or early stopping.
+    all pairs (:class:`.PairLoss`), without dropout or early stopping.
 
     Parameters
     ----------

@@ -57,8 +57,8 @@ class SBM(BlockModel):
     Attributes
     ----------
     blocks_
-        The block of each node: its label, or the result of label propagation, with ties broken by the
-        ``rng`` of :meth:`fit`. A graph without labels is divided into communities.
+        The block of each node: its label, or the result of label propagation with random ties. A graph
+        without labels is divided into communities.
     block_pairs_, probabilities_
         The pairs of blocks with an edge between them, ``[2, n]``, and the densities.
 
@@ -228,8 +228,8 @@ class MMSBM(EdgeListModel):
     certainty
         Initial membership of a node in the block of its label; the other blocks share the rest.
     assignment
-        ``"mixed"`` (default) for the model; ``"hard"`` for the authors' code, which samples with every node
-        in its most likely block.
+        ``"mixed"`` (default), or ``"hard"`` as in the authors' code: samples have every node in its most
+        likely block.
     delta
         Probability of an edge between nodes that draw different blocks.
     n_steps, batch_size
@@ -244,7 +244,7 @@ class MMSBM(EdgeListModel):
     memberships_, strengths_, delta_
         pi, beta and delta.
     sampling_memberships_
-        The memberships that samples use: pi, or one-hot rows if ``assignment`` is ``"hard"``.
+        The memberships of samples: pi, or one-hot rows if ``assignment`` is ``"hard"``.
 
     Notes
     -----

@@ -105,7 +105,7 @@ class ChungLu(EdgeListModel):
     Attributes
     ----------
     blocks_
-        The number of each node's degree among the distinct degrees; if directed, out- before in-degrees.
+        The rank of each node's degree among the distinct degrees; if directed, out- before in-degrees.
     block_pairs_, probabilities_
         Pairs of distinct degrees, ``[2, n]``, and the probability of an edge between nodes of such degrees.
 
@@ -180,7 +180,7 @@ class ConfigurationModel(SwapModel):
     Parameters
     ----------
     n_swaps
-        Attempted swaps per edge (default 10). Fewer leave samples closer to the observed graph.
+        Attempted swaps per edge (default 10). With fewer, samples are closer to the observed graph.
 
     Attributes
     ----------
@@ -346,7 +346,7 @@ class RandomDotProduct(EdgeListModel):
     ----------
     n_dimensions
         Dimensions of the positions. By default the number of singular values above 2.1 times the root of the
-        mean degree, at least 1 and at most 30.
+        mean degree, from 1 to 30.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class DGLFRMB(GraphAutoencoder):
     Parameters
     ----------
     n_hidden, n_latent
-        Widths of the hidden layer and of the memberships; ``n_latent`` is the largest number of communities.
+        Widths of the hidden layer and of the memberships, the largest number of communities.
     decoder_widths
         Widths of the two layers that turn memberships into f.
     alpha
@@ -126,7 +126,7 @@ class DGLFRM(DGLFRMB):
     """DGLFRM: each membership of a node has a strength, a normally distributed number.
 
     Two more heads of the GCN give the mean and the log standard deviation of the strengths r, and z = b * r
-    takes the place of b. Embeddings are the products of the means of b and r. Parameters are those of
+    replaces b. Embeddings are the products of the means of b and r. Parameters are those of
     :class:`DGLFRMB`; the authors use ``n_hidden=32, n_latent=50, alpha=10, n_epochs=500`` for Cora.
 
     >>> from nodecopy import datasets

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import (
     check_callable,
     check_integer,
@@ -301,13 +300,16 @@ class EdgeScoreModel(GraphModel[Graph]):
 def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
-    Every node draws a neighbour first. If too few scores are positive, all such pairs are edges.
+    Every node draws a neighbour first, in proportion to its scores. If too few are positive, all such pairs
+    are edges.
     """
     neighbours, race, start, n_nodes = [], _Race(n_edges), 0, 0
     for scores in blocks:
         size, n_nodes = scores.shape
         scores[np.arange(size), np.arange(start, start + size)] = 0
-        neighbours.append(_draw_neighbours(scores, rng.random((size, 1))))
+        cumulative = np.cumsum(scores, axis=1, dtype=np.float64)
+        drawn = (cumulative > rng.random((size, 1)) * cumulative[:, -1:]).argmax(axis=1)
+        neighbours.append(np.where(cumulative[:, -1] > 0, drawn, -1))
         race.add(scores[:, start:], start, n_nodes, rng)
         start += size
     neighbour, node = np.concatenate(neighbours), np.arange(n_nodes)
@@ -344,13 +346,6 @@ class _Race:
             best = np.argpartition(self.times, self.size - 1)[: self.size]
             self.times, self.codes = self.times[best], self.codes[best]
             self.worst = self.times.max()
-
-
-def _draw_neighbours(scores: NDArray[Any], uniforms: NDArray[np.float64]) -> IntArray:
-    """Draw a column for each row in proportion to its scores; -1 if all of them are zero."""
-    cumulative = np.cumsum(scores, axis=1, dtype=np.float64)
-    total = cumulative[:, -1]
-    return np.where(total > 0, (cumulative > uniforms * total[:, None]).argmax(axis=1), -1)
 
 
 def _order_by_need(codes: NDArray[np.int64], n_nodes: int, rng: Generator) -> list[int]:

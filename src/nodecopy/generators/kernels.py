@@ -1,4 +1,4 @@
-"""Compiled edge swaps, which look up edges in a hash table, and sums over neighbours for MMSBM."""
+"""Compiled edge swaps with a hash table of edges, and sums over neighbours for MMSBM."""
 
 from __future__ import annotations
 

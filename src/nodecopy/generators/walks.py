@@ -106,7 +106,7 @@ class LSTM:
 
 
 class WalkGenerator:
-    """Maps noise to walks: an LSTM gives N logits, and the embedding of the drawn node is the next input."""
+    """Maps noise to walks: an LSTM gives logits, and the embedding of the drawn node is the next input."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
         self.input = [random.draw_glorot(NOISE_WIDTH, n_hidden), random.zeros(n_hidden)]
@@ -119,7 +119,7 @@ class WalkGenerator:
 
     @torch.no_grad()
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
-        """Draw walks, ``[size, length]`` node positions, by inverting the distribution of each step."""
+        """Draw walks, ``[size, length]`` node positions."""
         state, inputs, walk = self._start(size, random)
         for uniform in random.uniform(length, size, 1):
             state = self.lstm.step(self.lstm.gates(inputs), state)
@@ -461,7 +461,7 @@ class TransitionLoss(BlockwiseLoss):
 
 
 def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the distribution pi with pi = pi P, by power iteration, and the normalisers of P's rows."""
+    """Return pi with pi = pi P, by power iteration, and the normalisers of the rows of P."""
     logits_at_once, pi = LOGITS_AT_ONCE[down.device.type], start
     normalisers = torch.zeros_like(start)
     for _ in range(MAX_POWER_ITERATIONS):

@@ -220,7 +220,7 @@ def _uniform_copies(matrix: sparse.csr_array, G: Any) -> Any:
 
 
 def _add_multiple(total: Any, scale: float, matrix: Any) -> None:
-    """Add a multiple of a matrix to another one in place, by blocks."""
+    """Add a multiple of a matrix in place, by blocks."""
     for block in row_blocks(len(total), BLOCK_SIZE):
         total[block] += scale * matrix[block]
 
@@ -244,7 +244,7 @@ def uniform_rule(size: int, dtype: Any) -> NDArray[Any]:
 
 
 def _as_rule(Q: sparse.csr_array | None, matrix: Any) -> Any:
-    """Return donor probabilities in the form that is fastest in products with a matrix."""
+    """Return donor probabilities in the form that is fastest in products."""
     if not isinstance(matrix, np.ndarray):
         return like(uniform_rule(len(matrix), np.float64), matrix) if Q is None else _csr_tensor(Q, matrix)
     if Q is None:
@@ -280,7 +280,7 @@ def _multiply(rule: Any, matrix: Any, *, is_transposed: bool = False) -> Any:
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:
     """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1."""
     # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
-    # B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
+    # B = V (Y - V' diag(mu)), where mu is the diagonal of K C = V Y over that of K.
     if not isinstance(M, np.ndarray):
         K = invert_regularised(M, regularisation, overwrite=overwrite)
         B = K @ C
@@ -355,7 +355,7 @@ def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float
 
 
 def singular_matrix(regularisation: Any) -> InputError:
-    """Return the error of a matrix that has no Cholesky factor."""
+    """Return the error of a singular matrix."""
     smallest = np.min(regularisation)
     return InputError("regularisation", f"must be larger: the matrix is singular; got {smallest:g}.")
 

@@ -118,7 +118,7 @@ class Recommender(Saveable, ABC):
     """A model that recommends items to users.
 
     Weights of interactions are ignored: select ratings that express a preference with
-    :meth:`.Interactions.at_least` first. Items of a user without history are scored by their number of users.
+    :meth:`.Interactions.at_least` first. For a user without history, items are scored by popularity.
 
     A subclass writes :meth:`fit_interactions`, which sets attributes whose names end in an underscore, and
     :meth:`score_rows`; a model of embeddings inherits :class:`EmbeddingRecommender` instead. Its constructor
@@ -127,7 +127,7 @@ class Recommender(Saveable, ABC):
     Attributes
     ----------
     interactions_
-        The interactions of ``fit``, without weights. Columns of scores are in the order of its ``item_ids``.
+        The interactions of ``fit``, without weights; its ``item_ids`` are the columns of scores.
     seen_
         All interactions that are not recommended again: ``interactions_`` and ``seen`` of ``fit``.
 
@@ -180,7 +180,7 @@ class Recommender(Saveable, ABC):
         return None
 
     def check_params(self) -> None:
-        """Raise :class:`~nodecopy.errors.InputError` for a parameter that is wrong whatever the data."""
+        """Raise :class:`~nodecopy.errors.InputError` for a wrong parameter."""
 
     def fit(
         self,
@@ -231,7 +231,6 @@ class Recommender(Saveable, ABC):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`get_state` returned, and check that it fits the users and items."""
         if not state:  # an unfitted part of another recommender
             return
         self.check_params()
@@ -351,7 +350,7 @@ class Recommender(Saveable, ABC):
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids and similarities of the ``k`` users most similar to each user, best first.
 
-        Models with embeddings use the cosine of the user embeddings, all others that of the users' items.
+        Models with embeddings use the cosine of user embeddings, all others that of the users' items.
         """
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
         return _select_similar(
@@ -394,7 +393,6 @@ class Recommender(Saveable, ABC):
         return self._explain(columns, "history", item, k, donors)
 
     def _explain(self, history: IntArray, name: str, item: Any, k: int | None, donors: bool) -> Explanation:
-        """Explain the score of an item for a history, given by the columns of its items."""
         train = self.interactions_
         if not self.is_linear:
             allowed = "EASE, CopyEASE, ItemKNN or a class with is_linear = True"

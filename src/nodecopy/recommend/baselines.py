@@ -235,7 +235,7 @@ class WeightedHybrid(Recommender):
         Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`, which are not changed. One that is
         fitted to the same interactions is not fitted again.
     weight
-        Weight of the first, from 0 to 1; the second has the rest. The default is 0.5.
+        Weight of the first, from 0 to 1; the second has the rest.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class EmbeddingNetwork(nn.Module):
 
 @dataclass(eq=False)
 class BPRRecommender(EmbeddingRecommender):
-    """A network that is trained by Bayesian personalised ranking; a subclass writes :meth:`build_network`.
+    """A network trained by Bayesian personalised ranking; a subclass writes :meth:`build_network`.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ class MGCCF(BPRRecommender):
 
 
 class _MGCCF(EmbeddingNetwork):
-    """Every list holds the part of users first, then that of items."""
+    """Lists hold the part of users first, then that of items."""
 
     def __init__(self, model: MGCCF, interactions: Interactions) -> None:
         size, matrix = model.n_factors, interactions.matrix
@@ -393,7 +393,7 @@ class _MGCCF(EmbeddingNetwork):
         self.similarity = [above_threshold(side, model.similarity_degree) for side in sides]
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> list[SparseStack]:
-        """Return the matrices of means over neighbours, then over similar nodes."""
+        """Return matrices of means over neighbours, then over similar nodes."""
         matrices = matrix, matrix.T, *self.similarity
         return [SparseStack([_divide_by_row_sums(part)], device) for part in matrices]
 
@@ -439,7 +439,7 @@ def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
 
 
 class NegativeSampler:
-    """Draw, for given users, items outside the stored entries of a users x items matrix."""
+    """Draw items outside the stored entries of a users x items matrix."""
 
     # The r-th allowed item of a user is r plus the number of forbidden items before it. The t-th forbidden
     # item f_t (t from 0) lies before it exactly if f_t - t <= r, and f_t - t does not decrease within a user:
@@ -465,7 +465,7 @@ class NegativeSampler:
 
 
 def forbid_likely_pairs(observed: sparse.csr_array, likely: Any) -> sparse.csr_array:
-    """Return the observed and likely pairs; a user with no negatives left gets only the observed ones."""
+    """Return the observed and likely pairs, only the observed ones of users with no negatives left."""
     observed, likely = observed.astype(bool), sparse.csr_array(likely.astype(bool))
     is_exhausted = np.diff(sparse.csr_array(observed + likely).indptr) == observed.shape[1]
     likely = keep_entries(likely, ~np.repeat(is_exhausted, np.diff(likely.indptr)))

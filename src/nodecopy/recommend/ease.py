@@ -76,7 +76,7 @@ class LinearRecommender(Recommender):
 
     @abstractmethod
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
-        """Return M and C for donor probabilities, possibly from Gram matrices to update."""
+        """Return M and C, possibly from Gram matrices to update."""
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -84,7 +84,7 @@ class LinearRecommender(Recommender):
         return 0.0, 0.0
 
     def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
-        """Return the donor probabilities of users and of items, ``None`` for the uniform rule."""
+        """Return donor probabilities of users and of items, ``None`` for the uniform rule."""
         return None, None
 
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:

@@ -44,15 +44,15 @@ def sparse_moments(
     def total(*terms: tuple[float, sparse.csr_array], has_diagonal: bool = True) -> sparse.csr_array:
         return largest_sums(terms, 2 * n_entries, importance, has_diagonal)
 
-    G = product(_scale_rows(A, w).T, A)
-    counts = np.asarray(_scale_rows(A, w).sum(axis=0))
+    weighted = _scale_rows(A, w)
+    G, counts = product(weighted.T, A), np.asarray(weighted.sum(axis=0))
     diagonal, S_terms, C_terms = q0 * counts, [(q0 * q0 / 2, G)], [(q0, G)]
     if q1 and P is not None:
-        donor_weights = P.T @ w
-        diagonal = diagonal + q1 * np.asarray(_scale_rows(A, donor_weights).sum(axis=0))
-        H = product(_scale_rows(A, w).T, product(P, A))
+        by_donor = _scale_rows(A, P.T @ w)
+        diagonal = diagonal + q1 * np.asarray(by_donor.sum(axis=0))
+        H = product(weighted.T, product(P, A))
         C_terms += [(q1, H)]
-        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(_scale_rows(A, donor_weights).T, A))]
+        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(by_donor.T, A))]
         del H
     has_items = bool(q2 and Q is not None)
     S = total(*S_terms, has_diagonal=has_items)

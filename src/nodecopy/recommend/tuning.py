@@ -90,7 +90,7 @@ def _hold_out(train: Interactions, validation: Any, rng: Rng) -> tuple[Interacti
 
 
 class ScoredSettings(NamedTuple):
-    """Settings with the recall and NDCG of each user with held-out interactions, in two rows."""
+    """Settings with the recall and NDCG of each user, in two rows."""
 
     settings: dict[str, Any]
     by_user: NDArray[np.float64]
@@ -155,7 +155,7 @@ class Search:
         return best
 
     def fit(self, settings: dict[str, Any], steps: Iterator[int]) -> ScoredSettings | None:
-        """Return the scores of settings; ``None`` where they are not allowed or the budget is spent."""
+        """Return the scores of settings; ``None`` if they are wrong or the budget is spent."""
         for trial in self.trials:
             if trial.settings == settings:
                 return trial
