@@ -318,7 +318,7 @@ class FeedbackDecoder(Decoder):
     ) -> None:
         self.features, self.feedback = features, feedback
         shapes = (features.shape[2], n_hidden), (n_latent, n_hidden), (n_hidden, n_latent)
-        self.weights = [draw_glorot([rng], *shape, features.device) for shape in shapes]
+        self.weights = [draw_glorot([rng], rows, columns, features.device) for rows, columns in shapes]
 
     def __call__(self, z: Tensor) -> Tensor:
         by_features, by_z, output = self.weights

@@ -10,7 +10,7 @@ from nodecopy._core.kernels import njit
 compiled = njit(cache=True, nogil=True)
 
 EMPTY, REMOVED = -1, -2
-HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio (Fibonacci hashing)
+HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Fibonacci hashing)
 
 
 @compiled

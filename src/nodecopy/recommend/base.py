@@ -327,7 +327,6 @@ class Recommender(Saveable, ABC):
         exclude_seen: bool = True,
         unknown: str = "error",
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the best candidates of the users in the rows of ``seen``."""
         item_ids = self.interactions_.item_ids
         wanted, unwanted = (
             None if ids is None else find_ids(ids, item_ids, name, unknown, IGNORE)
@@ -398,7 +397,7 @@ class Recommender(Saveable, ABC):
             allowed = "EASE, CopyEASE, ItemKNN or a class with is_linear = True"
             raise InputError(f"explain needs a linear model: {allowed}; got {type(self).__name__}.")
         if not len(history):
-            raise InputError(name, "must have an item of training; got none; popularity ranks its items.")
+            raise InputError(name, "must have an item of training; got none; popularity ranks items for it.")
         if k is not None:
             check_integer(k, "k", low=1)
         (column,) = find_ids([item], train.item_ids, "item")
@@ -435,8 +434,8 @@ class Recommender(Saveable, ABC):
             Interactions of users outside training (strong generalisation), which are not candidates; see
             :func:`.user_split`.
         metrics, convention
-            Names such as ``"recall@10"``, and ``"formula"`` or ``"printed"``, which the paper's numbers
-            follow; see :func:`nodecopy.metrics.ranking.evaluate`.
+            Names such as ``"recall@10"``, and ``"formula"`` or, to compare with the paper's printed numbers,
+            ``"printed"``; see :func:`nodecopy.metrics.ranking.evaluate`.
         unknown
             Whether interactions with unknown users and items are an error (``"error"``) or left out
             (``"ignore"``); their number is logged.
@@ -633,7 +632,7 @@ def history_rows(
 
 
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
-    """Return both tables as one; new users and items come last."""
+    """Return both tables; new users and items come last."""
     ids = []
     for name in ("user", "item"):
         old, other = getattr(train, f"{name}_ids"), getattr(new, f"{name}_ids")

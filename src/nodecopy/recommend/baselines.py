@@ -23,7 +23,7 @@ from nodecopy.recommend.algebra import count_users, import_torch_for, singular_m
 from nodecopy.recommend.base import EmbeddingRecommender, Recommender, fit_copy
 
 MAX_BLOCK_PAIRS = 2**22
-MAX_BATCH_ENTRIES = 2**28  # of the factors, or of the matrices, of the rows that IALS solves at once
+MAX_BATCH_ENTRIES = 2**28  # of the factors or matrices of the rows that IALS solves at once
 
 
 @dataclass(eq=False)

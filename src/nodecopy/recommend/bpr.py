@@ -511,8 +511,8 @@ class EnsembleBPR(Recommender):
     keep: float = 0.0
 
     def check_params(self) -> None:
+        name = f"base of {type(self).__name__}"
         if not isinstance(self.base, BPRRecommender):
-            name = f"base of {type(self).__name__}"
             raise InputError(name, f"must be a network such as LightGCN(); got {show(self.base)}.")
         if self.n_graphs is not None:
             check_settings(self, n_graphs=1)
@@ -623,11 +623,12 @@ class SampledGraphBPR(EnsembleBPR):
             network.fit_interactions(interactions, validation, child(seed, NETWORK), forbidden)
             network.interactions_ = interactions
             self.copied_embeddings_ = embed_graphs(network, graphs)
-            self.observed_embeddings_ = embed_graphs(network, [interactions.matrix])
-            self.threshold_, self.n_epochs_ = threshold, network.n_epochs_
-            if len(thresholds) == 1:
-                return
-            recall = validation_recall(self.score_positions, interactions, validation)
+            self.observed_embeddings_: EmbeddingStacks = embed_graphs(network, [interactions.matrix])
+            self.threshold_: float = threshold
+            self.n_epochs_ = network.n_epochs_
+            recall = 1.0
+            if len(thresholds) > 1:
+                recall = validation_recall(self.score_positions, interactions, validation)
             if recall > best_recall:
                 best_recall, best = recall, dict(vars(self))
         vars(self).update(best)

@@ -35,7 +35,7 @@ from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
-MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster than factorisations
+MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster
 MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
 ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
@@ -320,7 +320,8 @@ class EASE(LinearRecommender):
         Precision of the solver: ``"double"``, ``"single"``, or ``"auto"``, which is single where M + lambda I
         has a condition number of at most 10^5.
     degree_exponent
-        A user with d interactions has a weight proportional to d^-degree_exponent in the objective.
+        A user with d interactions has a weight proportional to d^-degree_exponent in the objective. The scale
+        of lambda does not depend on it.
     device
         ``"cpu"``, or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
     n_neighbours
