@@ -16,16 +16,17 @@ from torch.nn.functional import one_hot
 from nodecopy import Graph, GraphModel, datasets
 from nodecopy.generators import CELL, VGAE, NetGAN
 from nodecopy.generators.autoencoders import PairLoss
-from nodecopy.generators.cell import TransitionLoss, stationary_distribution
-from nodecopy.generators.netgan import (
+from nodecopy.generators.walks import (
     LSTM,
     PENALTY_WEIGHT,
     Critic,
     ObservedWalks,
     TorchRandom,
+    TransitionLoss,
     WalkGenerator,
     count_transitions,
     gather_rows,
+    stationary_distribution,
 )
 from nodecopy.metrics import statistics
 from tests.contracts.graph_models import GraphModelContract, community_graph
@@ -142,8 +143,8 @@ def test_transitions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     np.add.at(expected, (walks[:, :-1], walks[:, 1:]), 1)
     counts = count_transitions(generator, 148, 4, torch_random(1))
     assert np.array_equal(counts.toarray(), expected + expected.T)
-    monkeypatch.setattr("nodecopy.generators.netgan.LOGITS_AT_ONCE", {"cpu": 70})
-    monkeypatch.setattr("nodecopy.generators.netgan.TRANSITIONS_AT_ONCE", 60)
+    monkeypatch.setattr("nodecopy.generators.walks.WALK_LOGITS_AT_ONCE", {"cpu": 70})
+    monkeypatch.setattr("nodecopy.generators.walks.TRANSITIONS_AT_ONCE", 60)
     in_chunks = count_transitions(generator, 148, 4, torch_random(1))
     assert in_chunks.sum() == counts.sum() == 300
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from nodecopy import Interactions, Jaccard, load
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, Recommender, WeightedHybrid, als, baselines
+from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, Recommender, WeightedHybrid, baselines
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -162,7 +162,7 @@ def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
 def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The factors of items solve the regressions on those of users, whatever the batches."""
     pytest.importorskip("torch")
-    monkeypatch.setattr(als, "MAX_BATCH_ENTRIES", 200)
+    monkeypatch.setattr(baselines, "MAX_BATCH_ENTRIES", 200)
     A = np.hstack([tastes().matrix.toarray(), np.zeros((60, 1))])
     model = IALS(4, 2.0, 5.0, device="cpu:0").fit(Interactions(A), rng=0)
     X = model.user_embeddings_.astype(float)

@@ -12,9 +12,8 @@ from scipy import sparse, special
 import nodecopy
 from nodecopy import Interactions, Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr, ensembles
-from nodecopy.recommend.bpr import NegativeSampler
-from nodecopy.recommend.ensembles import GRAPHS, NETWORK
+from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr
+from nodecopy.recommend.bpr import GRAPHS, NETWORK, NegativeSampler
 from tests.contracts.recommenders import tastes
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 4, "batch_size": 64, "learning_rate": 0.02}
@@ -46,7 +45,7 @@ def test_scores_are_means_over_samples() -> None:
 
 def test_mean_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     """A score is the mean over graphs and items j of sigma(s_i - s_j), also in small blocks."""
-    monkeypatch.setattr(ensembles, "MAX_BLOCK_PAIRS", 100)
+    monkeypatch.setattr(bpr, "MAX_BLOCK_PAIRS", 100)
     log = tastes()
     base = LightGCN(**SHORT).fit(log, rng=5)
     fitted = EnsembleBPR(base, n_graphs=2, average="probabilities").fit(log, rng=7)

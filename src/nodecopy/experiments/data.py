@@ -29,7 +29,7 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.spec import as_reader, check_keys, read_mapping, read_name, read_text
 from nodecopy.generators import ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
-from nodecopy.generators.dot_product import IndependentEdges
+from nodecopy.generators.classical import IndependentEdges
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 from nodecopy.models import GraphModel

@@ -2,10 +2,10 @@
 
 All of them are graph models (:class:`nodecopy.GraphModel`):
 
-- :mod:`.classical`, :mod:`.blocks` and :mod:`.dot_product` estimate their parameters without training;
-  :mod:`.base` has their base class and the splits, :mod:`.kernels` their compiled parts;
-- :mod:`.autoencoders` and :mod:`.dglfrm` are autoencoders; :mod:`.netgan` and :mod:`.cell` learn random
-  walks. :mod:`.edges` draws the edges of both.
+- :mod:`.classical` and :mod:`.blocks` estimate their parameters without training; :mod:`.base` has their
+  base class and the splits, :mod:`.kernels` their compiled parts;
+- :mod:`.autoencoders` and :mod:`.dglfrm` are autoencoders, :mod:`.walks` learns random walks. :mod:`.edges`
+  draws the edges of both.
 
 Names are imported when they are used, so only the trained models need torch.
 """

@@ -7,15 +7,15 @@ from nodecopy.generators.base import split_edges as split_edges
 from nodecopy.generators.blocks import MMSBM as MMSBM
 from nodecopy.generators.blocks import SBM as SBM
 from nodecopy.generators.blocks import DegreeCorrectedSBM as DegreeCorrectedSBM
-from nodecopy.generators.cell import CELL as CELL
 from nodecopy.generators.classical import BarabasiAlbert as BarabasiAlbert
 from nodecopy.generators.classical import BlockConfigurationModel as BlockConfigurationModel
 from nodecopy.generators.classical import ChungLu as ChungLu
 from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
 from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
+from nodecopy.generators.classical import RandomDotProduct as RandomDotProduct
 from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
 from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
-from nodecopy.generators.dot_product import RandomDotProduct as RandomDotProduct
-from nodecopy.generators.netgan import NetGAN as NetGAN
+from nodecopy.generators.walks import CELL as CELL
+from nodecopy.generators.walks import NetGAN as NetGAN
 
 __all__: list[str]

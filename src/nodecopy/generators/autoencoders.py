@@ -1,4 +1,4 @@
-"""Graph autoencoders: a GCN encodes nodes, and inner products of decoded vectors are the logits of edges."""
+"""Graph autoencoders: a GCN encodes nodes, and inner products of decoded vectors are logits of edges."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from nodecopy.generators.edges import (
     BlockwiseLoss,
     EdgeDistribution,
     calibrate_scores,
+    check_trained,
     expected_edges,
     split_triangle,
 )
@@ -49,7 +50,7 @@ HALF_ROOT = 0.5**0.5  # vectors scaled by it have inner products of half the siz
 
 
 class Decoder:
-    """A decoder of embeddings into the vectors whose inner products are logits; here the identity."""
+    """Decodes embeddings into the vectors whose inner products are logits; here the identity."""
 
     weights: Sequence[Tensor] = ()
 
@@ -80,7 +81,7 @@ class GraphAutoencoder(GraphModel[Graph]):
     _distribution: EdgeDistribution | None = field(default=None, init=False)
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
-        """Train on every edge of a graph, or of any object that :func:`.as_graph` converts.
+        """Train on a graph or any object that :func:`.as_graph` converts.
 
         ``rng`` is the seed or generator of initial weights, noise and sampled pairs.
         """
@@ -99,7 +100,9 @@ class GraphAutoencoder(GraphModel[Graph]):
             encoder.weights[1] *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5
         decoder = self._build_decoder(graph, features, np.random.default_rng(child(seed, DECODER_SEED)))
         graphs = SparseStack([normalise_adjacency(adjacency)], device)
-        pair_loss = self._build_pair_loss(adjacency, device, seed)
+        pair_loss: BlockwiseLoss = PairLoss(adjacency, device)
+        if self.pairs == "sampled":
+            pair_loss = SampledPairLoss(adjacency, device, np.random.default_rng(child(seed, PAIRS_SEED)))
         noise = np.random.default_rng(child(seed, NOISE_SEED))
         stepper = AdamStepper([*encoder.weights, *decoder.weights], self.learning_rate)
 
@@ -123,12 +126,12 @@ class GraphAutoencoder(GraphModel[Graph]):
         self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
 
     def embeddings(self) -> NDArray[np.float32]:
-        """Return the embeddings, one row per node, read-only."""
+        """Return the embeddings, one read-only row per node."""
         self.check_fitted()
         return self.embeddings_
 
     def with_sampler(self, sampler: str) -> Self:
-        """Return a copy of the trained model with another sampler, without training it again."""
+        """Return a copy of the trained model with another sampler."""
         self.check_fitted()
         other = copy(self)
         other.sampler = other.sampler_ = sampler
@@ -149,12 +152,12 @@ class GraphAutoencoder(GraphModel[Graph]):
         return replace_edges(self.graph_, first, second)
 
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
-        """Return an iterator over ``n`` samples, see :meth:`.GraphModel.sample_many`."""
+        """Return an iterator over samples, see :meth:`.GraphModel.sample_many`."""
         _ = self.distribution_  # calibrated once, before threads share it
         return super().sample_many(n, rng=rng, workers=workers)
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""
+        """Return the probabilities of edges between the nodes at ``first[k]`` and ``second[k]``."""
         distribution = self.distribution_
         return distribution.probabilities(*check_pairs(first, second, len(distribution.decoded)))
 
@@ -165,20 +168,14 @@ class GraphAutoencoder(GraphModel[Graph]):
         return Decoder()
 
     def _embed(self, encoded: Tensor, decoder: Any) -> Tensor:
-        """Return the embeddings, given the output of the trained encoder."""
         return encoded[:, : self.n_latent]
 
     def _compute_loss(self, encoded: Tensor, decoder: Any, pair_loss: Loss, noise: Generator) -> Tensor:
-        """Return the loss of one epoch, up to a constant: only its gradient is used."""
+        """Return the loss of one epoch, up to a constant."""
         if self._n_heads == 1:
             return pair_loss(decoder(encoded))
         z, divergence = draw_normal(encoded, noise)
         return pair_loss(decoder(z)) + divergence / len(z)
-
-    def _build_pair_loss(self, adjacency: sparse.csr_array, device: torch.device, seed: Any) -> BlockwiseLoss:
-        if self.pairs == "all":
-            return PairLoss(adjacency, device)
-        return SampledPairLoss(adjacency, device, np.random.default_rng(child(seed, PAIRS_SEED)))
 
     def _check(self) -> torch.device:
         check_settings(self, n_hidden=1, n_latent=1, n_epochs=1, learning_rate=0.0, pairs=["all", "sampled"])
@@ -186,10 +183,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         return check_device(self.device)
 
     def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
-        if not bool(decoded.isfinite().all()):
-            name, got = f"learning_rate of {type(self).__name__}", f"{self.learning_rate:g}"
-            way_out = "Lower it, or scale the features"
-            raise InputError(name, f"must not be so large that training overflows; got {got}. {way_out}.")
+        check_trained(self, [decoded], "Lower it, or scale the features.")
         self.graph_ = graph.undirected()
         self.embeddings_ = freeze(embeddings.detach().cpu().numpy().copy())
         self.decoded_ = freeze(decoded.detach().cpu().numpy().copy())
@@ -213,7 +207,7 @@ class GAE(GraphAutoencoder):
     """The graph autoencoder: embeddings Z of a two-layer GCN, with inner products Z Z^T as logits of edges.
 
     Z = S ReLU(S X W0) W1 with S = D^-1/2 (A + I) D^-1/2. Training minimises the weighted cross-entropy over
-    all pairs (:class:`.PairLoss`) on the whole graph, without dropout or early stopping.
+    all pairs (:class:`.PairLoss`), without dropout or early stopping.
 
     Parameters
     ----------
@@ -223,7 +217,7 @@ class GAE(GraphAutoencoder):
         Epochs and learning rate of Adam.
     pairs
         ``"all"`` (default) for the authors' loss; ``"sampled"`` for a loss over edges and as many random
-        pairs in every epoch, for more than about 10,000 nodes.
+        pairs, for more than about 10,000 nodes.
     sampler
         How inner products become edges: ``"raw"``, ``"calibrated"`` or ``"corrected"`` (default).
     balanced
@@ -240,8 +234,8 @@ class GAE(GraphAutoencoder):
 
     Notes
     -----
-    Edges of samples are independent. With the score p = sigma(f_i . f_j) of the decoded vectors f of a pair,
-    its probability is
+    Edges of samples are independent. A pair has the score p = sigma(f_i . f_j), with decoded vectors f, and
+    the probability
 
     - ``"raw"``: p. Since edges have a large weight in training, samples are very dense.
     - ``"calibrated"``: sigma(a p + b), from a logistic regression of "is an edge" on p over all pairs. With
@@ -249,8 +243,8 @@ class GAE(GraphAutoencoder):
     - ``"corrected"``: the calibrated probability, scaled so that the expected number of edges is the observed
       one (or lower, if that would take probabilities above one).
 
-    Features X are used as they are; without features, X is the identity. Directions and weights are ignored.
-    Memory grows with nodes and edges, the time of an epoch and of a sample with pairs of nodes.
+    Without features, X is the identity. Directions and weights are ignored. Memory grows with nodes and
+    edges, the time of an epoch and of a sample with pairs of nodes.
 
     Examples
     --------
@@ -259,9 +253,6 @@ class GAE(GraphAutoencoder):
     >>> model = GAE(n_latent=4).fit(datasets.load("karate"), rng=0)
     >>> model.embeddings().shape
     (34, 4)
-    >>> edge, non_edge = model.edge_probabilities([33, 0], [32, 33])
-    >>> bool(edge > non_edge)
-    True
     >>> 50 < model.sample(rng=1).n_edges < 106  # 78 observed edges
     True
     """
@@ -271,8 +262,8 @@ class VGAE(GraphAutoencoder):
     """The variational :class:`GAE`: each node has a normal distribution, whose mean is its embedding.
 
     A second head of the GCN gives the logarithm of the standard deviation s. Every epoch draws z = mean +
-    noise * s and adds the divergence from the standard normal distribution, averaged over nodes and divided
-    by N once more, as in the authors' code. Parameters, attributes and notes are those of :class:`GAE`.
+    noise * s and adds the mean divergence of nodes from the standard normal distribution, divided by N once
+    more as in the authors' code. Parameters, attributes and notes are those of :class:`GAE`.
 
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import VGAE
@@ -320,32 +311,25 @@ class Graphite(GraphAutoencoder):
 
 
 class FeedbackDecoder(Decoder):
-    """One step of feedback from the intermediate graph of the embeddings."""
+    """The decoder of :class:`Graphite`."""
 
     def __init__(
         self, features: SparseStack, n_latent: int, n_hidden: int, feedback: float, rng: Generator
     ) -> None:
         self.features, self.feedback = features, feedback
         shapes = (features.shape[2], n_hidden), (n_latent, n_hidden), (n_hidden, n_latent)
-        device = features.device
-        self.weights = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
+        self.weights = [draw_glorot([rng], rows, columns, features.device) for rows, columns in shapes]
 
     def __call__(self, z: Tensor) -> Tensor:
         by_features, by_z, output = self.weights
-        factor = factor_intermediate_graph(z)
+        factor = torch.cat([normalize(z, dim=1), torch.ones_like(z[:, :1])], dim=1)
+        factor = factor * (factor @ factor.sum(dim=0)).rsqrt()[:, None]  # T is factor @ factor.T
 
         def propagate(h: Tensor) -> Tensor:
             return factor @ (factor.T @ h)
 
         update = torch.relu(propagate(z @ by_z[0])) + torch.relu(propagate((self.features @ by_features)[0]))
         return (1 - self.feedback) * z + self.feedback * propagate(update @ output[0])
-
-
-def factor_intermediate_graph(z: Tensor) -> Tensor:
-    """Return the factor F of the normalised intermediate graph T = F F^T."""
-    factor = torch.cat([normalize(z, dim=1), torch.ones_like(z[:, :1])], dim=1)
-    degrees = factor @ factor.sum(dim=0)
-    return factor * degrees.rsqrt()[:, None]
 
 
 def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
@@ -357,7 +341,7 @@ def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
 
 
 class _NormalDraw(torch.autograd.Function):
-    """A gradient of its own, because autograd takes three times as many passes over the data."""
+    """Has its own gradient, because autograd takes three times as many passes over the data."""
 
     @staticmethod
     def forward(ctx: Any, heads: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
@@ -382,7 +366,7 @@ class PairLoss(BlockwiseLoss):
 
     Entry (i, j) has the weight ``positive_weight`` = (N^2 - sum A) / sum A where A + I is one, otherwise one,
     and the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). A is binary and symmetric with
-    an empty diagonal; ``logits_at_once`` affects speed and memory only.
+    an empty diagonal.
     """
 
     def __init__(
@@ -405,7 +389,7 @@ class PairLoss(BlockwiseLoss):
         return (2 * self.scale * gradient,)  # twice: a node is both the first and the second of pairs
 
     def _sum_as_non_edges(self, z: Tensor) -> Tensor:
-        """Return half the gradient of the sum of softplus(z_i . z_j), by sigma(x) = (1 + tanh(x/2)) / 2."""
+        """Return half the gradient of sum softplus(z_i . z_j), by sigma(x) = (1 + tanh(x/2)) / 2."""
         by_row = HALF_ROOT * z
         by_column = by_row.T.contiguous()
         gradient, column_gradient = torch.empty_like(by_row), torch.zeros_like(by_column)
@@ -421,10 +405,7 @@ class PairLoss(BlockwiseLoss):
 
 
 class SampledPairLoss(BlockwiseLoss):
-    """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
-
-    Random permutations give every node partners.
-    """
+    """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs."""
 
     def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:
         n_nodes, self.rng = adjacency.shape[0], rng
@@ -445,7 +426,7 @@ class SampledPairLoss(BlockwiseLoss):
         return (gradient,)
 
     def draw_permutations(self) -> tuple[Tensor, Tensor]:
-        """Draw the partner of each node, one row per permutation, and where each node is the partner."""
+        """Draw permutations, which give each node its partners, and their inverses."""
         permutations = self.rng.permuted(self.identities, axis=1)
         inverses = np.empty_like(permutations)
         np.put_along_axis(inverses, permutations, self.identities, axis=1)
@@ -482,5 +463,4 @@ class PresenceLoss(BlockwiseLoss):
             torch.mm(slopes, weight.T, out=by_z[block])
             by_weight.addmm_(z[block].T, slopes)
             by_bias += slopes.sum(dim=0)
-        scale = self.scale
-        return scale * by_z, scale * by_weight, scale * by_bias
+        return self.scale * by_z, self.scale * by_weight, self.scale * by_bias

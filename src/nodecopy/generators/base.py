@@ -1,4 +1,4 @@
-"""The base class of graph models that sample edge lists, edge lists, and splits for link prediction."""
+"""The base class of graph models without training, edge lists, and splits for link prediction."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PairArray: TypeAlias = NDArray[np.int64]  # pairs of nodes as positions, ``[2, n
 class EdgeListModel(GraphModel[Graph]):
     """A graph model without training, whose samples are edge lists without weights or self-loops.
 
-    A subclass writes ``_estimate``, which checks settings and sets fitted attributes, and ``_draw_edges``.
+    A subclass writes ``_estimate``, which checks settings and sets attributes, and ``_draw_edges``.
     """
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
-        """Estimate the parameters from a graph, or from any object that :func:`.as_graph` converts.
+        """Estimate the parameters from a graph or any object that :func:`.as_graph` converts.
 
         Few models use ``rng``.
         """
@@ -54,7 +54,7 @@ class EdgeListModel(GraphModel[Graph]):
         self._restore(check_type(self.graph_, Graph, "graph_", "a Graph"))
 
     def _restore(self, graph: Graph) -> None:
-        """Check the fitted attributes of a file; by default they are estimated again, which draws nothing."""
+        """Check the fitted attributes of a file; by default, estimate them again."""
         self._estimate(graph, np.random.default_rng(0))
 
     @abstractmethod
@@ -67,7 +67,7 @@ class EdgeListModel(GraphModel[Graph]):
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
-    """Return pairs of nodes as arrays of positions, one pair per entry, after checking them."""
+    """Return pairs of nodes as arrays of positions after checking them."""
     rows = check_indices(first, "first", size=n_nodes)
     columns = check_indices(second, "second", size=n_nodes)
     check_vector(columns, "second", length=len(rows), per="pair")
@@ -75,7 +75,7 @@ def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
 
 
 def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> NDArray[Any]:
-    """Return a matrix of a file, of finite numbers with one row per node, in one type."""
+    """Return a matrix of finite numbers with one row per node, after checking it."""
     array = check_numbers(values, name).astype(dtype, copy=False)
     if array.ndim != 2 or len(array) != n_nodes:
         raise InputError(name, f"must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
@@ -84,14 +84,14 @@ def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float6
 
 
 def list_edges(graph: Graph) -> Edges:
-    """Return the edges of a graph, without self-loops; an undirected edge once, the smaller node first."""
+    """Return the edges without self-loops; an undirected edge once, the smaller node first."""
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     selected = first != second if graph.directed else first < second
     return first[selected], second[selected]
 
 
 def replace_edges(graph: Graph, first: Nodes, second: Nodes) -> Graph:
-    """Return the graph with other edges, without weights; each edge is given once."""
+    """Return the graph with other edges, each given once, without weights."""
     n_nodes = graph.n_nodes
     if not graph.directed:
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
@@ -116,7 +116,7 @@ def remove_duplicates(first: Nodes, second: Nodes, n_nodes: int, directed: bool)
 
 
 def sort_unique(numbers: Nodes) -> Nodes:
-    """Return the distinct non-negative numbers in ascending order, faster than ``numpy.unique``."""
+    """Return distinct non-negative numbers in ascending order, faster than ``numpy.unique``."""
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]
 
@@ -136,7 +136,7 @@ class HeldOutEdges(NamedTuple):
 
 
 class EdgeSplit(NamedTuple):
-    """The graph of the training edges, and the held-out edges for validation and for the test.
+    """The graph of the training edges, and the held-out edges for validation and test.
 
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import split_edges
@@ -159,7 +159,7 @@ def split_edges(
     Parameters
     ----------
     graph
-        The whole graph, or any object that :func:`.as_graph` converts.
+        A graph, or any object that :func:`.as_graph` converts.
     validation, test
         Shares of the edges to hold out, rounded down to whole edges.
     rng
@@ -179,19 +179,16 @@ def split_edges(
     if validation + test > 1:
         raise InputError("validation + test of split_edges", f"must be at most 1; got {validation + test:g}.")
     graph, random = graph.undirected(), generator(rng)
-    first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     # Rounded first, because 0.05 x 60 may be slightly less than 3 in binary.
     cuts = np.cumsum([int(round(share * graph.n_edges, 6)) for share in (validation, test)])
     edges = np.stack(list_edges(graph))
     held_out = edges[:, random.permutation(graph.n_edges)[: cuts[1]]]
     non_edges = sample_non_edges(graph, int(cuts[1]), rng=random)
-    codes = _encode_pairs(np.minimum(first, second), np.maximum(first, second), graph.n_nodes)
-    matrix = graph.adjacency.copy()
-    held_out_codes = _encode_pairs(held_out[0], held_out[1], graph.n_nodes)
-    matrix.data = np.where(np.isin(codes, held_out_codes), 0, matrix.data)
+    ends = np.sort(np.stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64), axis=0)
+    codes, removed = (_encode_pairs(first, second, graph.n_nodes) for first, second in (ends, held_out))
+    train = graph.with_rows(graph.rows.keep_entries(~np.isin(codes, removed)))
     parts = slice(0, cuts[0]), slice(cuts[0], cuts[1])
-    sets = [HeldOutEdges(held_out[:, part], non_edges[:, part]) for part in parts]
-    return EdgeSplit(graph.replace(adjacency=matrix), *sets)
+    return EdgeSplit(train, *(HeldOutEdges(held_out[:, part], non_edges[:, part]) for part in parts))
 
 
 def sample_non_edges(graph: Graph, size: int, *, rng: Rng = None) -> PairArray:

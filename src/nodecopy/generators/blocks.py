@@ -46,7 +46,7 @@ class BlockModel(EdgeListModel):
         self._count_edges(graph)
 
     def _count_edges(self, graph: Graph) -> None:
-        """Set the attributes that depend on the numbers of edges between blocks."""
+        """Set the attributes that depend on the edges between blocks."""
 
 
 class SBM(BlockModel):
@@ -57,8 +57,8 @@ class SBM(BlockModel):
     Attributes
     ----------
     blocks_
-        The block of each node: its label, or the result of label propagation, with ties broken by the
-        ``rng`` of :meth:`fit`. A graph without labels is divided into communities.
+        The block of each node: its label, or the result of label propagation with random ties. A graph
+        without labels is divided into communities.
     block_pairs_, probabilities_
         The pairs of blocks with an edge between them, ``[2, n]``, and the densities.
 
@@ -87,8 +87,8 @@ class DegreeCorrectedSBM(BlockModel):
     """The degree-corrected block model, which keeps degrees in expectation (Karrer and Newman, 2011).
 
     The number of edges between two blocks is Poisson with the observed number as its mean. Each end is a node
-    of its block, drawn in proportion to its observed degree (out- and in-degree if the graph is directed).
-    Repeated edges and self-loops are dropped, so hubs get somewhat fewer edges than observed.
+    of its block, drawn in proportion to its observed degree (out- or in-degree if directed). Repeated edges
+    and self-loops are dropped, so hubs get somewhat fewer edges than observed.
 
     Attributes
     ----------
@@ -110,10 +110,10 @@ class DegreeCorrectedSBM(BlockModel):
 
     def _count_edges(self, graph: Graph) -> None:
         self.block_pairs_, self.n_block_edges_ = _count_block_edges(graph, self.blocks_)
-        first, second = list_edges(graph)
+        ends = list_edges(graph)
         if not graph.directed:
-            first = second = np.concatenate([first, second])
-        self.stubs_ = self._sort_by_block(first), self._sort_by_block(second)
+            ends = np.concatenate(ends), np.concatenate(ends)
+        self.stubs_ = tuple(nodes[np.argsort(self.blocks_[nodes], kind="stable")] for nodes in ends)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         n_edges = rng.poisson(self.n_block_edges_)
@@ -123,9 +123,6 @@ class DegreeCorrectedSBM(BlockModel):
             owners = np.repeat(blocks, n_edges)
             ends.append(stubs[(np.cumsum(sizes) - sizes)[owners] + rng.integers(0, sizes[owners])])
         return remove_duplicates(ends[0], ends[1], graph.n_nodes, graph.directed)
-
-    def _sort_by_block(self, nodes: Nodes) -> Nodes:
-        return nodes[np.argsort(self.blocks_[nodes], kind="stable")]
 
 
 def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
@@ -161,7 +158,7 @@ def draw_block_edges(
 def _decode_pairs(
     blocks: Nodes, sizes: Nodes, first: Nodes, second: Nodes, numbers: Nodes, directed: bool
 ) -> Edges:
-    """Return the two nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
+    """Return the nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
     width = sizes[second]
     within = first == second
     if directed:  # a row for each node, without the node itself
@@ -185,12 +182,12 @@ def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
 
 
 def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
-    """Return the block of each node: its label, or one from label propagation with random ties."""
+    """Return the block of each node: its label, or the result of label propagation."""
     n_nodes = graph.n_nodes
     observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
     names, labels = np.unique(observed, return_inverse=True)
     fixed = observed != UNLABELLED
-    # Renumber the labels to 0, 1, 2, ..., with the code for "unlabelled" last.
+    # Labels become 0, 1, 2, ..., with "unlabelled" last.
     labels = (labels - (names[:1] == UNLABELLED).sum()) % max(len(names), 1)
     if not fixed.any():
         names, labels = np.arange(n_nodes + 1), np.arange(n_nodes)
@@ -206,7 +203,7 @@ def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
 
 
 def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
-    """Return the most common label among each node's neighbours, or ``unlabelled`` if none has a label."""
+    """Return the most common label among each node's neighbours, ``unlabelled`` if there is none."""
     votes = labels[second] != unlabelled
     codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
     nodes, candidates = np.divmod(codes, unlabelled + 1)
@@ -222,18 +219,17 @@ class MMSBM(EdgeListModel):
 
     For each pair both nodes draw a block from their memberships pi. If they draw the same block k, the pair
     is an edge with probability beta_k, otherwise with probability delta, so that P(edge) = delta + sum_k
-    (beta_k - delta) pi_ik pi_jk. Samples are exact and take time in proportion to their edges.
+    (beta_k - delta) pi_ik pi_jk. A sample takes time in proportion to its edges.
 
     Parameters
     ----------
     memberships
-        Initial pi, one row per node and one column per block. By default the blocks of :class:`SBM` with the
-        weight ``certainty``.
+        Initial pi, nodes x blocks. By default the blocks of :class:`SBM` with the weight ``certainty``.
     certainty
         Initial membership of a node in the block of its label; the other blocks share the rest.
     assignment
-        ``"mixed"`` (default) for the model; ``"hard"`` for the authors' code, which samples with every node
-        in its most likely block.
+        ``"mixed"`` (default), or ``"hard"`` as in the authors' code: samples have every node in its most
+        likely block.
     delta
         Probability of an edge between nodes that draw different blocks.
     n_steps, batch_size
@@ -248,7 +244,7 @@ class MMSBM(EdgeListModel):
     memberships_, strengths_, delta_
         pi, beta and delta.
     sampling_memberships_
-        The memberships that samples use: pi, or one-hot rows if ``assignment`` is ``"hard"``.
+        The memberships of samples: pi, or one-hot rows if ``assignment`` is ``"hard"``.
 
     Notes
     -----
@@ -258,16 +254,13 @@ class MMSBM(EdgeListModel):
         phi <- abs(phi + step / 2 (alpha - 1 - rho phi + phi gradient)),
 
     and the same for theta, without noise. The gradient uses all edges of the updated nodes and, scaled up,
-    their non-edges to ``batch_size`` random partners. In a directed graph (i, j) and (j, i) are two
-    observations with the same probability.
+    their non-edges to ``batch_size`` random partners. If directed, (i, j) and (j, i) are two observations.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import MMSBM
     >>> model = MMSBM().fit(datasets.load("karate"), rng=0)
-    >>> model.memberships_.shape
-    (34, 2)
     >>> same_club, other_club = model.edge_probabilities([32, 0], [33, 33])
     >>> bool(same_club > other_club)
     True
@@ -311,8 +304,8 @@ class MMSBM(EdgeListModel):
             phi[nodes], pi[nodes] = after, after / after.sum(axis=1, keepdims=True)
             theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
             if not (np.isfinite(pi[nodes]).all() and np.isfinite(theta).all() and theta.sum(axis=0).all()):
-                got = f"{self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}"
                 allowed = "must not be so large that inference overflows"
+                got = f"{self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}"
                 raise InputError(f"step_size, rho, alpha and eta of MMSBM {allowed}; got {got}.")
         hard = self.assignment == "hard"
         self.memberships_ = pi
@@ -336,8 +329,8 @@ class MMSBM(EdgeListModel):
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Draw candidate pairs, then accept each with the ratio of the two probabilities.
 
-        A pair is drawn a Poisson number of times, whose mean is that of -log(1 - p) over the drawn blocks;
-        by convexity, this is at least its probability of an edge.
+        A pair is drawn a Poisson number of times, whose mean is that of -log(1 - p) over the drawn blocks,
+        by convexity at least its probability of an edge.
         """
         pi, beta, delta = self.sampling_memberships_, self.strengths_, self.delta_
         n_nodes, n_blocks = pi.shape
@@ -375,7 +368,7 @@ class MMSBM(EdgeListModel):
 
 
 class _StochasticGradient:
-    """Estimates of the gradient of the log-likelihood from a batch of nodes and a batch of partners."""
+    """Estimates of the gradient of the log-likelihood from batches of nodes and partners."""
 
     def __init__(self, graph: Graph, delta: float, batch_size: int, rng: Generator) -> None:
         self.delta, self.rng, self.n_nodes = delta, rng, graph.n_nodes
@@ -390,13 +383,13 @@ class _StochasticGradient:
         self.n_pairs = self.max_links * graph.n_nodes * (graph.n_nodes - 1) / 2
 
     def expected_counts(self, pi: Floats) -> Floats:
-        """Return the expected non-edges and edges in each block if nodes draw blocks from pi; at least 1."""
+        """Return the expected non-edges and edges in each block, at least 1."""
         pairs = self.max_links * (pi.sum(axis=0) ** 2 - (pi**2).sum(axis=0)) / 2
         edges = np.einsum("ek,ek->k", pi[self.edges[0]], pi[self.edges[1]])
         return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])
 
     def draw(self, pi: Floats, beta: Floats) -> tuple[Nodes, Floats, Floats]:
-        """Return a batch of nodes, phi times the gradient in their phi, and theta times that in theta."""
+        """Return a batch of nodes, phi times its gradient for them, and theta times its gradient."""
         nodes = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         partners = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         excess = beta - self.delta
@@ -420,7 +413,6 @@ class _StochasticGradient:
         return nodes, for_phi, np.stack([-for_theta, for_theta])
 
     def _sum_neighbours(self, pi: Floats, excess: Floats) -> Floats:
-        """Sum the memberships of each node's neighbours, each divided by the probability of the edge."""
         links = self.links
         if links.nnz < MIN_COMPILED_SIZE:
             nodes = np.repeat(np.arange(self.n_nodes), np.diff(links.indptr))
@@ -435,6 +427,5 @@ class _StochasticGradient:
 
 
 def _edge_probabilities(first: Floats, second: Floats, excess: Floats, delta: float) -> Floats:
-    """Return the probabilities of edges, given the memberships of both nodes of each pair."""
     mixed = delta + np.einsum("ek,ek,k->e", first, second, excess)
     return np.asarray(np.maximum(mixed, MIN_PROBABILITY))

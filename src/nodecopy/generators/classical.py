@@ -1,19 +1,37 @@
-"""Classical random graph models, which keep the number of edges or the degrees of the observed graph."""
+"""Random graph models that keep the number of edges, the degrees or the spectrum of the observed graph."""
 
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
+from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_integer
-from nodecopy.generators.base import EdgeListModel, Edges, Nodes, list_edges, remove_duplicates
+from nodecopy._core.linalg import truncated_svd
+from nodecopy.errors import InputError
+from nodecopy.generators.base import (
+    EdgeListModel,
+    Edges,
+    Nodes,
+    binary_adjacency,
+    check_node_rows,
+    list_edges,
+    remove_duplicates,
+    sort_unique,
+)
 from nodecopy.generators.blocks import BlockModel, draw_block_edges
 from nodecopy.graph import Graph
 
 MAX_REDRAWS = 20
+MAX_DIMENSIONS = 30  # largest number of dimensions that is estimated
+NOISE_FACTOR = 2.1  # singular values of noise are up to about twice sqrt(mean degree)
+PAIRS_AT_ONCE = 2**22  # probabilities held in memory at once
+MAX_STORED_NODES = 6_000  # nodes up to which the probabilities of all pairs are stored
+MAX_PROBABILITY = 1 - 1e-12
 
 
 class ErdosRenyi(EdgeListModel):
@@ -81,14 +99,13 @@ def _draw_pairs(n_nodes: int, n_pairs: int, directed: bool, rng: Generator) -> E
 class ChungLu(EdgeListModel):
     """The Chung-Lu model: independent edges with probability min(1, d_i d_j / sum d).
 
-    Here d are the observed degrees (the out-degree of i and the in-degree of j if the graph is directed).
-    The expected degree in a sample is d_i, less d_i^2 / sum d for the missing self-loop, and less where
-    probabilities are cut off at one.
+    Here d are the observed degrees (out-degree of i and in-degree of j if directed). The expected degree in a
+    sample is d_i, less d_i^2 / sum d for the missing self-loop and what is cut off at probability one.
 
     Attributes
     ----------
     blocks_
-        The number of each node's degree among the distinct degrees; if directed, out- before in-degrees.
+        The rank of each node's degree among the distinct degrees; if directed, out- before in-degrees.
     block_pairs_, probabilities_
         Pairs of distinct degrees, ``[2, n]``, and the probability of an edge between nodes of such degrees.
 
@@ -102,7 +119,10 @@ class ChungLu(EdgeListModel):
     """
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        out_degrees, in_degrees = _count_degrees(graph)
+        ends = list_edges(graph)
+        out_degrees, in_degrees = (np.bincount(nodes, minlength=graph.n_nodes) for nodes in ends)
+        if not graph.directed:
+            out_degrees = out_degrees + in_degrees
         degrees, blocks = np.unique(out_degrees, return_inverse=True)
         first, second = np.triu_indices(len(degrees))
         if graph.directed:  # node i occurs twice: as the source i and as the target n_nodes + i
@@ -126,7 +146,7 @@ class ChungLu(EdgeListModel):
 
 
 class SwapModel(EdgeListModel):
-    """The base class of models that swap ends of edges; samples start from the graph of the model."""
+    """The base class of models that swap ends of edges of the observed graph."""
 
     def __init__(self, n_swaps: int = 10) -> None:
         self.n_swaps = n_swaps
@@ -143,7 +163,7 @@ class SwapModel(EdgeListModel):
         """Set the attributes that depend on the edges alone."""
 
     def restart(self, seed: SeedSequence) -> Self:
-        """Return the model with a sample, exchangeable with the graph, as the start of all samples."""
+        """Return the model with a sample, exchangeable with the graph, as the start of samples."""
         other = copy(self)
         other.graph_ = self.draw(seed)
         other._restore(other.graph_)
@@ -155,12 +175,12 @@ class ConfigurationModel(SwapModel):
 
     A sample starts from the observed graph and swaps the ends of random pairs of edges: (a, b) and (c, d)
     become (a, d) and (c, b), unless that makes a self-loop or a repeated edge. The stationary distribution
-    of this Markov chain is uniform. In- and out-degrees of directed graphs are both kept.
+    of this Markov chain is uniform. Both degrees of directed graphs are kept.
 
     Parameters
     ----------
     n_swaps
-        Attempted swaps per edge (default 10). Fewer leave samples closer to the observed graph.
+        Attempted swaps per edge (default 10). With fewer, samples are closer to the observed graph.
 
     Attributes
     ----------
@@ -192,9 +212,8 @@ class ConfigurationModel(SwapModel):
 class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
-    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`. This is a
-    degree-corrected block model with exactly the observed degrees and numbers of edges between blocks.
-    Self-loops are dropped.
+    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`: a
+    degree-corrected block model with exactly the observed degrees. Self-loops are dropped.
 
     Parameters
     ----------
@@ -233,14 +252,14 @@ class BlockConfigurationModel(SwapModel, BlockModel):
         for pair in np.unique(pairs):
             group = np.flatnonzero(pairs == pair)
             edges = first[group], second[group]
-            is_inside = self.blocks_[edges[0][0]] == self.blocks_[edges[1][0]]
-            directed = graph.directed or not is_inside
+            is_between = self.blocks_[edges[0][0]] != self.blocks_[edges[1][0]]
+            directed = graph.directed or is_between
             first[group], second[group] = swap_ends(edges, graph.n_nodes, directed, self.n_swaps_, rng)
         return first, second
 
 
 def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Generator) -> Edges:
-    """Return edges, the smaller node first, with ends swapped at random by ``n_swaps`` attempts per edge."""
+    """Return edges, the smaller node first, after ``n_swaps`` attempted swaps per edge."""
     from nodecopy.generators.kernels import swap_edges
 
     first, second = (nodes.copy() for nodes in edges)
@@ -256,8 +275,8 @@ def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Gen
 class BarabasiAlbert(EdgeListModel):
     """The Barabási-Albert model: nodes arrive one by one and attach to earlier ones in proportion to degree.
 
-    Nodes arrive in random order. Each brings ``edges_per_node_`` edges, rounded up or down at random, to
-    distinct earlier nodes. Edges of a directed graph lead from new to old nodes.
+    Nodes arrive in random order. Each brings ``edges_per_node_`` edges, rounded at random, to distinct
+    earlier nodes. Edges of a directed graph lead from new to old nodes.
 
     Attributes
     ----------
@@ -266,8 +285,8 @@ class BarabasiAlbert(EdgeListModel):
 
     Notes
     -----
-    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005). Targets that repeat
-    an edge are drawn again up to 20 times, then dropped.
+    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005). Repeated edges are
+    drawn again up to 20 times, then dropped.
 
     Examples
     --------
@@ -284,7 +303,7 @@ class BarabasiAlbert(EdgeListModel):
         n_nodes = graph.n_nodes
         arrivals = np.arange(n_nodes)
         n_new = np.floor(self.edges_per_node_ + rng.random(n_nodes)).astype(np.int64)
-        if self.edges_per_node_:  # the second node always links to the first, so that degrees are not all 0
+        if self.edges_per_node_:  # the second node links to the first, so that degrees are not all 0
             n_new[1:2] = 1
         n_new = np.minimum(n_new, arrivals)
         sources, n_before = np.repeat(arrivals, n_new), np.repeat(np.cumsum(n_new) - n_new, n_new)
@@ -302,12 +321,12 @@ class BarabasiAlbert(EdgeListModel):
 
 
 def _draw_ends(n_before: Nodes, rng: Generator) -> Nodes:
-    """Draw an end of one of the earlier edges: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
+    """Draw an end of an earlier edge: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
     return np.where(n_before == 0, -1, rng.integers(0, np.maximum(2 * n_before, 1)))
 
 
 def _resolve_ends(sources: Nodes, ends: Nodes) -> Nodes:
-    """Return the nodes that the ends stand for, following targets until a source or the first node."""
+    """Return the nodes of the ends, following targets until a source or the first node."""
     resolved = ends.copy()
     pending = np.flatnonzero((resolved >= 0) & (resolved % 2 == 1))
     while len(pending):
@@ -316,7 +335,108 @@ def _resolve_ends(sources: Nodes, ends: Nodes) -> Nodes:
     return np.where(resolved < 0, 0, sources[resolved // 2])
 
 
-def _count_degrees(graph: Graph) -> Edges:
-    """Return out- and in-degrees without self-loops; both are the degrees if the graph is undirected."""
-    outgoing, incoming = (np.bincount(nodes, minlength=graph.n_nodes) for nodes in list_edges(graph))
-    return (outgoing, incoming) if graph.directed else (outgoing + incoming, outgoing + incoming)
+class RandomDotProduct(EdgeListModel):
+    """The random dot product graph: the probability of an edge is the product of two latent positions.
+
+    Positions are the adjacency spectral embedding: the probabilities are the best low-rank approximation of
+    the adjacency matrix, cut off at 0 and 1. Samples take time in proportion to pairs of nodes; up to 6,000
+    nodes only the first one does.
+
+    Parameters
+    ----------
+    n_dimensions
+        Dimensions of the positions. By default the number of singular values above 2.1 times the root of the
+        mean degree, from 1 to 30.
+
+    Attributes
+    ----------
+    left_, right_
+        Positions of the nodes as sources and as targets, whose products are the probabilities.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import RandomDotProduct
+    >>> model = RandomDotProduct(2).fit(datasets.load("karate"))
+    >>> model.left_.shape, model.sample(rng=0).n_nodes
+    ((34, 2), 34)
+    """
+
+    def __init__(self, n_dimensions: int | None = None) -> None:
+        self.n_dimensions = n_dimensions
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        n_nodes, k = graph.n_nodes, self.n_dimensions
+        if k is not None:
+            check_integer(k, "n_dimensions of RandomDotProduct", low=1, high=n_nodes, high_name="n_nodes")
+        adjacency = binary_adjacency(graph).astype(np.float64)
+        rank = min(MAX_DIMENSIONS, n_nodes) if k is None else k
+        if rank >= n_nodes - 1:
+            u, s, vt = np.linalg.svd(adjacency.toarray())
+        else:
+            u, s, vt = truncated_svd(adjacency, rank)
+        order = np.argsort(-s, kind="stable")[:rank]
+        if k is None:
+            noise = NOISE_FACTOR * np.sqrt(graph.rows.n_entries / max(n_nodes, 1))
+            order = order[: max(1, int((s > noise).sum()))]
+        self.left_, self.right_ = u[:, order] * s[order], vt[order].T
+        self.__dict__.pop("_pairs", None)
+
+    def _restore(self, graph: Graph) -> None:
+        positions = [check_node_rows(part, "positions", graph.n_nodes) for part in (self.left_, self.right_)]
+        if positions[0].shape != positions[1].shape:
+            raise InputError("left_ and right_", "must have the same shape.")
+        largest = np.abs(positions).max(initial=0)
+        if largest > graph.n_nodes + 1:  # singular values of a binary matrix are at most its size
+            raise InputError(f"left_ and right_ must have entries up to {graph.n_nodes}; got {largest:.3g}.")
+        self.left_, self.right_ = positions
+
+    @cached_property
+    def _pairs(self) -> IndependentEdges:
+        return IndependentEdges(self.left_ @ self.right_.T, self.check_fitted().directed)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        if graph.n_nodes <= MAX_STORED_NODES:
+            return self._pairs.draw(rng)
+        return self.draw_edges(rng, np.arange(graph.n_nodes), directed=graph.directed)
+
+    def draw_edges(self, rng: Generator, nodes: Nodes, *, directed: bool) -> Edges:
+        """Return the edges of one sample whose node i has the positions of ``nodes[i]``."""
+        left, right, n_nodes = self.left_[nodes], self.right_[nodes], len(nodes)
+        parts: list[NDArray[np.int64]] = [np.zeros((2, 0), np.int64)]
+        step = max(1, PAIRS_AT_ONCE // max(n_nodes, 1))
+        for start in range(0, n_nodes, step):
+            probabilities = left[start : start + step] @ right.T
+            first, second = np.nonzero(rng.random(probabilities.shape) < probabilities)
+            first += start
+            selected = first != second if directed else first < second
+            parts.append(np.stack([first[selected], second[selected]]))
+        firsts, seconds = np.concatenate(parts, axis=1)
+        return firsts, seconds
+
+
+class IndependentEdges:
+    """Edges that occur independently, each with its own probability.
+
+    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p. A
+    sample costs a binary search per edge instead of a random number per pair. Without ``directed``,
+    probabilities above the diagonal count.
+    """
+
+    def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:
+        means = np.array(probabilities) if directed else np.triu(probabilities, 1)
+        np.fill_diagonal(means, 0.0)
+        np.clip(means, 0.0, MAX_PROBABILITY, out=means)
+        np.negative(means, out=means)
+        np.log1p(means, out=means)
+        np.negative(means, out=means)
+        self.n_nodes, self.cumulative = len(means), np.cumsum(means, out=means.reshape(-1))
+
+    def draw(self, rng: Generator) -> Edges:
+        """Return the edges of one sample."""
+        total = float(self.cumulative[-1]) if self.n_nodes else 0.0
+        points = np.sort(rng.random(rng.poisson(total))) * total
+        # A point is below the total, except by rounding.
+        pairs = np.searchsorted(self.cumulative, points, side="right").clip(max=max(self.n_nodes**2 - 1, 0))
+        first, second = np.divmod(sort_unique(pairs), max(self.n_nodes, 1))
+        return first, second

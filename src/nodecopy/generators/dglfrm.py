@@ -1,8 +1,8 @@
 """Deep generative latent feature relational models (Mehta et al., 2019), with overlapping communities.
 
-Each node has a binary vector b of memberships. The prior is a stick-breaking process: a node is in community
-k with probability pi_k = v_1 ... v_k, v ~ Beta(alpha, 1). A GCN infers b, a small network decodes it into f,
-and f_i . f_j is the logit of an edge.
+Each node has a binary vector b of memberships, with a stick-breaking prior: a node is in community k with
+probability pi_k = v_1 ... v_k, v ~ Beta(alpha, 1). A GCN infers b, a small network decodes it into f, and
+f_i . f_j is the logit of an edge.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, SparseStack, TrainingConfig, draw_glorot
 
 TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5  # temperatures of the relaxed memberships and of their prior
-UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, so that their logits are moderate
+UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, for moderate logits
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,7 +39,7 @@ class DGLFRMB(GraphAutoencoder):
     Parameters
     ----------
     n_hidden, n_latent
-        Widths of the hidden layer and of the memberships; ``n_latent`` is the largest number of communities.
+        Widths of the hidden layer and of the memberships, the largest number of communities.
     decoder_widths
         Widths of the two layers that turn memberships into f.
     alpha
@@ -56,12 +56,12 @@ class DGLFRMB(GraphAutoencoder):
     embeddings_, decoded_
         The probabilities of membership, and the vectors f; one row per node.
     sampler_, balanced_
-        The ``sampler`` and ``balanced`` of the fit.
+        As in :class:`.GAE`.
 
     Notes
     -----
-    Defaults are those of the node copying paper. As in the paper of the authors, v belongs to the graph and
-    is drawn once per epoch. Probabilities of memberships are decoded; the authors average several draws.
+    Defaults are those of the node copying paper. As in the authors' paper, v is drawn once per epoch for the
+    whole graph. Probabilities of memberships are decoded; the authors average several draws.
 
     Examples
     --------
@@ -86,10 +86,10 @@ class DGLFRMB(GraphAutoencoder):
         return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
-        targets: Any = graph.features if self.reconstruct_features else None
-        targets = None if targets is None else sparse.csr_array(targets)
-        if targets is not None and not targets.count_nonzero():
-            targets = None
+        targets: Any = None
+        if self.reconstruct_features and graph.features is not None:
+            targets = sparse.csr_array(graph.features)
+            targets = targets if targets.count_nonzero() else None
         device = features.device
         return CommunityDecoder(self.n_latent, self.decoder_widths, self.alpha, targets, rng, device)
 
@@ -101,23 +101,17 @@ class DGLFRMB(GraphAutoencoder):
     def _compute_loss(
         self, encoded: Tensor, decoder: CommunityDecoder, pair_loss: Loss, noise: Generator
     ) -> Tensor:
-        z, divergence = self._draw_memberships(encoded[:, : self.n_latent], decoder, noise)
-        if self._n_heads == 1:
-            return decoder.loss(z, pair_loss) + divergence
-        strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
-        return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / len(z)
-
-    def _draw_memberships(
-        self, logits: Tensor, decoder: CommunityDecoder, noise: Generator
-    ) -> tuple[Tensor, Tensor]:
-        """Draw relaxed memberships; return them and the divergence of memberships and sticks."""
-        n_nodes = len(logits)
+        n_nodes, logits = len(encoded), encoded[:, : self.n_latent]
         prior = logit_from_log(decoder.log_sticks(draw_uniforms(noise, logits[0])))
         posterior = logits + prior
         relaxed = (posterior + torch.logit(draw_uniforms(noise, logits))) / TEMPERATURE
         of_memberships = relaxed_divergence(relaxed, posterior, prior).sum(dim=1).mean() / n_nodes
         of_sticks = kumaraswamy_divergence(*decoder.stick_parameters(), self.alpha).sum() / n_nodes**2
-        return relaxed.sigmoid(), of_memberships + of_sticks
+        z, divergence = relaxed.sigmoid(), of_memberships + of_sticks
+        if self._n_heads == 1:
+            return decoder.loss(z, pair_loss) + divergence
+        strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
+        return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / n_nodes
 
     def _check(self) -> torch.device:
         widths, name = self.decoder_widths, f"decoder_widths of {type(self).__name__}"
@@ -132,7 +126,7 @@ class DGLFRM(DGLFRMB):
     """DGLFRM: each membership of a node has a strength, a normally distributed number.
 
     Two more heads of the GCN give the mean and the log standard deviation of the strengths r, and z = b * r
-    takes the place of b. Embeddings are the products of the means of b and r. Parameters are those of
+    replaces b. Embeddings are the products of the means of b and r. Parameters are those of
     :class:`DGLFRMB`; the authors use ``n_hidden=32, n_latent=50, alpha=10, n_epochs=500`` for Cora.
 
     >>> from nodecopy import datasets
@@ -146,7 +140,7 @@ class DGLFRM(DGLFRMB):
 
 
 class CommunityDecoder(Decoder):
-    """The trained parts after the encoder: the stick-breaking prior, decoders of pairs and of features."""
+    """The stick-breaking prior, and the decoders of pairs and of features."""
 
     def __init__(
         self,
@@ -160,13 +154,12 @@ class CommunityDecoder(Decoder):
         shapes = [(n_latent, widths[0]), widths]
         if features is not None:
             shapes.append((n_latent, features.shape[1]))
-        layers = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
-        biases = [torch.zeros(columns, device=device, requires_grad=True) for _, columns in shapes]
+        self.layers = [draw_glorot([rng], *shape, device) for shape in shapes]
+        self.biases = [torch.zeros(columns, device=device, requires_grad=True) for _, columns in shapes]
         # The inverse of softplus, log(e^x - 1), in a form that does not overflow.
         starts = [x + math.log(-math.expm1(-x)) for x in (alpha, 1.0)]
         self.sticks = [torch.full((n_latent,), start, device=device, requires_grad=True) for start in starts]
-        self.layers, self.biases = layers, biases
-        self.weights = [*layers, *biases, *self.sticks]
+        self.weights = [*self.layers, *self.biases, *self.sticks]
         self.feature_loss = None if features is None else PresenceLoss(features, device)
 
     def __call__(self, z: Tensor) -> Tensor:
@@ -174,7 +167,6 @@ class CommunityDecoder(Decoder):
         return hidden @ self.layers[1][0] + self.biases[1]
 
     def loss(self, z: Tensor, pair_loss: Loss) -> Tensor:
-        """Return the loss of pairs, plus that of features if they are reconstructed."""
         loss = pair_loss(self(z))
         if self.feature_loss is None:
             return loss
@@ -196,7 +188,7 @@ class CommunityDecoder(Decoder):
 
 
 def draw_uniforms(rng: Generator, like: Tensor) -> Tensor:
-    """Draw uniform numbers in the shape of a tensor, at a small distance from 0 and 1."""
+    """Draw uniform numbers in the shape of a tensor, not too close to 0 and 1."""
     numbers = rng.uniform(UNIFORM_MARGIN, 1 - UNIFORM_MARGIN, like.shape)
     return torch.from_numpy(numbers.astype(np.float32)).to(like.device)
 

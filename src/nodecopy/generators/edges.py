@@ -1,6 +1,6 @@
 """Edges of trained models: independent edges by calibrated scores, and a given number of edges by scores.
 
-Sums over all pairs of nodes are computed in blocks of rows, so that no N x N matrix is held in memory.
+Sums over all pairs are computed in blocks of rows, so that no N x N matrix is held in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import (
     check_callable,
     check_integer,
@@ -43,15 +42,15 @@ Floats: TypeAlias = NDArray[np.float64]
 Calibration: TypeAlias = tuple[float, float]  # slope and intercept of a logistic regression on the score
 Callback: TypeAlias = Callable[[int, Graph], Any]
 LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}  # the cache of a core, 256 MiB on a GPU
-MAX_THINNING_PROBABILITY = 0.1  # largest probability of an edge at which thinning is faster
+MAX_THINNING_PROBABILITY = 0.1  # of an edge, up to which thinning is faster
 CANDIDATES_AT_ONCE = 2**16
 MAX_NEWTON_STEPS = 200
-LOGIT_TOLERANCE = 1e-5  # largest change of a logit in the last step; the remaining error is about its square
-MAX_SCORE = 2.0**63  # largest score, so that sums of scores are finite; scores are probabilities or counts
+LOGIT_TOLERANCE = 1e-5  # largest change of a logit in the last step; the error is about its square
+MAX_SCORE = 2.0**63  # so that sums of scores, which are probabilities or counts, are finite
 
 
 def split_rows(n_nodes: int, logits_at_once: int = LOGITS_AT_ONCE["cpu"]) -> Iterator[slice]:
-    """Return consecutive blocks of rows of an N x N matrix, each of about ``logits_at_once`` entries."""
+    """Return blocks of rows of an N x N matrix, each of about ``logits_at_once`` entries."""
     step = max(1, logits_at_once // n_nodes)
     return (slice(start, min(start + step, n_nodes)) for start in range(0, n_nodes, step))
 
@@ -65,11 +64,17 @@ def split_triangle(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
         start = rows.stop
 
 
+def check_trained(model: Any, tensors: Iterable[Tensor], way_out: str = "Lower it.") -> None:
+    """Raise an error if the training of a model overflowed."""
+    if not all(bool(tensor.isfinite().all()) for tensor in tensors):
+        name, got = f"learning_rate of {type(model).__name__}", f"{model.learning_rate:g}"
+        raise InputError(name, f"must not be so large that training overflows; got {got}. {way_out}")
+
+
 class BlockwiseLoss(ABC):
-    """A loss that computes its gradients block by block, and not its value, which training does not need."""
+    """A loss whose gradients are computed block by block, and not its value."""
 
     def __call__(self, *tensors: Tensor) -> Tensor:
-        """Return 0, with the gradients of the loss."""
         zero: Tensor = _Gradients.apply(self.gradients, *tensors)  # type: ignore[no-untyped-call]
         return zero
 
@@ -93,8 +98,8 @@ class _Gradients(torch.autograd.Function):
 class EdgeDistribution:
     """Independent edges: each pair i < j is an edge with its own probability.
 
-    ``decoded`` has one row f per node; the score of a pair is sigma(f_i . f_j). The probability is the score,
-    or its ``calibration``, times ``scale`` and at most one.
+    ``decoded`` has one row f per node; the score of a pair is sigma(f_i . f_j). Its probability is the score,
+    or the ``calibration`` of it, times ``scale`` and at most one.
     """
 
     decoded: NDArray[np.float32]
@@ -103,7 +108,7 @@ class EdgeDistribution:
 
     @property
     def upper_bound(self) -> float:
-        """The largest probability that any pair can have, at a score of 0 or 1."""
+        """The largest probability of any pair, at a score of 0 or 1."""
         return float(self._transform(torch.tensor([0.0, 1.0], dtype=torch.float64)).max())
 
     def probabilities(self, first: PairArray, second: PairArray) -> Floats:
@@ -118,7 +123,6 @@ class EdgeDistribution:
         return np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int64)
 
     def _transform(self, scores: Tensor) -> Tensor:
-        """Turn scores into probabilities, in place."""
         if self.calibration is not None:
             slope, intercept = self.calibration
             scores.mul_(slope).add_(intercept).sigmoid_()
@@ -133,7 +137,7 @@ class EdgeDistribution:
             yield np.stack(np.nonzero(edges.numpy())) + rows.start
 
     def _thin(self, rng: Generator, bound: float) -> Iterator[PairArray]:
-        """Draw candidates with the largest probability, then accept each with the ratio to its own."""
+        """Draw candidates with the largest probability, then accept each by the ratio to its own."""
         n_nodes = len(self.decoded)
         n_pairs, last = n_nodes * (n_nodes - 1) // 2, -1
         at_once = min(CANDIDATES_AT_ONCE, int(1.2 * n_pairs * bound) + 16)
@@ -148,9 +152,9 @@ class EdgeDistribution:
 def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Calibration:
     """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
-    This is a logistic regression of "is an edge" over all pairs with the penalty a^2 / 2. If it is
-    ``balanced``, edges together have the same weight as all other pairs together. Sums over all pairs are
-    computed as if no pair were an edge and then corrected at the edges.
+    This is a logistic regression of "is an edge" over all pairs with the penalty a^2 / 2. If ``balanced``,
+    edges together weigh as much as all other pairs. Sums over all pairs are computed as if no pair were an
+    edge and then corrected at the edges.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
@@ -217,7 +221,7 @@ def _sum_scores(scores: Tensor, line: Floats) -> Floats:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EdgeScoreModel(GraphModel[Graph]):
-    """The base class of models that are trained up to a given edge overlap and sample edges by scores.
+    """The base class of models trained up to a given edge overlap, which sample edges by scores.
 
     ``_training_class`` has ``step()``, and ``evaluate(step)``, which returns the fitted attributes.
     """
@@ -237,7 +241,7 @@ class EdgeScoreModel(GraphModel[Graph]):
     def fit(self, graph: GraphLike, *, rng: Rng = None, callback: Callback | None = None) -> Self:
         """Train until a sample has the required share of the edges of an undirected graph.
 
-        ``callback`` gets the step and the sample of each evaluation; training ends if it returns true.
+        ``callback`` gets the step and sample of each evaluation; training ends if it returns true.
         """
         check_settings(self, overlap=(0.0, 1.0), learning_rate=0.0, n_steps=1, evaluate_every=1)
         check_settings(self, **self._limits)
@@ -260,7 +264,6 @@ class EdgeScoreModel(GraphModel[Graph]):
         return self
 
     def _check_state(self) -> None:
-        """Check the settings of the fit, and that there is a score of every pair of nodes with edges."""
         graph = check_type(self.graph_, Graph, "graph_", "a Graph")
         check_real(self.overlap_, "overlap_", low=0.0, high=1.0)
         check_integer(self.n_steps_, "n_steps_", low=1)
@@ -284,18 +287,12 @@ class EdgeScoreModel(GraphModel[Graph]):
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
-    def check_finite(self, numbers: Iterable[Tensor]) -> None:
-        """Raise an error if training overflowed."""
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
-            name, got = f"learning_rate of {type(self).__name__}", f"{self.learning_rate:g}"
-            raise InputError(name, f"must not be so large that training overflows; got {got}.")
-
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
-        """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
-        name = type(self).__name__
+        """Return the binary adjacency matrix of nodes with edges, after checking the graph."""
+        name = f"graph of {type(self).__name__}"
         for is_wrong, allowed in ((graph.directed, "be undirected"), (not graph.n_edges, "have an edge")):
             if is_wrong:
-                raise InputError(f"graph of {name}", f"must {allowed}; got {graph!r}.")
+                raise InputError(name, f"must {allowed}; got {graph!r}.")
         nodes = np.flatnonzero(graph.degrees)
         return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 
@@ -303,13 +300,16 @@ class EdgeScoreModel(GraphModel[Graph]):
 def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
-    Every node draws a neighbour first. If too few pairs have a positive score, all of them are edges.
+    Every node draws a neighbour first, in proportion to its scores. If too few are positive, all such pairs
+    are edges.
     """
     neighbours, race, start, n_nodes = [], _Race(n_edges), 0, 0
     for scores in blocks:
         size, n_nodes = scores.shape
         scores[np.arange(size), np.arange(start, start + size)] = 0
-        neighbours.append(_draw_neighbours(scores, rng.random((size, 1))))
+        cumulative = np.cumsum(scores, axis=1, dtype=np.float64)
+        drawn = (cumulative > rng.random((size, 1)) * cumulative[:, -1:]).argmax(axis=1)
+        neighbours.append(np.where(cumulative[:, -1] > 0, drawn, -1))
         race.add(scores[:, start:], start, n_nodes, rng)
         start += size
     neighbour, node = np.concatenate(neighbours), np.arange(n_nodes)
@@ -320,13 +320,13 @@ def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator)
     if len(first) > n_edges:
         edges = np.array(_order_by_need(codes, n_nodes, rng)[:n_edges], np.int64)
     else:
-        others = race.winners()
+        others = race.codes[np.argsort(race.times, kind="stable")]
         edges = np.append(first, others[~np.isin(others, first)][: n_edges - len(first)])
     return np.stack(np.divmod(edges, n_nodes))
 
 
 class _Race:
-    """The ``size`` pairs with the smallest times so far; a pair (i, j) has the code i N + j."""
+    """The ``size`` pairs with the smallest times so far; pair (i, j) has the code i N + j."""
 
     def __init__(self, size: int) -> None:
         self.size, self.worst = size, np.inf
@@ -346,16 +346,6 @@ class _Race:
             best = np.argpartition(self.times, self.size - 1)[: self.size]
             self.times, self.codes = self.times[best], self.codes[best]
             self.worst = self.times.max()
-
-    def winners(self) -> NDArray[np.int64]:
-        return self.codes[np.argsort(self.times, kind="stable")]
-
-
-def _draw_neighbours(scores: NDArray[Any], uniforms: NDArray[np.float64]) -> IntArray:
-    """Draw a column for each row in proportion to its scores; -1 if all of them are zero."""
-    cumulative = np.cumsum(scores, axis=1, dtype=np.float64)
-    total = cumulative[:, -1]
-    return np.where(total > 0, (cumulative > uniforms * total[:, None]).argmax(axis=1), -1)
 
 
 def _order_by_need(codes: NDArray[np.int64], n_nodes: int, rng: Generator) -> list[int]:

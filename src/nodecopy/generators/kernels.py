@@ -1,4 +1,4 @@
-"""Compiled edge swaps, which look up edges in a hash table, and sums over neighbours for MMSBM."""
+"""Compiled edge swaps with a hash table of edges, and sums over neighbours for MMSBM."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nodecopy._core.kernels import njit
 compiled = njit(cache=True, nogil=True)
 
 EMPTY, REMOVED = -1, -2
-HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio (Fibonacci hashing)
+HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Fibonacci hashing)
 
 
 @compiled
 def _find_slot(table, key):
-    """Return the slot of the key, or the first slot that was never used if the table does not hold it."""
+    """Return the slot of the key, or else the first slot that was never used."""
     slot = (uint64(key) * uint64(HASH_MULTIPLIER)) >> uint64(32)
     while True:
         slot = slot & uint64(len(table) - 1)

@@ -1,9 +1,9 @@
 """Recommendation (the paper's section 7): items for users, from a table of their interactions.
 
 Read :mod:`.base` first, the contract of all recommenders. :mod:`.ease` and :mod:`.copy_ease` have a closed
-form, computed by :mod:`.algebra` or, for many items, :mod:`.sparse_ridge`. Networks trained by pairs are in
-:mod:`.bpr`; :mod:`.ensembles` adds node copying to them (Algorithms 3 and 4). Names are imported on first
-use, so that only networks need torch.
+form, computed by :mod:`.algebra` or, for many items, :mod:`.sparse_ridge`. Networks trained by pairs, and
+node copying for them (Algorithms 3 and 4), are in :mod:`.bpr`. Names are imported on first use, so that only
+networks need torch.
 """
 
 from __future__ import annotations

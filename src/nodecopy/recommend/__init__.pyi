@@ -1,8 +1,8 @@
-from nodecopy.recommend.als import IALS as IALS
 from nodecopy.recommend.base import Contributions as Contributions
 from nodecopy.recommend.base import EmbeddingRecommender as EmbeddingRecommender
 from nodecopy.recommend.base import Explanation as Explanation
 from nodecopy.recommend.base import Recommender as Recommender
+from nodecopy.recommend.baselines import IALS as IALS
 from nodecopy.recommend.baselines import ItemKNN as ItemKNN
 from nodecopy.recommend.baselines import Popularity as Popularity
 from nodecopy.recommend.baselines import WeightedHybrid as WeightedHybrid
@@ -10,10 +10,10 @@ from nodecopy.recommend.bpr import BPRMF as BPRMF
 from nodecopy.recommend.bpr import MGCCF as MGCCF
 from nodecopy.recommend.bpr import BPRRecommender as BPRRecommender
 from nodecopy.recommend.bpr import EmbeddingNetwork as EmbeddingNetwork
+from nodecopy.recommend.bpr import EnsembleBPR as EnsembleBPR
 from nodecopy.recommend.bpr import LightGCN as LightGCN
+from nodecopy.recommend.bpr import SampledGraphBPR as SampledGraphBPR
 from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
 from nodecopy.recommend.ease import EASE as EASE
-from nodecopy.recommend.ensembles import EnsembleBPR as EnsembleBPR
-from nodecopy.recommend.ensembles import SampledGraphBPR as SampledGraphBPR
 
 __all__: list[str]

@@ -1,7 +1,7 @@
 """Matrices of EASE and CopyEASE: Gram matrices, moments of copied matrices, and ridge regression.
 
-Dense items x items matrices are NumPy arrays or, on a GPU, torch tensors. Slices, products, sums and
-``diagonal`` are the same for both; Gram matrices and solvers have a variant for each.
+Dense items x items matrices are NumPy arrays or, on a GPU, torch tensors. Gram matrices and solvers have a
+variant for each.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ BLOCK_ROWS = 1024
 MAX_BLOCK_ENTRIES = 2**24
 MIN_DENSE_SHARE = 0.12  # of stored entries from which a dense product with donor probabilities is faster
 PANEL_BYTES = 256  # width of the columns of a sparse product: a panel of all rows then fits into the cache
-MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product is computed by several threads
+MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product takes several threads
 MAX_CONDITION = 1e5  # up to which single precision is used: errors of weights stay below a percent
-BYTES_PER_PAIR = 24  # of items: the solver holds M and C of CopyEASE in single and in double precision
+BYTES_PER_PAIR = 24  # of items: M and C of CopyEASE in single and in double precision
 ASSUMED_MEMORY = 2**34  # on Windows, where Python does not know it
 
 
 def row_blocks(size: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
-    """Yield slices that cover ``size`` rows."""
+    """Return slices that cover ``size`` rows."""
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
+
+def count_users(matrix: sparse.csr_array) -> IntArray:
+    """Return the number of users of each item."""
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def gram_matrix(
@@ -64,33 +69,29 @@ def gram_matrix(
 
 
 def _copied_gram(A: Any, A_t: Any, dense: Matrix | None, weights: Any, P: sparse.csr_array) -> Matrix:
-    """Return A'DPA by blocks of users."""
     n_users, n_items = A.shape
     left = A if weights is None else sparse.csr_array(sparse.diags_array(weights) @ A, dtype=A.dtype)
-    is_full, total = _is_full(P), np.zeros((0, 0))
+    is_full, total = _is_full(P), np.zeros((n_items, n_items), A.dtype)
     for block in row_blocks(n_users, max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users * is_full))):
         if dense is not None:
             copied = P[block].toarray() @ dense if is_full else _multiply(P[block], dense)
         else:
             copied = (A_t @ P[block].T.toarray()).T if is_full else (P[block] @ A).toarray()
-        part = _multiply(sparse.csr_array(left[block].T), copied)
-        total = np.add(total, part, out=total) if len(total) else part
+        total += _multiply(sparse.csr_array(left[block].T), copied)
     return total
 
 
 class _Product(NamedTuple):
-    """A'DA or A'DPA with its factors."""
-
     matrix: sparse.csr_array
     weights: NDArray[np.float64]
     P: sparse.csr_array | None
-    result: NDArray[np.float64]
+    result: NDArray[np.float64]  # A'DA or A'DPA
 
 
 class RunningGrams:
     """Gram matrices in double precision that are updated for new interactions, users and items.
 
-    Changes of entries, weights and donors are found by comparison, so that the result is exact.
+    Entries, weights and donors are compared with those of the last update, so that the result is exact.
     """
 
     def __init__(self) -> None:
@@ -136,7 +137,6 @@ def _pad(product: _Product, shape: tuple[int, int]) -> _Product:
 
 
 def _differs(first: sparse.csr_array, second: sparse.csr_array) -> NDArray[np.bool_]:
-    """Return which rows of two matrices differ."""
     difference: Any = sparse.csr_array(first - second)
     difference.eliminate_zeros()
     return np.asarray(np.diff(difference.indptr) > 0)
@@ -213,21 +213,19 @@ def _donor_weights(P: Any, weights: Any, n_users: int, dtype: Any) -> Any:
 
 def _uniform_copies(matrix: sparse.csr_array, G: Any) -> Any:
     """Return A'DPA for the uniform rule; a single user is its own donor."""
-    n_users, n_items = matrix.shape
+    n_users = matrix.shape[0]
     if n_users == 1:
         return 1 * G
-    counts = like(np.bincount(matrix.indices, minlength=n_items), G)
-    return (G.diagonal()[:, None] * counts - G) / (n_users - 1)
+    return (G.diagonal()[:, None] * like(count_users(matrix), G) - G) / (n_users - 1)
 
 
 def _add_multiple(total: Any, scale: float, matrix: Any) -> None:
-    """Add a multiple of a matrix to another one in place, by blocks."""
+    """Add a multiple of a matrix in place, by blocks."""
     for block in row_blocks(len(total), BLOCK_SIZE):
         total[block] += scale * matrix[block]
 
 
 def _add_transpose(matrix: Any) -> None:
-    """Add its transpose to a square matrix in place, by blocks."""
     blocks = list(row_blocks(len(matrix), BLOCK_SIZE))
     for number, rows in enumerate(blocks):
         for columns in blocks[number:]:
@@ -246,7 +244,7 @@ def uniform_rule(size: int, dtype: Any) -> NDArray[Any]:
 
 
 def _as_rule(Q: sparse.csr_array | None, matrix: Any) -> Any:
-    """Return donor probabilities in the form that is fastest in products with a matrix."""
+    """Return donor probabilities in the form that is fastest in products."""
     if not isinstance(matrix, np.ndarray):
         return like(uniform_rule(len(matrix), np.float64), matrix) if Q is None else _csr_tensor(Q, matrix)
     if Q is None:
@@ -280,9 +278,9 @@ def _multiply(rule: Any, matrix: Any, *, is_transposed: bool = False) -> Any:
 
 
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:
-    """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1; may overwrite both."""
+    """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1."""
     # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
-    # B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
+    # B = V (Y - V' diag(mu)), where mu is the diagonal of K C = V Y over that of K.
     if not isinstance(M, np.ndarray):
         K = invert_regularised(M, regularisation, overwrite=overwrite)
         B = K @ C
@@ -296,9 +294,8 @@ def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = 
     Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True, overwrite_b=overwrite)
     mu = _diagonal_of_product(V, Y) / np.einsum("ik,ik->i", V, V)
     # V' diag(mu) is lower triangular; its blocks fit into the cache.
-    for start in range(0, len(V), BLOCK_SIZE):
-        block = slice(start, start + BLOCK_SIZE)
-        Y[start:, block] -= (V[block, start:] * mu[block, None]).T
+    for block in row_blocks(len(V), BLOCK_SIZE):
+        Y[block.start :, block] -= (V[block, block.start :] * mu[block, None]).T
     B = np.asarray(multiply(1.0, V, Y, overwrite_b=True))
     set_diagonal(B, 0.0)
     return B
@@ -309,16 +306,15 @@ def invert_regularised(matrix: Any, regularisation: Any, *, overwrite: bool = Fa
     if not isinstance(matrix, np.ndarray):
         return _invert_tensor(matrix if overwrite else matrix.clone(), regularisation)
     inverse = _factorise(matrix, regularisation, "potri", overwrite)
-    for start in range(0, len(inverse), BLOCK_SIZE):  # LAPACK computes the upper triangle only
-        block = slice(start, start + BLOCK_SIZE)
+    for block in row_blocks(len(inverse), BLOCK_SIZE):  # LAPACK computes the upper triangle only
         inverse[block, block] = np.triu(inverse[block, block]) + np.triu(inverse[block, block], 1).T
-        inverse[start + BLOCK_SIZE :, block] = inverse[block, start + BLOCK_SIZE :].T
+        inverse[block.stop :, block] = inverse[block, block.stop :].T
     return inverse
 
 
 def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: bool) -> Matrix:
-    """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I)."""
-    # In place in one Fortran matrix: the transpose of the symmetric matrix itself if it may be overwritten.
+    """Return the result of a LAPACK routine for the upper Cholesky factor of matrix + lambda I."""
+    # In one Fortran matrix: the transpose of the symmetric matrix itself if it may be overwritten.
     is_free = overwrite and matrix.flags.c_contiguous and matrix.flags.writeable
     shifted = matrix.T if is_free else np.array(matrix, order="F")
     np.einsum("ii->i", shifted)[:] += regularisation
@@ -333,11 +329,9 @@ def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: boo
 
 def _diagonal_of_product(V: Matrix, Y: Matrix) -> Matrix:
     """Return the diagonal of V Y for an upper triangular V, by blocks that fit into the cache."""
-    diagonal, blocks = np.zeros(len(V), V.dtype), range(0, len(V), BLOCK_SIZE)
-    for start in blocks:
-        rows = slice(start, start + BLOCK_SIZE)
-        for inner in blocks[start // BLOCK_SIZE :]:
-            columns = slice(inner, inner + BLOCK_SIZE)
+    diagonal, blocks = np.zeros(len(V), V.dtype), list(row_blocks(len(V), BLOCK_SIZE))
+    for number, rows in enumerate(blocks):
+        for columns in blocks[number:]:
             diagonal[rows] += np.einsum("ik,ki->i", V[rows, columns], Y[columns, rows])
     return diagonal
 
@@ -361,16 +355,16 @@ def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float
 
 
 def singular_matrix(regularisation: Any) -> InputError:
-    """Return the error of a matrix that has no Cholesky factor."""
-    got = f"{np.min(regularisation):g}"
-    return InputError("regularisation", f"must be larger: the matrix is singular to rounding; got {got}.")
+    """Return the error of a singular matrix."""
+    smallest = np.min(regularisation)
+    return InputError("regularisation", f"must be larger: the matrix is singular; got {smallest:g}.")
 
 
 def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
     """Return ``precision`` itself, or for ``"auto"`` the one that M + lambda I needs."""
     if precision != "auto":
         return precision
-    # No eigenvalue is below the smallest lambda or above the largest one plus the largest sum of a row.
+    # Eigenvalues lie between the smallest lambda and the largest one plus the largest sum of a row.
     largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
     bound = MAX_CONDITION * np.min(regularisation)
     return "single" if largest + np.max(regularisation) <= bound else "double"
@@ -382,15 +376,13 @@ def like(values: NDArray[Any], array: Any) -> Any:
 
 
 def to_device(values: NDArray[Any], device: str) -> Any:
-    """Return an array, or on another device than the CPU a tensor of the same precision."""
+    """Return the array itself on the CPU, a tensor of the same precision on other devices."""
     return values if device == "cpu" else import_torch_for(device).tensor(values, device=device)
 
 
 def to_numpy(matrix: Any) -> Any:
-    """Return an array or tensor as an array; sparse matrices stay as they are."""
-    if isinstance(matrix, sparse.csr_array):
-        return matrix
-    return np.asarray(matrix.cpu().numpy() if hasattr(matrix, "cpu") else matrix)
+    """Return a tensor as an array; arrays and sparse matrices stay as they are."""
+    return matrix.cpu().numpy() if hasattr(matrix, "cpu") else matrix
 
 
 def cast(matrix: Any, precision: str) -> Any:
@@ -408,7 +400,7 @@ def in_storage_order(weights: Any) -> Any:
 
 
 def set_diagonal(matrix: Any, values: Any) -> None:
-    """Set the diagonal of a matrix in place."""
+    """Set the diagonal of an array or tensor in place."""
     places = np.arange(len(matrix))
     matrix[places, places] = values
 
@@ -436,7 +428,6 @@ def import_torch_for(device: str) -> Any:
 
 
 def _csr_tensor(matrix: Any, array: Any) -> Any:
-    """Return a sparse matrix in the precision and on the device of a tensor."""
     torch, matrix = import_optional("torch", "a device"), sparse.csr_array(matrix)
     parts = (torch.tensor(part, device=array.device) for part in (matrix.indptr, matrix.indices))
     with warnings.catch_warnings(action="ignore"):  # torch calls this format a beta
@@ -445,7 +436,6 @@ def _csr_tensor(matrix: Any, array: Any) -> Any:
 
 
 def _gram_tensor(matrix: sparse.csr_array, weights: Any, P: Any, dtype: Any, device: str) -> Any:
-    """Return :func:`gram_matrix` as a tensor, by panels of columns."""
     torch, (n_users, n_items) = import_torch_for(device), matrix.shape
     kind = torch.float64 if dtype == np.float64 else torch.float32
     product = torch.empty((n_items, n_items), dtype=kind, device=device)
@@ -459,7 +449,7 @@ def _gram_tensor(matrix: sparse.csr_array, weights: Any, P: Any, dtype: Any, dev
 
 
 def _invert_tensor(M: Any, regularisation: Any) -> Any:
-    """Return (M + lambda I)^-1, and destroy M."""
+    """Invert M + lambda I in place of M."""
     M.diagonal().add_(M.new_tensor(regularisation))
     try:
         _invert_blocks(M)
@@ -488,7 +478,7 @@ def _invert_blocks(M: Any) -> None:
 
 
 def usable_memory() -> float:
-    """Return the bytes of the machine's memory that a fit may take."""
+    """Return the bytes of memory that a fit may take."""
     memory = ASSUMED_MEMORY
     if hasattr(os, "sysconf"):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -496,7 +486,7 @@ def usable_memory() -> float:
 
 
 def max_items(device: str) -> int:
-    """Return the number of items whose dense matrices fit into the memory with room to spare."""
+    """Return the largest number of items whose dense matrices fit into memory."""
     if not device.startswith("cuda"):
         return int((usable_memory() / BYTES_PER_PAIR) ** 0.5)
     memory = import_torch_for(device).cuda.get_device_properties(device).total_memory

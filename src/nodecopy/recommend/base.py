@@ -1,7 +1,6 @@
 """The contract of recommenders: fitted to interactions, they score and recommend items by external ids.
 
-Read :class:`Recommender` first. A model defines how it is fitted and how it scores rows of a matrix; ids,
-lists, explanations, evaluation and files are here.
+Models define how they are fitted and how they score rows of a matrix; all else is in :class:`Recommender`.
 """
 
 from __future__ import annotations
@@ -36,19 +35,18 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike, convert_interactions
 from nodecopy.metrics import ranking
+from nodecopy.recommend.algebra import count_users, row_blocks
 
 Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
 MAX_BLOCK_SCORES = 2**25  # of one block of users: 128 MiB, and as much again while the best are selected
 IGNORE = "unknown='ignore' leaves such ids out."
-SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts with the same users and items."
+SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts with the same ids."
 
 
 class Contributions(NamedTuple):
     """Ids and what each of them adds to a score, the largest first.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import ItemKNN
     >>> model = ItemKNN().fit(datasets.load("library"))
@@ -60,7 +58,7 @@ class Contributions(NamedTuple):
     values: NDArray[np.float64]
 
     def to_list(self, name: str) -> list[dict[str, Any]]:
-        """Return a dictionary for each id, for JSON; ``name`` is the key of the ids."""
+        """Return a dictionary per id, for JSON; ``name`` is the key of the ids."""
         pairs = zip(self.ids.tolist(), np.round(self.values, 7).tolist(), strict=True)
         return [{name: identifier, "contribution": value} for identifier, value in pairs]
 
@@ -75,8 +73,8 @@ class Explanation:
         The score, and the contributions of the items of the user's history, which add up to it.
     donors, donor_items
         What users and items of training add to the score through the weights; ``None`` if not requested or
-        if the model has none. In CopyEASE a user also counts for users whose donor it is. All donors, all
-        donor items and ``remainder`` add up to the score.
+        if the model has none. In CopyEASE a user also counts for users whose donor it is. With
+        ``remainder``, all of them add up to the score.
     remainder
         The part without donors: rounding, and in the sparse form the entries that were left out.
 
@@ -99,7 +97,7 @@ class Explanation:
     remainder: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain values, for JSON."""
+        """Return plain values, for JSON."""
         explanation: dict[str, Any] = {"score": self.score, "items": self.items.to_list("item")}
         if self.donors is not None:
             explanation["donors"] = self.donors.to_list("user")
@@ -110,7 +108,7 @@ class Explanation:
 
 
 def largest_contributions(ids: NDArray[Any], values: NDArray[Any], k: int | None) -> Contributions:
-    """Return the ``k`` largest contributions, by default all, without zeros; ties go to the lowest index."""
+    """Return the ``k`` largest contributions, all for ``None``, without zeros; ties go to the first."""
     order = np.argsort(-values, kind="stable")
     order = order[values[order] != 0][:k]
     return Contributions(ids[order], values[order].astype(np.float64))
@@ -120,35 +118,32 @@ class Recommender(Saveable, ABC):
     """A model that recommends items to users.
 
     Weights of interactions are ignored: select ratings that express a preference with
-    :meth:`.Interactions.at_least` first. Items of a user without history are scored by their number of users.
+    :meth:`.Interactions.at_least` first. For a user without history, items are scored by popularity.
 
     A subclass writes :meth:`fit_interactions`, which sets attributes whose names end in an underscore, and
-    :meth:`score_rows`; a model of user and item embeddings inherits :class:`EmbeddingRecommender` instead.
-    Its constructor stores its arguments and nothing else.
+    :meth:`score_rows`; a model of embeddings inherits :class:`EmbeddingRecommender` instead. Its constructor
+    stores its arguments and nothing else.
 
     Attributes
     ----------
     interactions_
-        The interactions of ``fit``, without weights. Columns of scores are in the order of its ``item_ids``.
+        The interactions of ``fit``, without weights; its ``item_ids`` are the columns of scores.
     seen_
         All interactions that are not recommended again: ``interactions_`` and ``seen`` of ``fit``.
 
     Examples
     --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import CopyEASE, Recommender
-    >>> library = datasets.load("library")
-    >>> CopyEASE().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
-    [['The Turn of the Screw']]
-
     A recommender that scores an item by the users who share an item with the history:
 
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import Recommender
     >>> class CoOccurrence(Recommender):
     ...     def fit_interactions(self, interactions, validation, seed):
     ...         self.counts_ = (interactions.matrix.T @ interactions.matrix).tocsr()
     ...     def score_rows(self, rows):
     ...         return (rows @ self.counts_).toarray()
-    >>> CoOccurrence().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
+    >>> model = CoOccurrence().fit(datasets.load("library"))
+    >>> model.recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
     [['Frankenstein']]
     """
 
@@ -162,30 +157,30 @@ class Recommender(Saveable, ABC):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Learn from binary interactions; both tables have been checked and have the same users and items."""
+        """Learn from binary interactions; both tables have been checked and have the same ids."""
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the scores of all items for each row of a binary matrix, also of users outside training."""
+        """Return the scores of all items for each row of a binary matrix."""
         name = type(self).__name__
         raise InputError(f"score_new needs a model that scores any list of items; {name} does not.")
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the similarity of all items to the item in each one-hot row; by default of their users."""
+        """Return the similarity of all items to the item in each one-hot row, by default by their users."""
         matrix = self.interactions_.matrix
-        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        counts = count_users(matrix)
         return _divide_by_norms((rows @ matrix.T) @ matrix, counts[rows.indices], counts)
 
     def user_similarities(self, positions: IntArray) -> NDArray[Any]:
-        """Return the similarity of some users, given by position, to all; by default of their items."""
+        """Return the similarity of users, given by position, to all users, by default by their items."""
         matrix, degrees = self.interactions_.matrix, self.interactions_.rows.degrees
         return _divide_by_norms(matrix[positions] @ matrix.T, degrees[positions], degrees)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return what every donor user and donor item adds to a score; ``None`` for models without donors."""
+        """Return what each donor user and donor item adds to a score; ``None`` for models without donors."""
         return None
 
     def check_params(self) -> None:
-        """Raise :class:`~nodecopy.errors.InputError` for a parameter that is wrong whatever the data."""
+        """Raise :class:`~nodecopy.errors.InputError` for a wrong parameter."""
 
     def fit(
         self,
@@ -200,17 +195,17 @@ class Recommender(Saveable, ABC):
         Parameters
         ----------
         interactions
-            Training interactions, or an object that :func:`.as_interactions` converts; at least one.
+            Training interactions, or an object that :func:`.as_interactions` converts.
         validation
-            Other interactions of the same users and items, by which models that are trained by epochs stop.
+            Other interactions of the same users and items, by which training in epochs stops.
         seen
             Other interactions of these users: not recommended again, but not learnt from.
         rng
             Seed or generator; models that draw nothing ignore it.
         """
-        train = check_nonempty(interactions, "interactions").binary()
+        train = check_nonempty(interactions, "interactions")
         if validation is not None:
-            validation = check_nonempty(align(validation, train, "validation"), "validation").binary()
+            validation = check_nonempty(align(validation, train, "validation"), "validation")
             if n_shared := validation.n_interactions - validation.difference(train).n_interactions:
                 got = f"{n_shared} of its {validation.n_interactions} are among them"
                 hint = "Fit interactions.difference(validation)."
@@ -225,7 +220,7 @@ class Recommender(Saveable, ABC):
         return self
 
     def save(self, path: PathLike) -> None:
-        """Write the fitted recommender, without the device, to a file that :func:`nodecopy.load` reads."""
+        """Write the model, without the device, to a file that :func:`nodecopy.load` reads."""
         self.check_fitted()
         super().save(path)
 
@@ -236,7 +231,6 @@ class Recommender(Saveable, ABC):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`get_state` returned, and check that it fits the users and items."""
         if not state:  # an unfitted part of another recommender
             return
         self.check_params()
@@ -253,21 +247,21 @@ class Recommender(Saveable, ABC):
         return self.interactions_
 
     def score_positions(self, positions: IntArray) -> NDArray[Any]:
-        """Return the scores of users of training, all of whom have a history."""
+        """Return the scores of users of training who have a history."""
         return self._checked_scores(sparse.csr_array(self.interactions_.matrix[positions]))
 
     def score(self, users: ArrayLike | None = None) -> Scores:
         """Return the scores of all items for users given by their ids, by default for all users.
 
-        A larger score is better for that user; scores of two users or of two models cannot be compared.
+        Scores of two users or of two models cannot be compared.
         """
         return self._score_known(self._user_positions(users))
 
     def score_new(self, histories: Sequence[ArrayLike], *, unknown: str = "error") -> Scores:
         """Return the scores of all items for users outside training, given by the ids of their items.
 
-        ``unknown="ignore"`` leaves out items that were not in training; by default they are an error, as are
-        models that score only the users they were fitted to.
+        ``unknown="ignore"`` leaves out items that were not in training; by default they are an error. Some
+        models score only the users they were fitted to.
         """
         return self._score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
 
@@ -281,10 +275,10 @@ class Recommender(Saveable, ABC):
         exclude_seen: bool = True,
         unknown: str = "error",
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the ids of the ``k`` best items for some users, best first, and their scores.
+        """Return the ids and scores of the ``k`` best items for some users, best first.
 
-        Both arrays have shape ``[len(users), k]``. Ties go to the item that comes first in ``item_ids``.
-        Where a user has too few candidates, seen ones with a score of minus infinity fill the row.
+        Both arrays have shape ``[len(users), k]``. Ties go to the first item. Where a user has too few
+        candidates, seen ones with a score of minus infinity fill the row.
 
         Parameters
         ----------
@@ -293,12 +287,12 @@ class Recommender(Saveable, ABC):
         k
             Number of items for each user, at most the number of candidates.
         items, exclude
-            Ids of the candidates, such as the items in stock, and of items that are not candidates.
+            Ids of the candidates, such as items in stock, and of items that are not candidates.
         exclude_seen
             Whether to leave out the items that a user has met (default).
         unknown
-            Whether ids in ``items`` and ``exclude`` that were not in training are an error (``"error"``,
-            default) or left out (``"ignore"``).
+            Whether unknown ids in ``items`` and ``exclude`` are an error (``"error"``, default) or left out
+            (``"ignore"``).
         """
         positions = self._user_positions(users)
         options: Any = {"items": items, "exclude": exclude, "exclude_seen": exclude_seen, "unknown": unknown}
@@ -310,8 +304,7 @@ class Recommender(Saveable, ABC):
     ) -> tuple[NDArray[Any], Scores]:
         """Return the same as :meth:`recommend`, with its options, for users outside training.
 
-        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen, and
-        ``unknown`` applies to them too.
+        ``histories`` holds the item ids of each user; they count as seen, and ``unknown`` applies to them.
         """
         rows = history_rows(histories, self.check_fitted().item_ids, unknown)
         options["unknown"] = unknown
@@ -334,7 +327,6 @@ class Recommender(Saveable, ABC):
         exclude_seen: bool = True,
         unknown: str = "error",
     ) -> tuple[NDArray[Any], Scores]:
-        """Return the best candidates of users, who are the rows of ``seen``."""
         item_ids = self.interactions_.item_ids
         wanted, unwanted = (
             None if ids is None else find_ids(ids, item_ids, name, unknown, IGNORE)
@@ -345,47 +337,39 @@ class Recommender(Saveable, ABC):
         return select_best(score_block, seen.shape[0], k, item_ids, candidates, hidden)
 
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
-        """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
+        """Return the ids and similarities of the ``k`` items most similar to each item, best first.
 
-        EASE and CopyEASE use their weights from the item to the others, ItemKNN its cosines, models with
-        embeddings the cosine of the item embeddings, and all others the cosine of the items' users.
+        EASE and CopyEASE use the item's weights, ItemKNN its cosines, models with embeddings the cosine of
+        the item embeddings, and all others the cosine of the items' users.
         """
         item_ids = self.check_fitted().item_ids
         positions = find_ids(items, item_ids, "items")
-        check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
-        rows = one_hot(positions, len(item_ids))  # the item itself is left out
-        return select_best(
-            lambda block: self.similarity_rows(rows[block]), len(positions), k, item_ids, seen=rows
-        )
+        return _select_similar(self.similarity_rows, positions, item_ids, k, "n_items - 1")
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
-        """Return the ids of the ``k`` users most similar to each user, best first, and the similarities.
+        """Return the ids and similarities of the ``k`` users most similar to each user, best first.
 
-        Models with embeddings use the cosine of the user embeddings, all others that of the users' items.
+        Models with embeddings use the cosine of user embeddings, all others that of the users' items.
         """
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
-        check_integer(k, "k", low=1, high=len(user_ids) - 1, high_name="n_users - 1")
-        own = one_hot(positions, len(user_ids))
-        return select_best(
-            lambda block: self.user_similarities(positions[block]), len(positions), k, user_ids, seen=own
+        return _select_similar(
+            lambda rows: self.user_similarities(rows.indices), positions, user_ids, k, "n_users - 1"
         )
 
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
-        """Return why an item has its score for a user: items of the history, donors, and how much they add.
+        """Return why an item has its score for a user: what items of the history and donors add to it.
 
         Contributions are exact: the items of the history add up to the score, and so do the donors. Only
-        linear models can be explained: EASE, CopyEASE, ItemKNN, and your own classes with
-        ``is_linear = True``, which have no donors.
+        linear models can be explained: EASE, CopyEASE, ItemKNN, and your own with ``is_linear = True``.
 
         Parameters
         ----------
         user, item
             Ids of a user with a history and of an item.
         k
-            Largest number of items and of donors to return; ``None`` for all that are not zero.
+            Largest number of items and of donors; ``None`` for all that are not zero.
         donors
-            Whether to return donors. For EASE and CopyEASE they take the solution of a linear system; items
-            of the history take a millisecond.
+            Whether to return donors, for which EASE and CopyEASE solve a linear system.
         """
         train = self.check_fitted()
         (row,) = find_ids([user], train.user_ids, "user", hint="explain_new takes users outside training.")
@@ -402,27 +386,23 @@ class Recommender(Saveable, ABC):
     ) -> Explanation:
         """Return the same as :meth:`explain` for a user outside training, given by the ids of the items.
 
-        With ``unknown="ignore"`` items that were not in training are left out; by default they are an error.
+        ``unknown`` is as in :meth:`score_new`.
         """
         columns = history_rows([history], self.check_fitted().item_ids, unknown).indices
         return self._explain(columns, "history", item, k, donors)
 
     def _explain(self, history: IntArray, name: str, item: Any, k: int | None, donors: bool) -> Explanation:
-        """Return the explanation of the score of an item for a history, given by the columns of its items."""
         train = self.interactions_
         if not self.is_linear:
             allowed = "EASE, CopyEASE, ItemKNN or a class with is_linear = True"
             raise InputError(f"explain needs a linear model: {allowed}; got {type(self).__name__}.")
         if not len(history):
-            raise InputError(
-                name, "must have an item of training; got none; popularity ranks items for such users."
-            )
+            raise InputError(name, "must have an item of training; got none; popularity ranks items for it.")
         if k is not None:
             check_integer(k, "k", low=1)
         (column,) = find_ids([item], train.item_ids, "item")
-        step = max(1, MAX_BLOCK_SCORES // train.n_items)
-        blocks = (history[start : start + step] for start in range(0, len(history), step))
-        scores = [self._checked_scores(one_hot(block, train.n_items))[:, column] for block in blocks]
+        blocks = row_blocks(len(history), max(1, MAX_BLOCK_SCORES // train.n_items))
+        scores = [self._checked_scores(one_hot(history[block], train.n_items))[:, column] for block in blocks]
         values = np.concatenate(scores).astype(np.float64)
         score, items = float(values.sum()), largest_contributions(train.item_ids[history], values, k)
         parts = self.donor_parts(history, int(column)) if donors else None
@@ -444,22 +424,21 @@ class Recommender(Saveable, ABC):
     ) -> ranking.Evaluation:
         """Return metrics of the recommendations on test interactions, and their values for every user.
 
-        Training and validation interactions are not candidates; other interactions in ``seen_`` are. Users
-        and items are matched by ids.
+        Training and validation interactions are not candidates; others in ``seen_`` are.
 
         Parameters
         ----------
         test, validation
             Interactions of users and items of training; with ``history``, of its users.
         history
-            For users outside training (strong generalisation): the interactions from which their items are
-            recommended; see :func:`.user_split`. They are not candidates.
+            Interactions of users outside training (strong generalisation), which are not candidates; see
+            :func:`.user_split`.
         metrics, convention
-            As in :func:`nodecopy.metrics.ranking.evaluate`: names such as ``"recall@10"``, and ``"formula"``
-            or ``"printed"``, to compare with the paper's printed numbers.
+            Names such as ``"recall@10"``, and ``"formula"`` or, to compare with the paper's printed numbers,
+            ``"printed"``; see :func:`nodecopy.metrics.ranking.evaluate`.
         unknown
-            Whether interactions with users and items that were not in training are an error (``"error"``) or
-            left out (``"ignore"``); their number is logged.
+            Whether interactions with unknown users and items are an error (``"error"``) or left out
+            (``"ignore"``); their number is logged.
         """
         owners = train = self.check_fitted()
         if history is not None:
@@ -468,14 +447,15 @@ class Recommender(Saveable, ABC):
         test = align(test, owners, "test", unknown, hint=IGNORE)
         if validation is not None:
             validation = align(validation, owners, "validation", unknown, hint=IGNORE)
-        score = (
-            self._score_known if history is None else lambda rows: self._score_histories(owners.matrix[rows])
-        )
+
+        def score(rows: IntArray) -> Scores:
+            return self._score_known(rows) if history is None else self._score_histories(owners.matrix[rows])
+
         options: Any = {"metrics": metrics, "convention": convention}
         return ranking.evaluate(score, train, test, validation=validation, history=history, **options)
 
     def _checked_scores(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return what ``score_rows`` returns after a check of its shape and numbers."""
+        """Return the scores of :meth:`score_rows` after a check of their shape and type."""
         name = f"score_rows of {type(self).__name__}"
         scores: Any = self.score_rows(rows)
         array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
@@ -493,12 +473,11 @@ class Recommender(Saveable, ABC):
         return self._with_popularity(self._checked_scores, rows, np.diff(rows.indptr) > 0)
 
     def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:
-        """Return the model's scores of users with a history, and popularity for the others."""
+        """Return the scores of users with a history, and popularity for the others."""
         if has_history.all():
             return np.asarray(score(users), dtype=np.float32)
-        train = self.interactions_
-        popularity = np.bincount(train.rows.indices, minlength=train.n_items)
-        scores = np.tile(popularity.astype(np.float32), (len(has_history), 1))
+        popularity = count_users(self.interactions_.matrix).astype(np.float32)
+        scores = np.tile(popularity, (len(has_history), 1))
         if has_history.any():
             scores[has_history] = score(users[np.flatnonzero(has_history)])
         return scores
@@ -549,7 +528,7 @@ class EmbeddingRecommender(Recommender):
 
 
 def _divide_by_norms(shared: Any, first: IntArray, second: IntArray) -> NDArray[Any]:
-    """Return the cosines of binary vectors from the numbers of shared entries and of entries."""
+    """Return the cosines of binary vectors, given the numbers of shared entries and of entries."""
     norms = np.sqrt(np.outer(first, second))
     return np.asarray(np.divide(shared.toarray(), norms, out=np.zeros_like(norms), where=norms > 0))
 
@@ -568,11 +547,11 @@ def fit_copy(model: Model, interactions: Interactions, validation: Any, seed: Se
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
-    """Return interactions, converted if need be and without times, or raise an error if there are none."""
+    """Return interactions without times and weights, or raise an error if there are none."""
     interactions = convert_interactions(interactions, name).without_times()
     if not interactions.n_interactions:
         raise InputError(name, f"must hold at least one interaction; got {interactions!r}.")
-    return interactions
+    return interactions.binary()
 
 
 def align(
@@ -584,7 +563,7 @@ def align(
     keep_users: bool = False,
     hint: Any = SAME_IDS,
 ) -> Interactions:
-    """Return other interactions in the order of the items and, without ``keep_users``, users of training."""
+    """Return interactions in the order of the items and, without ``keep_users``, the users of training."""
     other = convert_interactions(other, name, like=train)
     user_ids = other.user_ids if keep_users else train.user_ids
     if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
@@ -597,15 +576,15 @@ def align(
         n_unknown = len(is_known) - int(is_known.sum())
         log_decision(f"{name}: {n_unknown} of {len(is_known)} interactions are of unknown users or items.")
     values = np.ones(len(users)) if weights is None else weights
-    shape = (len(user_ids), train.n_items)
     entries = (values[is_known], (rows[is_known], columns[is_known]))
-    return Interactions(sparse.csr_array(entries, shape=shape), user_ids, train.item_ids)
+    matrix = sparse.csr_array(entries, shape=(len(user_ids), train.n_items))
+    return Interactions(matrix, user_ids, train.item_ids)
 
 
 def find_ids(
     values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error", hint: Any = None
 ) -> IntArray:
-    """Return the positions of external ids; unknown ones are left out or an error with a ``hint``."""
+    """Return the positions of ids; unknown ones are left out or an error with a ``hint``."""
     if isinstance(values, (str, int)):
         raise InputError(name, f"must be a list of ids; got {show(values)}. Write [{show(values)}].")
     positions = _positions(check_ids(values, name), ids, name, unknown, hint)
@@ -623,14 +602,14 @@ def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, 
 
 
 def _check_type(given: NDArray[Any], ids: NDArray[Any], name: str) -> None:
-    """Raise an error if ids are strings and the training ids are integers, or the reverse."""
+    """Raise an error if some ids are strings and the others integers."""
     if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
         kind = "strings" if ids.dtype.kind == "U" else "integers"
         raise InputError(name, f"must hold {kind}, as in training; got {given.tolist()[0]!r}.")
 
 
 def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
-    """Return a matrix with a row for each column number, which holds a single one there."""
+    """Return a matrix whose rows each hold a single one, in the given columns."""
     return sparse.csr_array(sparse.eye_array(n_columns, dtype=np.float32, format="csr")[columns])
 
 
@@ -653,7 +632,7 @@ def history_rows(
 
 
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
-    """Return both tables together; new users and items come last."""
+    """Return both tables; new users and items come last."""
     ids = []
     for name in ("user", "item"):
         old, other = getattr(train, f"{name}_ids"), getattr(new, f"{name}_ids")
@@ -669,7 +648,7 @@ def select_candidates(
     n_items: int,
     names: Sequence[str] = ("items", "exclude"),
 ) -> IntArray | None:
-    """Return the columns in ``items``, by default all, that are not in ``exclude``; ``None`` for all."""
+    """Return the columns in ``items`` that are not in ``exclude``; ``None`` stands for all."""
     if items is None and exclude is None:
         return None
     is_candidate = np.full(n_items, items is None)
@@ -690,14 +669,12 @@ def select_best(
     candidates: IntArray | None = None,
     seen: sparse.csr_array | None = None,
 ) -> tuple[NDArray[Any], Scores]:
-    """Return the ids and scores of the ``k`` best candidates of each row; entries of ``seen`` come last."""
+    """Return ids and scores of the ``k`` best candidates of each row; entries of ``seen`` come last."""
     chosen_ids = ids if candidates is None else ids[candidates]
     high_name = "n_items" if candidates is None else "number of candidates"
     check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
     columns, best = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float32)
-    step = max(1, MAX_BLOCK_SCORES // len(ids))
-    for start in range(0, n_rows, step):
-        block = slice(start, min(start + step, n_rows))
+    for block in row_blocks(n_rows, max(1, MAX_BLOCK_SCORES // len(ids))):
         scores = np.array(score_block(block), np.float32)
         if seen is not None:
             scores[seen[block].nonzero()] = -np.inf
@@ -706,6 +683,19 @@ def select_best(
         columns[block] = ranking.top_items(scores, k)
         best[block] = np.take_along_axis(scores, columns[block], axis=1)
     return chosen_ids[columns], best
+
+
+def _select_similar(
+    similarity_rows: Callable[[sparse.csr_array], NDArray[Any]],
+    positions: IntArray,
+    ids: NDArray[Any],
+    k: int,
+    high_name: str,
+) -> tuple[NDArray[Any], Scores]:
+    """Return the ids and similarities of the ``k`` most similar others."""
+    check_integer(k, "k", low=1, high=len(ids) - 1, high_name=high_name)
+    own = one_hot(positions, len(ids))
+    return select_best(lambda block: similarity_rows(own[block]), len(positions), k, ids, seen=own)
 
 
 def list_best(user_ids: NDArray[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Popularity, nearest items with their cosine similarities, and the weighted sum of two recommenders."""
+"""Popularity, nearest items, matrix factorisation, and the weighted sum of two recommenders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray, keep_entries, largest_entries
-from nodecopy._core.checks import check_settings, show
+from nodecopy._core.checks import check_real, check_settings, show
+from nodecopy._core.imports import import_optional
+from nodecopy._core.linalg import one_blas_thread
+from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender, fit_copy
+from nodecopy.recommend.algebra import count_users, import_torch_for, singular_matrix
+from nodecopy.recommend.base import EmbeddingRecommender, Recommender, fit_copy
 
 MAX_BLOCK_PAIRS = 2**22
+MAX_BATCH_ENTRIES = 2**28  # of the factors or matrices of the rows that IALS solves at once
 
 
 @dataclass(eq=False)
@@ -41,7 +46,7 @@ class Popularity(Recommender):
     """
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        self.counts_ = np.bincount(interactions.rows.indices, minlength=interactions.n_items)
+        self.counts_ = count_users(interactions.matrix)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.tile(self.counts_.astype(np.float32), (rows.shape[0], 1))
@@ -56,7 +61,7 @@ class ItemKNN(Recommender):
     n_neighbours
         Number of nearest items of each item; ties go to the items that come first.
     shrinkage
-        Added to the cosine's denominator. Increase it where rare items that share one user get too similar.
+        Added to the cosine's denominator. Increase it where rare items get too similar.
 
     Attributes
     ----------
@@ -88,16 +93,136 @@ class ItemKNN(Recommender):
         return np.asarray((rows @ self.similarity_).toarray())
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the similarities of each item to its nearest items, 0 to all others."""
         return np.asarray((rows @ self.similarity_.T).toarray())
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the part of each user in the cosines, which are sums over the users of both items."""
+        """Return each user's part in the cosines, which are sums over the users of both items."""
         matrix, own = self.interactions_.matrix, np.zeros(self.interactions_.n_items)
         has_item = matrix[:, [column]].toarray()[:, 0]
         own[history] = self.similarity_[history][:, [column]].toarray()[:, 0]
         own /= np.maximum(matrix.T @ has_item, 1)  # the number of users who have both items
         return has_item * (matrix @ own), np.zeros(len(own))
+
+
+@dataclass(eq=False)
+class IALS(EmbeddingRecommender):
+    """Factorise the interactions by weighted alternating least squares (Hu, Koren and Volinsky, 2008).
+
+    Inner products are near 1 where there is an interaction, near 0 elsewhere. On the CPU the factors are
+    fitted by the package ``implicit``, an extra, with three steps of conjugate gradients per solution; on
+    another device by torch, with exact solutions.
+
+    Parameters
+    ----------
+    n_factors
+        Length of the embeddings.
+    regularisation
+        Weight of the squared embeddings in the loss.
+    confidence
+        Weight of an interaction in the loss; a pair without one has weight 1.
+    n_iterations
+        Number of alternations between users and items.
+    device
+        ``"cpu"``, or a device of torch such as ``"cuda"``.
+
+    Attributes
+    ----------
+    user_embeddings_, item_embeddings_, regularisation_, confidence_
+        Factors of users and items, and the parameters of the fit.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import IALS
+    >>> IALS(8).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
+    (1, 3)
+    """
+
+    n_factors: int = 32
+    regularisation: float = 10.0
+    confidence: float = 10.0
+    n_iterations: int = 15
+    device: str = "cpu"
+
+    def check_params(self) -> None:
+        check_settings(self, n_factors=1, n_iterations=1, regularisation=0.0, confidence=1.0)
+        if self.device != "cpu":
+            import_torch_for(self.device)
+
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
+        if self.device == "cpu":
+            self._fit_implicit(interactions, seed)
+        else:
+            self._fit_torch(interactions, seed)
+        self.regularisation_, self.confidence_ = self.regularisation, self.confidence
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        for name in ("regularisation", "confidence") if state else ():
+            check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
+        super().set_state(state)
+
+    def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
+        als = import_optional("implicit.cpu.als", "IALS")
+        with one_blas_thread():  # implicit warns of several threads in BLAS
+            model = als.AlternatingLeastSquares(
+                factors=self.n_factors,
+                regularization=self.regularisation,
+                alpha=self.confidence,
+                iterations=self.n_iterations,
+                dtype=np.float64,
+                num_threads=1,  # so that a seed gives one result
+                random_state=int(seed.generate_state(1)[0]),
+            )
+            model.fit(sparse.csr_matrix(interactions.matrix, dtype=np.float64), show_progress=False)
+        self.user_embeddings_ = np.asarray(model.user_factors, np.float32)
+        self.item_embeddings_ = np.asarray(model.item_factors, np.float32)
+
+    def _fit_torch(self, interactions: Interactions, seed: SeedSequence) -> None:
+        torch: Any = import_torch_for(self.device)
+        A = sparse.csr_array(interactions.matrix)
+        A_t = sparse.csr_array(A.T)
+        start = np.random.default_rng(seed).random((A.shape[1], self.n_factors), np.float32)
+        items = torch.as_tensor(0.01 * start, device=self.device)
+        for _ in track(range(self.n_iterations), "iteration"):
+            users = self._solve_rows(torch, A, items)
+            items = self._solve_rows(torch, A_t, users)
+        self.user_embeddings_, self.item_embeddings_ = (part.cpu().numpy() for part in (users, items))
+
+    def _solve_rows(self, torch: Any, matrix: sparse.csr_array, factors: Any) -> Any:
+        """Return the ridge regressions of the rows of a matrix on the factors of its columns."""
+        n_factors = factors.shape[1]
+        gram = factors.T @ factors + self.regularisation * torch.eye(n_factors, device=self.device)
+        padded = torch.cat([factors, torch.zeros_like(factors[:1])])
+        solutions = torch.zeros((matrix.shape[0], n_factors), device=self.device)
+        sizes = np.diff(matrix.indptr)
+        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+        while len(order):
+            width = int(sizes[order[0]])
+            n_rows = max(1, MAX_BATCH_ENTRIES // (n_factors * max(width, n_factors)))
+            rows, order = order[:n_rows], order[n_rows:]
+            columns = np.full((len(rows), width), matrix.shape[1])  # the padding, a factor of zeros
+            is_used = np.arange(width) < sizes[rows, None]
+            columns[is_used] = matrix[rows].indices
+            own = padded[torch.as_tensor(columns, device=self.device)]
+            left = gram + (self.confidence - 1) * (own.transpose(1, 2) @ own)
+            right = self.confidence * own.sum(1)[:, :, None]
+            try:
+                solution = torch.cholesky_solve(right, torch.linalg.cholesky(left))
+            except torch.linalg.LinAlgError as error:
+                raise singular_matrix(self.regularisation) from error
+            solutions[torch.as_tensor(rows, device=self.device)] = solution[:, :, 0]
+        return solutions
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return scores by the ridge regression of each row on the item factors."""
+        Y = self.item_embeddings_.astype(np.float64)
+        gram = Y.T @ Y + self.regularisation_ * np.eye(Y.shape[1])
+        factors = np.zeros((rows.shape[0], Y.shape[1]))
+        for number in range(rows.shape[0]):
+            own = Y[rows.indices[rows.indptr[number] : rows.indptr[number + 1]]]
+            left = gram + (self.confidence_ - 1) * own.T @ own
+            factors[number] = np.linalg.solve(left, self.confidence_ * own.sum(axis=0))
+        return np.asarray(factors @ Y.T)
 
 
 @dataclass(eq=False)
@@ -107,10 +232,10 @@ class WeightedHybrid(Recommender):
     Parameters
     ----------
     first, second
-        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`. One that is already fitted to the
-        same interactions is not fitted again. Neither is changed.
+        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`, which are not changed. One that is
+        fitted to the same interactions is not fitted again.
     weight
-        Weight of the first, from 0 to 1; the second has the rest. The default is 0.5.
+        Weight of the first, from 0 to 1; the second has the rest.
 
     Attributes
     ----------
@@ -161,20 +286,19 @@ def _standardise(scores: NDArray[Any]) -> NDArray[Any]:
 
 def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
     """Return the number of users of each item, at least 1, divided by its mean."""
-    counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
+    counts = np.maximum(count_users(interactions.matrix), 1)
     return np.asarray(counts / counts.mean())
 
 
 def nearest_rows(pattern: sparse.csr_array, n_neighbours: int, shrinkage: float = 0.0) -> sparse.csr_array:
-    """Return the similarities of each row to its nearest rows, in its own row; ties go to the lower row."""
+    """Return the similarities of each row to its nearest rows; ties go to the first."""
     blocks = [largest_entries(block, n_neighbours) for block in _similarity_blocks(pattern, shrinkage)]
     return sparse.csr_array(sparse.vstack(blocks, format="csr"), dtype=np.float32)
 
 
 def above_threshold(pattern: sparse.csr_array, mean_degree: float) -> sparse.csr_array:
-    """Return the similarities of the most similar pairs, ``mean_degree`` per row on average, with ties."""
-    n_rows = pattern.shape[0]
-    n_entries = int(mean_degree * n_rows)
+    """Return the largest similarities, ``mean_degree`` per row on average, with ties."""
+    n_entries = int(mean_degree * pattern.shape[0])
     best = np.zeros(0)
     for block in _similarity_blocks(pattern, 0.0):
         best = np.concatenate([best, block.data])

@@ -1,14 +1,19 @@
 """Bayesian personalised ranking (Rendle et al., 2009): one training loop for every embedding network.
 
 A network computes embeddings of users and items from its weights and a graph; their inner products are the
-scores. For every observed pair (u, i), training draws an item j that u does not have and minimises
--ln sigma(s_ui - s_uj) plus a penalty by Adam. The pairs that are never drawn as negatives are an argument.
+scores s. For every observed pair (u, i), training draws an item j that u does not have, the negative, and
+minimises -ln sigma(s_ui - s_uj) plus a penalty by Adam.
+
+:class:`EnsembleBPR` and :class:`SampledGraphBPR` are the paper's Algorithms 3 and 4, which evaluate a network
+on graphs whose users are copied.
 """
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,25 +21,30 @@ import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, special
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_settings
+from nodecopy._core.arrays import IntArray, keep_entries
+from nodecopy._core.checks import check_real, check_settings, show
 from nodecopy._core.random import child
+from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
 from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import AdamStepper, check_device
-from nodecopy.recommend.base import EmbeddingRecommender
+from nodecopy.recommend.algebra import row_blocks
+from nodecopy.recommend.base import EmbeddingRecommender, Recommender, cosines, fit_copy
 from nodecopy.recommend.baselines import above_threshold
 
 Embeddings = tuple[Tensor, Tensor]
+EmbeddingStacks = tuple[NDArray[Any], NDArray[Any]]  # of users and of items, [graphs, nodes, factors] each
 VALIDATION_LENGTH = 20  # of the lists whose recall decides when training stops
 WEIGHTS, TRAINING = 0, 1  # children of the seed of a network
 NEGATIVES, DROPOUT = 0, 1  # children of the seed of the training loop
+NETWORK, GRAPHS = 0, 1  # children of the seed of an ensemble
+MAX_BLOCK_PAIRS = 2**22
 
 
 class EmbeddingNetwork(nn.Module):
@@ -61,12 +71,12 @@ class EmbeddingNetwork(nn.Module):
         self.free = nn.Parameter(torch.empty(n_users + n_items, n_factors))
 
     def initialise(self, draws: torch.Generator) -> None:
-        """Draw every matrix from Xavier's uniform distribution, on the CPU whatever the device."""
+        """Draw every matrix from Xavier's uniform distribution, on the CPU."""
         for weight in self.parameters():
             nn.init.xavier_uniform_(weight, generator=draws)
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> Any:
-        """Return a users x items matrix, binary or expected, in the form that :meth:`forward` takes."""
+        """Return a users x items matrix in the form that :meth:`forward` takes."""
         return None
 
     def forward(self, graph: Any, draws: torch.Generator | None = None) -> Embeddings:
@@ -74,7 +84,6 @@ class EmbeddingNetwork(nn.Module):
         return self.split(self.free)
 
     def split(self, embeddings: Tensor) -> Embeddings:
-        """Return the rows of users and the rows of items."""
         return embeddings[: self.n_users], embeddings[self.n_users :]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:
@@ -84,7 +93,7 @@ class EmbeddingNetwork(nn.Module):
 
 @dataclass(eq=False)
 class BPRRecommender(EmbeddingRecommender):
-    """A network that is trained by Bayesian personalised ranking; a subclass writes :meth:`build_network`.
+    """A network trained by Bayesian personalised ranking; a subclass writes :meth:`build_network`.
 
     Parameters
     ----------
@@ -93,14 +102,14 @@ class BPRRecommender(EmbeddingRecommender):
     learning_rate
         Learning rate of Adam.
     batch_size
-        Observed pairs per step, each with one negative. Increase it for large tables.
+        Observed pairs per step, each with one negative.
     regularisation
-        Weight of half the squared embeddings of a batch's users and items, per pair.
+        Weight of half the squared free embeddings (in :class:`MGCCF`, the fused ones) of a batch, per pair.
     n_epochs
         Largest number of passes over the observed pairs.
     evaluate_every, patience
-        With validation interactions, their ``recall@20`` is computed every ``evaluate_every`` epochs;
-        training stops after ``patience`` evaluations without a better one. The best weights are kept.
+        With validation interactions, their ``recall@20`` is computed every ``evaluate_every`` epochs, the
+        best weights are kept, and training stops after ``patience`` evaluations without better ones.
     device
         ``"cpu"`` or ``"cuda"``.
 
@@ -109,26 +118,25 @@ class BPRRecommender(EmbeddingRecommender):
     user_embeddings_, item_embeddings_
         Embeddings on the training graph.
     n_epochs_, weights_
-        Number of epochs after which the weights were kept, and the weights by name.
+        The epoch whose weights were kept, and the weights by name.
 
     Examples
     --------
-    A network whose users are represented by the mean of their items:
+    A network whose users are represented by the sum of their items:
 
     >>> import torch
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import BPRRecommender, EmbeddingNetwork
-    >>> class MeanNetwork(EmbeddingNetwork):
+    >>> class SumNetwork(EmbeddingNetwork):
     ...     def prepare_graph(self, matrix, device):
     ...         return torch.from_numpy(matrix.toarray()).float().to(device)
     ...     def forward(self, graph, draws=None):
     ...         items = self.free[self.n_users :]
-    ...         return graph @ items / graph.sum(dim=1, keepdim=True).clamp(min=1), items
-    >>> class MeanOfItems(BPRRecommender):
+    ...         return graph @ items, items
+    >>> class SumOfItems(BPRRecommender):
     ...     def build_network(self, interactions):
-    ...         return MeanNetwork(interactions.n_users, interactions.n_items, self.n_factors)
-    >>> model = MeanOfItems(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    ...         return SumNetwork(interactions.n_users, interactions.n_items, self.n_factors)
+    >>> SumOfItems(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -143,12 +151,12 @@ class BPRRecommender(EmbeddingRecommender):
 
     @abstractmethod
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
-        """Return a network for the users and items of a table, its weights not yet drawn."""
+        """Return a network for the users and items, its weights not yet drawn."""
 
     def embed(self, matrix: sparse.csr_array | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return embeddings of the trained weights on another matrix of the same users and items.
 
-        It may hold probabilities; the training interactions are the default.
+        It may hold probabilities. The default is the matrix of training.
         """
         train, device = self.check_fitted(), check_device(self.device)
         network = self.build_network(train).to(device)
@@ -167,7 +175,7 @@ class BPRRecommender(EmbeddingRecommender):
         seed: SeedSequence,
         forbidden: sparse.csr_array | None = None,
     ) -> None:
-        """Train a network; ``forbidden`` pairs, by default the observed ones, are never negatives."""
+        """Train a network; ``forbidden`` pairs, by default the observed ones, are no negatives."""
         device = check_device(self.device)
         network = self.build_network(interactions)
         network.initialise(_torch_generator(child(seed, WEIGHTS), torch.device("cpu")))
@@ -192,7 +200,7 @@ class BPRRecommender(EmbeddingRecommender):
 
 
 class _Training:
-    """The training loop: the data on the device, the generators and the optimiser."""
+    """The data on the device, the generators and the optimiser."""
 
     def __init__(
         self, model: Any, network: Any, interactions: Interactions, forbidden: Any, seed: Any
@@ -201,10 +209,8 @@ class _Training:
         self.sampler = NegativeSampler(forbidden)
         self.device = network.free.device
         self.graph = network.prepare_graph(interactions.matrix, self.device)
-        rows = interactions.rows
-        users, items = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64)
-        has_negatives = self.sampler.pool_sizes[users] > 0
-        self.users, self.items = users[has_negatives], items[has_negatives]
+        pairs = np.stack([interactions.rows.row_numbers, interactions.rows.indices]).astype(np.int64)
+        self.users, self.items = pairs[:, self.sampler.pool_sizes[pairs[0]] > 0]
         self.rng = np.random.default_rng(child(seed, NEGATIVES))
         self.draws = _torch_generator(child(seed, DROPOUT), self.device)
         self.optimiser = AdamStepper(network.parameters(), model.learning_rate)
@@ -234,7 +240,7 @@ class _Training:
 
 
 def validation_recall(score: Any, train: Interactions, validation: Interactions) -> float:
-    """Return ``recall@20`` on validation interactions, or at the number of items if there are fewer."""
+    """Return ``recall@20`` on validation interactions, with fewer items at their number."""
     metric = f"recall@{min(VALIDATION_LENGTH, train.n_items)}"
     return ranking.evaluate(score, train, validation, metrics=[metric])[metric]
 
@@ -263,12 +269,9 @@ class BPRMF(BPRRecommender):
 
     Parameters and attributes are as in :class:`.BPRRecommender`.
 
-    Examples
-    --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import BPRMF
-    >>> model = BPRMF(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    >>> BPRMF(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -286,15 +289,12 @@ class LightGCN(BPRRecommender):
     ----------
     n_layers
         Number of propagation steps.
-    regularisation
-        Weight of half the squared free embeddings of a batch, per pair.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import LightGCN
-    >>> model = LightGCN(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    >>> LightGCN(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -315,7 +315,7 @@ class _LightGCN(EmbeddingNetwork):
         self.n_layers = n_layers
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> SparseStack:
-        """Return the propagation matrix; degrees are sums of entries, which may be probabilities."""
+        """Return the propagation matrix; degrees are sums of entries."""
         both = sparse.csr_array(sparse.block_array([[None, matrix], [matrix.T, None]], format="csr"))
         degrees = np.asarray(both.sum(axis=1), np.float64)
         scale = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
@@ -336,16 +336,12 @@ class MGCCF(BPRRecommender):
     """Multi-graph convolution collaborative filtering (Sun et al., 2019), with full neighbourhoods.
 
     Three parts are fused: convolutions on the bipartite graph, h <- tanh(W [h ; tanh(mean of the
-    neighbours' h Q)]), with separate weights for users and items in every layer; one step on the graphs of
-    similar users and similar items, tanh(mean of e M); and a skip connection, tanh(e S). The similarity
-    graphs join the pairs with the largest cosine in training.
-
-    Other parameters and the attributes are as in :class:`.BPRRecommender`.
+    neighbours' h Q)]), with weights for users and for items in every layer; one step on the graphs of
+    similar users and of similar items, the pairs with the largest cosines, tanh(mean of e M); and a skip
+    connection, tanh(e S). Other parameters and the attributes are as in :class:`.BPRRecommender`.
 
     Parameters
     ----------
-    regularisation
-        Weight of half the squared fused embeddings of a batch, per pair.
     n_layers
         Number of layers of the bipartite convolution.
     similarity_degree
@@ -357,15 +353,13 @@ class MGCCF(BPRRecommender):
 
     Notes
     -----
-    The paper samples 15 and 10 neighbours, and adds up similar nodes in place of their mean, where tanh may
-    saturate.
+    The paper samples 15 and 10 neighbours, and takes sums over similar nodes, where tanh may saturate.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.recommend import MGCCF
-    >>> model = MGCCF(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
-    >>> model.recommend(["reader 001"], 3)[0].shape
+    >>> MGCCF(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
     (1, 3)
     """
 
@@ -386,7 +380,7 @@ class MGCCF(BPRRecommender):
 
 
 class _MGCCF(EmbeddingNetwork):
-    """Every list holds the part of users first, then that of items."""
+    """Lists hold the part of users first, then that of items."""
 
     def __init__(self, model: MGCCF, interactions: Interactions) -> None:
         size, matrix = model.n_factors, interactions.matrix
@@ -396,15 +390,12 @@ class _MGCCF(EmbeddingNetwork):
         self.combine = _weights(model.n_layers, 2 * size, size)
         self.similar, self.skip = _weights(1, size, size), _weights(1, size, size)
         sides = matrix, sparse.csr_array(matrix.T)
-        self.similarity = [
-            _divide_by_row_sums(above_threshold(side, model.similarity_degree)) for side in sides
-        ]
+        self.similarity = [above_threshold(side, model.similarity_degree) for side in sides]
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> list[SparseStack]:
-        """Return the matrices of means over neighbours, then over similar nodes."""
-        sides = matrix, sparse.csr_array(matrix.T)
-        matrices = *map(_divide_by_row_sums, sides), *self.similarity
-        return [SparseStack([part], device) for part in matrices]
+        """Return matrices of means over neighbours, then over similar nodes."""
+        matrices = matrix, matrix.T, *self.similarity
+        return [SparseStack([_divide_by_row_sums(part)], device) for part in matrices]
 
     def forward(self, graph: list[SparseStack], draws: torch.Generator | None = None) -> Embeddings:
         free = self.split(self.free)
@@ -437,12 +428,10 @@ class _MGCCF(EmbeddingNetwork):
 
 
 def _weights(n_layers: int, n_rows: int, n_columns: int) -> nn.ParameterList:
-    """Return a matrix for users and one for items in every layer."""
     return nn.ParameterList([nn.Parameter(torch.empty(n_rows, n_columns)) for _ in range(2 * n_layers)])
 
 
 def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
-    """Return a matrix whose products are weighted means over neighbours."""
     csr = sparse.csr_array(matrix, dtype=np.float64)
     sums = np.asarray(csr.sum(axis=1))
     csr.data = csr.data / np.repeat(sums, np.diff(csr.indptr))
@@ -450,11 +439,11 @@ def _divide_by_row_sums(matrix: Any) -> sparse.csr_array:
 
 
 class NegativeSampler:
-    """Draw, for given users, items outside the stored entries of a users x items matrix."""
+    """Draw items outside the stored entries of a users x items matrix."""
 
-    # The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
-    # f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not
-    # decrease within a user. One binary search over the numbers of all users finds it.
+    # The r-th allowed item of a user is r plus the number of forbidden items before it. The t-th forbidden
+    # item f_t (t from 0) lies before it exactly if f_t - t <= r, and f_t - t does not decrease within a user:
+    # one binary search over the numbers of all users finds it.
 
     def __init__(self, forbidden: sparse.csr_array) -> None:
         pattern = sparse.csr_array(forbidden, copy=True)
@@ -476,10 +465,176 @@ class NegativeSampler:
 
 
 def forbid_likely_pairs(observed: sparse.csr_array, likely: Any) -> sparse.csr_array:
-    """Return the observed and likely pairs; a user with no negatives left gets only the observed ones."""
-    both = sparse.csr_array(observed.astype(bool) + likely.astype(bool))
-    is_exhausted = np.diff(both.indptr) == both.shape[1]
-    likely = sparse.csr_array(likely, copy=True).astype(bool)
-    likely.data &= ~np.repeat(is_exhausted, np.diff(likely.indptr))
-    likely.eliminate_zeros()
-    return sparse.csr_array(observed.astype(bool) + likely)
+    """Return the observed and likely pairs, only the observed ones of users with no negatives left."""
+    observed, likely = observed.astype(bool), sparse.csr_array(likely.astype(bool))
+    is_exhausted = np.diff(sparse.csr_array(observed + likely).indptr) == observed.shape[1]
+    likely = keep_entries(likely, ~np.repeat(is_exhausted, np.diff(likely.indptr)))
+    return sparse.csr_array(observed + likely)
+
+
+@dataclass(eq=False)
+class EnsembleBPR(Recommender):
+    """Train on the observed graph, then average the scores over graphs whose users are copied.
+
+    Parameters
+    ----------
+    base
+        A network such as :class:`.LightGCN`; not changed, and not trained again if it is fitted to the same
+        interactions.
+    donors
+        Donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor.
+    n_graphs
+        Number of sampled graphs to average over, as in the paper; ``None`` for the exact expected graph P A.
+    average
+        ``"scores"``, or ``"probabilities"``: the score of item i is then the mean of the paper's sigma(s_i -
+        s_j) over all items j, in time that grows with the square of the number of items.
+    keep
+        Probability that a user keeps its own items, see :class:`.NodeCopying`; the paper has 0.
+
+    Notes
+    -----
+    Scores are not linear in the graph: the expected graph approximates the limit of many samples.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import EnsembleBPR, LightGCN
+    >>> model = EnsembleBPR(LightGCN(n_epochs=2)).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
+    (1, 3)
+    """
+
+    base: BPRRecommender
+    donors: Any = field(default_factory=Jaccard)
+    n_graphs: int | None = None
+    average: str = "scores"
+    keep: float = 0.0
+
+    def check_params(self) -> None:
+        name = f"base of {type(self).__name__}"
+        if not isinstance(self.base, BPRRecommender):
+            raise InputError(name, f"must be a network such as LightGCN(); got {show(self.base)}.")
+        if self.n_graphs is not None:
+            check_settings(self, n_graphs=1)
+        check_settings(self, average=["scores", "probabilities"], keep=(0.0, 1.0))
+        self.base.check_params()
+
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
+        network = fit_copy(self.base, interactions, validation, child(seed, NETWORK))
+        graphs = self.copied_matrices(interactions, child(seed, GRAPHS))
+        self.copied_embeddings_ = embed_graphs(network, graphs)
+
+    def copied_matrices(self, interactions: Interactions, seed: SeedSequence) -> Iterator[sparse.csr_array]:
+        """Yield the matrices to evaluate the network on: the expected one, or samples."""
+        model = NodeCopying(self.donors, self.keep).fit(interactions)
+        if self.n_graphs is None:
+            yield model.expected_adjacency().tocsr()
+        else:
+            yield from (sample.matrix for sample in model.sample_many(self.n_graphs, rng=seed))
+
+    def embedding_stacks(self) -> EmbeddingStacks:
+        return self.copied_embeddings_
+
+    def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return the cosine of the item embeddings, concatenated over all graphs."""
+        return cosines(np.concatenate(self.embedding_stacks()[1], axis=1), rows.indices)
+
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
+        users, items = self.embedding_stacks()
+        if self.average == "scores":
+            graphs = zip(users, items, strict=True)
+            return np.asarray(sum(u[positions] @ i.T for u, i in graphs) / len(users))
+        scores = [_mean_win_probabilities(users[:, user], items) for user in positions.tolist()]
+        return np.array(scores).reshape(-1, items.shape[1])
+
+
+def _mean_win_probabilities(user: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+    """Return for each item i the mean over graphs and items j of sigma(s_i - s_j)."""
+    scores = np.einsum("gd,gid->gi", user, items)
+    blocks = row_blocks(scores.shape[1], max(1, MAX_BLOCK_PAIRS // scores.size))
+    parts = [special.expit(scores[:, block, None] - scores[:, None]).mean(axis=(0, 2)) for block in blocks]
+    return np.concatenate(parts)
+
+
+def embed_graphs(network: BPRRecommender, matrices: Iterable[sparse.csr_array]) -> EmbeddingStacks:
+    """Return the embeddings of a trained network on some matrices."""
+    embeddings = [network.embed(matrix) for matrix in matrices]
+    return np.stack([users for users, _ in embeddings]), np.stack([items for _, items in embeddings])
+
+
+@dataclass(eq=False)
+class SampledGraphBPR(EnsembleBPR):
+    """Train without negatives that are likely in the copied graph, then average over copied graphs.
+
+    A pair whose expectation in the copied graph exceeds a threshold is no negative, unless its user would
+    have none left.
+
+    Parameters
+    ----------
+    base, donors, n_graphs, average, keep
+        As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
+        expectation is a mean over samples too, as in the paper.
+    threshold
+        The paper's b, from 0 to 1. With ``None``, a network is trained for each of ``thresholds``, and the
+        best by ``recall@20`` on validation interactions is used.
+    thresholds
+        The thresholds to choose from.
+    test_graph
+        ``"copied"``, or ``"observed"`` for the ablation with the effect of the negatives alone. It may be
+        changed after the fit.
+
+    Attributes
+    ----------
+    threshold_, n_epochs_
+        The threshold that is used, and the number of epochs after which the network's weights were kept.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import LightGCN, SampledGraphBPR
+    >>> model = SampledGraphBPR(LightGCN(n_epochs=2), threshold=0.3).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
+    (1, 3)
+    """
+
+    threshold: float | None = None
+    thresholds: Sequence[float] = (0.1, 0.2, 0.3, 0.5)
+    test_graph: str = "copied"
+
+    def check_params(self) -> None:
+        super().check_params()
+        for value in self._candidate_thresholds():
+            check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
+        if not self._candidate_thresholds():
+            raise InputError("thresholds of SampledGraphBPR", "must hold at least one number; got none.")
+        check_settings(self, test_graph=["copied", "observed"])
+
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
+        thresholds = self._candidate_thresholds()
+        if len(thresholds) > 1 and validation is None:
+            allowed = "must be given if there is no validation"
+            raise InputError("threshold of SampledGraphBPR", f"{allowed}; got None. Pass validation to fit.")
+        graphs = list(self.copied_matrices(interactions, child(seed, GRAPHS)))
+        expected = sparse.csr_array(sum(graphs[1:], start=graphs[0]) / len(graphs))
+        best_recall, best = -1.0, {}
+        for threshold in thresholds:
+            forbidden = forbid_likely_pairs(interactions.matrix, expected > threshold)
+            network = copy.copy(self.base)
+            network.fit_interactions(interactions, validation, child(seed, NETWORK), forbidden)
+            network.interactions_ = interactions
+            self.copied_embeddings_ = embed_graphs(network, graphs)
+            self.observed_embeddings_: EmbeddingStacks = embed_graphs(network, [interactions.matrix])
+            self.threshold_: float = threshold
+            self.n_epochs_ = network.n_epochs_
+            recall = 1.0
+            if len(thresholds) > 1:
+                recall = validation_recall(self.score_positions, interactions, validation)
+            if recall > best_recall:
+                best_recall, best = recall, dict(vars(self))
+        vars(self).update(best)
+
+    def embedding_stacks(self) -> EmbeddingStacks:
+        return self.observed_embeddings_ if self.test_graph == "observed" else self.copied_embeddings_
+
+    def _candidate_thresholds(self) -> list[float]:
+        return list(self.thresholds) if self.threshold is None else [self.threshold]

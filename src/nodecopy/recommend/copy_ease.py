@@ -2,8 +2,7 @@
 
 Every user draws a donor user and every item a donor item by node copying. Each entry of the input X is the
 user's own (with probability q0), that of the donor user (q1), or the user's own at the donor item (q2).
-The model learns to recover the observed matrix from X. Donors are independent, so that E[X'X] and E[X'A]
-have exact expressions and nothing is sampled; ``docs/copy_ease.md`` derives them.
+``docs/copy_ease.md`` derives E[X'X] and E[X'A], so that nothing is sampled.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
 def default_donors() -> Jaccard:
-    """Return the donor rule of users and of items that :class:`CopyEASE` uses by default."""
+    """Return the default donor rule of users and of items."""
     return Jaccard(include_self=False, exponent=4.0, max_donors=50)
 
 
@@ -43,14 +42,14 @@ class CopyEASE(LinearRecommender):
     Parameters
     ----------
     user_share, item_share
-        Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2); the rest
-        is the user's own. EASE is the case in which both are 0.
+        Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2). With
+        both 0, the model is EASE.
     user_donors, item_donors
         Donor rules of users and of items, ``Jaccard(include_self=False, exponent=4.0, max_donors=50)`` by
-        default. With ``"uniform"`` all others have equal probability: the control of what similarity adds.
+        default. With ``"uniform"``, a control, all others have equal probability.
     item_bonus
         Weight of the expected item copy A Q' in the scores. ``"auto"`` is 0.75 times the coefficient of the
-        regression of the weights B on Q', which is small where items have few users.
+        regression of the weights B on Q'.
     regularisation, regularisation_exponent, precision, degree_exponent, popularity_penalty
         As in :class:`.EASE`.
     device, n_neighbours
@@ -131,14 +130,13 @@ class CopyEASE(LinearRecommender):
         return list(map_on_cores(fit, ("users", "items")))  # most of it is done without the GIL
 
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
-        """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
+        """Return B + bonus Q', since A B + bonus A Q' are the scores."""
         Q: Any = moments.Q
-        is_sparse = moments.is_sparse
-        weights = weights if is_sparse else algebra.in_storage_order(weights)
+        weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
         bonus: Any = self.item_bonus
         if bonus == AUTO:
             bonus = BONUS_SHARE * max(0.0, _coefficient(weights, Q))
-        if bonus and is_sparse:
+        if bonus and moments.is_sparse:
             weights = sparse.csr_array((weights + bonus * Q.T).astype(np.float32))
         elif bonus and Q is None:
             uniform = algebra.uniform_rule(len(weights), np.float32)
@@ -150,16 +148,14 @@ class CopyEASE(LinearRecommender):
         return super().finish_weights(weights, moments)
 
     def coordinates(self) -> list[Coordinate]:
-        """Return the parameters that :meth:`tune` searches, including the parameters of ``Jaccard`` rules."""
         rules = [name for name in ("user_donors", "item_donors") if isinstance(getattr(self, name), Jaccard)]
         exponents = tuple(f"{rule}__exponent" for rule in rules)
         n_donors = tuple(f"{rule}__max_donors" for rule in rules)
-        regularisation, degree_exponent, *by_popularity = super().coordinates()
+        regularisation, *others = super().coordinates()
         return [
             regularisation,
             Coordinate(exponents, EXPONENTS),
-            degree_exponent,
-            *by_popularity,
+            *others,
             Coordinate(("user_share",), SHARES),
             Coordinate(("item_share",), SHARES),
             Coordinate(n_donors, (20, 50, 100, 200)),
@@ -169,7 +165,7 @@ class CopyEASE(LinearRecommender):
 
 
 def _coefficient(weights: Any, Q: sparse.csr_array | None) -> float:
-    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform rule."""
+    """Return the coefficient of the regression of the weights on Q'."""
     if Q is None:
         return float(weights.sum()) / len(weights)
     if isinstance(weights, sparse.csr_array):
@@ -181,7 +177,7 @@ def _coefficient(weights: Any, Q: sparse.csr_array | None) -> float:
 
 
 def donor_matrix(donors: Any, interactions: Interactions) -> sparse.csr_array | None:
-    """Return the donor probabilities of a rule; ``None`` stands for the uniform rule over all others."""
+    """Return the donor probabilities of a rule; ``None`` for the uniform rule."""
     if isinstance(donors, str):
         return None
     return NodeCopying(donors).fit(interactions).distribution_.probabilities()

@@ -2,7 +2,6 @@
 
 Scores are A B, where B predicts each item from the others by ridge regression. The input of EASE (Steck,
 2019) is the observed matrix, so that M = C = A'A, and B = I - K diag(1 / K_ii) with K = (M + lambda I)^-1.
-The items x items matrix B is stored (10^4 items take 400 MB), or its sparse form where there are many items.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
 Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
-BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, donor rules included (measured)
-MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster than factorisations
+BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
+MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster
 MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
 ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
 TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
-MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form below which the bonus is all of it but rounding
+MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form; less beside the bonus is rounding
 
 
 class Moments(NamedTuple):
-    """The matrices that determine the weights, and the data that adjust them."""
+    """The matrices and data that determine the weights."""
 
     M: Any  # E[X'DX] for the input X and weights D of users; in the sparse form S, where M = S + S'
     C: Any  # E[X'DA]; in the sparse form its transpose
@@ -58,7 +57,7 @@ class Moments(NamedTuple):
 
 
 class LinearRecommender(Recommender):
-    """A model whose scores are A B for an items x items matrix B, so that any list of items can be scored."""
+    """A model whose scores are A B for an items x items matrix B."""
 
     regularisation: float
     degree_exponent: float
@@ -77,7 +76,7 @@ class LinearRecommender(Recommender):
 
     @abstractmethod
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
-        """Return M and C for donor probabilities, possibly from Gram matrices to update."""
+        """Return M and C, possibly from Gram matrices to update."""
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -85,11 +84,11 @@ class LinearRecommender(Recommender):
         return 0.0, 0.0
 
     def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
-        """Return the donor probabilities of users and of items, ``None`` for the uniform rule."""
+        """Return donor probabilities of users and of items, ``None`` for the uniform rule."""
         return None, None
 
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        """Return moments, with Gram matrices to update and a dictionary that keeps donor probabilities."""
+        """Return moments, possibly from Gram matrices to update and donor probabilities in ``rules``."""
         self.n_neighbours_ = self.sparse_neighbours(train.n_items)
         P, Q = self.donor_probabilities(train, rules)
         weights = self.user_weights(train)
@@ -102,8 +101,8 @@ class LinearRecommender(Recommender):
         return Moments(*parts, relative_popularity(train), Q)
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
-        """Yield a fitted recommender for each of many regularisations, from one set of moments."""
-        train = check_nonempty(interactions, "interactions").binary()
+        """Yield a fitted recommender for each regularisation, from one set of moments."""
+        train = check_nonempty(interactions, "interactions")
         regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
         for value in (self.regularisation, *regularisations):
             copy.copy(self).set_params(regularisation=value).check_params()
@@ -114,17 +113,17 @@ class LinearRecommender(Recommender):
             solutions = algebra.solve_constrained_path(*self._in_precision(moments), regularisations)
         else:
             solutions = (model.solve(moments) for model in models)
-        for model, weights in zip(models, solutions, strict=True):
-            model._store(weights, moments)
+        for model, solution in zip(models, solutions, strict=True):
+            model._store(solution, moments)
             model.interactions_ = model.seen_ = train
             yield model
 
     def check_params(self) -> None:
-        name = type(self).__name__
         check_settings(self, regularisation=0.0, degree_exponent=0.0, precision=["double", "single", "auto"])
         check_settings(self, regularisation_exponent=-np.inf, popularity_penalty=-np.inf)
         if self.regularisation == 0.0:
-            raise InputError(f"regularisation of {name}", f"must be above 0; got {self.regularisation!r}.")
+            name = f"regularisation of {type(self).__name__}"
+            raise InputError(name, f"must be above 0; got {self.regularisation!r}.")
         if self.n_neighbours not in (None, "auto"):
             check_settings(self, n_neighbours=1)
         if self.device != "cpu":
@@ -158,11 +157,9 @@ class LinearRecommender(Recommender):
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to the training interactions; the result equals a fit to all of them.
 
-        Users and items may be new. Donor rules are fitted again, sums over users are updated. The first call
-        computes and keeps these sums, up to three items x items matrices. The sparse form is fitted again.
+        Users and items may be new. Donor rules and the sparse form are fitted again, sums over users are
+        updated. The first call computes and keeps these sums, up to three items x items matrices.
 
-        Examples
-        --------
         >>> from nodecopy import Interactions
         >>> from nodecopy.recommend import EASE
         >>> model = EASE(1.0).fit(Interactions.from_table(["ann", "ann"], ["tea", "jam"]))
@@ -172,7 +169,7 @@ class LinearRecommender(Recommender):
         """
         if not hasattr(self, "interactions_"):
             return self.fit(interactions)
-        new = check_nonempty(interactions, "interactions").binary()
+        new = check_nonempty(interactions, "interactions")
         self.check_params()
         train, is_all_seen = append_interactions(self.interactions_, new), self.seen_ is self.interactions_
         seen = train if is_all_seen else append_interactions(self.seen_, new)
@@ -189,7 +186,7 @@ class LinearRecommender(Recommender):
         return self
 
     def sparse_neighbours(self, n_items: int) -> int | None:
-        """Return the number of neighbours of an item in the sparse form; ``None`` for the exact solution."""
+        """Return the number of neighbours in the sparse form; ``None`` for the exact solution."""
         if not isinstance(self.n_neighbours, str):
             return self.n_neighbours
         max_items = algebra.max_items(self.device)
@@ -205,7 +202,7 @@ class LinearRecommender(Recommender):
         return n_neighbours
 
     def solve(self, moments: Moments, overwrite: bool = False) -> Any:
-        """Return the solution B; with ``overwrite``, M and C may be overwritten."""
+        """Return the solution B, which may ``overwrite`` M and C."""
         penalties = self.item_penalties(moments.popularity)
         if moments.is_sparse:
             from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
@@ -214,7 +211,6 @@ class LinearRecommender(Recommender):
         return self.solve_dense(*self._in_precision(moments), penalties, overwrite)
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
-        """Return the solution B for dense matrices."""
         return algebra.solve_constrained(M, C, penalties, overwrite=overwrite)
 
     def _in_precision(self, moments: Moments) -> tuple[Any, Any]:
@@ -224,7 +220,7 @@ class LinearRecommender(Recommender):
         return M, M if moments.C is moments.M else algebra.cast(moments.C, precision)
 
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
-        """Return the weights in the form in which they are stored, on the device of the model."""
+        """Return the weights as they are stored, on the device of the model."""
         factors = self.score_factors(moments.popularity)
         weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
         if factors is not None and moments.is_sparse:
@@ -234,7 +230,6 @@ class LinearRecommender(Recommender):
         return weights
 
     def _store(self, solution: Any, moments: Moments) -> None:
-        """Keep the weights, and the parameters that they belong to."""
         self.weights_ = algebra.to_numpy(self.finish_weights(solution, moments))
         self._fitted_as = self._describe_parameters()
         vars(self).pop("_donor_system", None)
@@ -247,7 +242,7 @@ class LinearRecommender(Recommender):
         return repr(self.get_params(deep=False) | {"device": None})
 
     def coordinates(self) -> list[Coordinate]:
-        """Return the parameters that :meth:`tune` searches, the most important first."""
+        """Return the parameters that :meth:`tune` searches, in this order."""
         return [
             Coordinate(("regularisation",), REGULARISATIONS),
             Coordinate(("degree_exponent",), (0.0, 0.25, 0.5, 0.75, 1.0)),
@@ -264,32 +259,23 @@ class LinearRecommender(Recommender):
         k: int | None = None,
         rng: Rng = None,
     ) -> Self:
-        """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
+        """Set the parameters by held-out interactions and return the model, which is not fitted.
 
-        The search starts from the parameters of the model, changes one at a time and follows it as long as
-        recall@k + NDCG@k improves by more than half of the standard error of the gain over users. The choice
-        is logged, and ``tuning_`` holds all scores.
+        The search starts from the parameters of the model and changes one at a time, as long as recall@k +
+        NDCG@k improves by more than half of the gain's standard error over users. The choice is logged, and
+        ``tuning_`` holds all scores.
 
         Parameters
         ----------
         interactions, validation
             Training interactions, and those to hold out: all or none of them in ``interactions``. By default
-            a tenth of ``interactions`` is held out, drawn by ``rng``.
+            a random tenth of ``interactions``.
         budget
             Largest number of settings to fit.
         k
-            Length of the lists; 20 by default, or all items if they are fewer.
+            Length of the lists; 20 by default, or the number of items.
         rng
             Seed or generator of the default validation part.
-
-        Examples
-        --------
-        >>> from nodecopy import datasets
-        >>> from nodecopy.recommend import EASE
-        >>> library = datasets.load("library")
-        >>> model = EASE().tune(library, budget=10, rng=0).fit(library)
-        >>> model.regularisation, len(model.tuning_)
-        (300.0, 10)
         """
         tuning.tune(self, interactions, validation, budget, k, rng)
         return self
@@ -299,12 +285,10 @@ class LinearRecommender(Recommender):
         return np.asarray(scores.toarray() if isinstance(scores, sparse.csr_array) else scores)
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return what each item adds to the scores of all items."""
         return self.score_rows(rows)
 
     @cached_property
     def _donor_system(self) -> DonorSystem:
-        """The equations by which :meth:`explain` finds the donors behind a score."""
         train = self.interactions_
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
         (P, Q), bonus = self.donor_probabilities(train), getattr(self, "item_bonus_", 0.0)
@@ -313,10 +297,8 @@ class LinearRecommender(Recommender):
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
         if self._fitted_as != self._describe_parameters():
-            got = (
-                f"must be as in fit, {self._fitted_as}, to explain scores; got {self._describe_parameters()}"
-            )
-            raise InputError(f"parameters of {type(self).__name__}", f"{got}. Call fit again.")
+            name, got = f"parameters of {type(self).__name__}", self._describe_parameters()
+            raise InputError(name, f"must be as in fit, {self._fitted_as}; got {got}. Call fit again.")
         factors = self.score_factors(relative_popularity(self.interactions_))
         factor = 1.0 if factors is None else factors[column]
         column_weights = None
@@ -343,10 +325,10 @@ class EASE(LinearRecommender):
     device
         ``"cpu"``, or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
     n_neighbours
-        Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
-        exact solution; ``"auto"`` takes the sparse form where dense matrices would not fit into memory.
+        Number of items that predict each item in the sparse form, such as 100. ``None`` is the exact
+        solution; ``"auto"`` takes the sparse form where dense matrices would not fit into memory.
     regularisation_exponent
-        The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
+        The lambda of an item is multiplied by p^regularisation_exponent, where p is the number of its users
         divided by the mean number.
     popularity_penalty
         The scores of an item are divided by p^popularity_penalty; 0.1 moves less popular items up.
@@ -354,8 +336,8 @@ class EASE(LinearRecommender):
     Attributes
     ----------
     weights_
-        The matrix B, in single precision; entry (i, j) is what item i in a history adds to the score of
-        item j. It is a CSR matrix in the sparse form.
+        The matrix B, in single precision, CSR in the sparse form; entry (i, j) is what item i in a history
+        adds to the score of item j.
     n_neighbours_
         The number of neighbours of the sparse form, ``None`` for the exact solution.
 
@@ -395,7 +377,7 @@ class EASE(LinearRecommender):
 
 
 class DonorSystem:
-    """The equations of the weights for a single score: the parts of donors in it.
+    """The equations of the weights, from which the parts of donors in a score follow.
 
     The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores.
     """
@@ -422,7 +404,7 @@ class DonorSystem:
         self._moments, self._products = np.full((2, n_items), np.nan)
 
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
-        """Return what every donor user and donor item adds to a score; the sparse form has ``weights``."""
+        """Return what each donor user and donor item adds to a score; the sparse form has ``weights``."""
         n_items = self.A.shape[1]
         bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
@@ -444,7 +426,7 @@ class DonorSystem:
 
     @cached_property
     def inverse(self) -> Values:
-        """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
+        """(M + lambda I)^-1; without an item, it differs by a multiple of the item's column."""
         P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
         M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
         return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
@@ -473,13 +455,13 @@ class DonorSystem:
         return np.asarray(solution)
 
     def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
-        """Return the diagonal of M at some items, and that of the formula that holds off the diagonal."""
+        """Return the diagonal of M at some items, and that of the formula off the diagonal."""
         unknown = columns[np.isnan(self._moments[columns])]
         counts = self.A.T @ self.w
         is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
         step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
-        for start in range(0, len(unknown), step):
-            block = unknown[start : start + step]
+        for part in algebra.row_blocks(len(unknown), step):
+            block = unknown[part]
             A: Any = self.A[:, block]
             unit: Any = sparse.eye_array(self.A.shape[1], format="csc")[:, block]
             if is_dense:
@@ -488,13 +470,13 @@ class DonorSystem:
             x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ (self.Q.T @ unit))
             own, same_donor = A.T @ self.w, A.T @ self.W
             self._moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
-            squares = _square(x).T @ self.w - self.q1**2 * (_square(donor).T @ self.w)
+            squares = (x * x).T @ self.w - self.q1**2 * ((donor * donor).T @ self.w)
             self._products[block] = squares + self.q1**2 * same_donor
         return self._moments[columns], self._products[columns]
 
 
 class UniformDonors:
-    """Equal donor probabilities of the other n - 1 nodes as an operator, which needs no n x n matrix."""
+    """Equal donor probabilities of the other n - 1 nodes as an operator without an n x n matrix."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -504,12 +486,9 @@ class UniformDonors:
 
     @property
     def T(self) -> UniformDonors:  # noqa: N802
-        """The transpose, which is the same."""
         return self
 
     def __getitem__(self, rows: IntArray) -> LinearOperator:
-        """Return the probabilities of some nodes."""
-
         def spread(v: Values) -> Values:
             full = np.zeros(self.n)
             full[rows] = v.ravel()
@@ -520,13 +499,9 @@ class UniformDonors:
 
 
 def _as_operator(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
-    """Return donor probabilities as a matrix or operator, without entries where nothing is copied."""
+    """Return donor probabilities as a matrix, of zeros where nothing is copied, or as an operator."""
     if not is_used:
         return sparse.csr_array((n, n))
     if probabilities is not None:
         return sparse.csr_array(probabilities.astype(np.float64))
     return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
-
-
-def _square(matrix: Any) -> Any:
-    return np.square(matrix) if isinstance(matrix, np.ndarray) else matrix.power(2)

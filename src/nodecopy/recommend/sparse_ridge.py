@@ -1,22 +1,23 @@
 """The sparse form of linear recommenders: each item is predicted from its most important items.
 
 For 10^5 items and more, dense items x items matrices do not fit into memory. Here every matrix keeps the
-most important entries of each row, and the weights of an item are the ridge regression on ``n_neighbours``
-other items, a small dense system for each item.
+most important entries of each row, and each item is predicted by a ridge regression on ``n_neighbours``
+others, a small dense system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, index_dtype, keep_entries
+from nodecopy._core.arrays import index_dtype, keep_entries
 from nodecopy._core.kernels import njit
 from nodecopy._core.parallel import map_on_cores
+from nodecopy.recommend.algebra import count_users, row_blocks
 
 ROWS_PER_TASK = 2048
 SYSTEMS_PER_TASK = 64
@@ -29,13 +30,13 @@ def sparse_moments(
     """Return S and C' of :func:`.copied_moments`, where M = S + S', with the largest entries of each row.
 
     The importance of an entry (i, j) is its value divided by the root of one plus the number of users of j.
-    Terms of sums are deleted, so that the peak is about eight matrices with ``n_entries`` entries per row.
+    Terms of sums are deleted: the peak is about eight matrices with ``n_entries`` entries per row.
     """
     n_entries = ENTRIES_PER_NEIGHBOUR * n_neighbours
     q0 = 1 - q1 - q2
     A = sparse.csr_array(matrix.astype(np.float32))
     w = np.ones(A.shape[0]) if weights is None else weights
-    importance = 1 / np.sqrt(1.0 + np.bincount(A.indices, minlength=A.shape[1]))
+    importance = 1 / np.sqrt(1.0 + count_users(A))
 
     def product(left: Any, right: Any) -> sparse.csr_array:
         return largest_products(sparse.csr_array(left), sparse.csr_array(right), n_entries, importance)
@@ -43,15 +44,15 @@ def sparse_moments(
     def total(*terms: tuple[float, sparse.csr_array], has_diagonal: bool = True) -> sparse.csr_array:
         return largest_sums(terms, 2 * n_entries, importance, has_diagonal)
 
-    G = product(_scale_rows(A, w).T, A)
-    counts = np.asarray(_scale_rows(A, w).sum(axis=0))
+    weighted = _scale_rows(A, w)
+    G, counts = product(weighted.T, A), np.asarray(weighted.sum(axis=0))
     diagonal, S_terms, C_terms = q0 * counts, [(q0 * q0 / 2, G)], [(q0, G)]
     if q1 and P is not None:
-        donor_weights = P.T @ w
-        diagonal = diagonal + q1 * np.asarray(_scale_rows(A, donor_weights).sum(axis=0))
-        H = product(_scale_rows(A, w).T, product(P, A))
+        by_donor = _scale_rows(A, P.T @ w)
+        diagonal = diagonal + q1 * np.asarray(by_donor.sum(axis=0))
+        H = product(weighted.T, product(P, A))
         C_terms += [(q1, H)]
-        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(_scale_rows(A, donor_weights).T, A))]
+        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(by_donor.T, A))]
         del H
     has_items = bool(q2 and Q is not None)
     S = total(*S_terms, has_diagonal=has_items)
@@ -74,17 +75,16 @@ def sparse_moments(
 def solve_sparse(
     S: sparse.csr_array, C_t: sparse.csr_array, regularisation: Any, n_neighbours: int
 ) -> sparse.csr_array:
-    """Return the weights B, whose column j holds the regression of item j on its neighbours; M is S + S'."""
+    """Return the weights B, whose column j holds the regression of item j on its neighbours."""
     penalties = np.broadcast_to(np.asarray(regularisation, np.float32), (S.shape[0],))
     # The gain of a regression on the item i alone is C_ij^2 / (M_ii + lambda).
     importance = 1 / np.sqrt(2 * S.diagonal() + penalties)
     targets = largest_sums([(1.0, C_t)], n_neighbours, importance)
 
-    def solve(first: int) -> NDArray[np.float32]:
-        last = min(first + ROWS_PER_TASK, targets.shape[0])
-        return solve_neighbourhoods(S, targets, penalties, first, last)
+    def solve(rows: slice) -> NDArray[np.float32]:
+        return solve_neighbourhoods(S, targets, penalties, rows.start, rows.stop)
 
-    blocks = range(0, targets.shape[0], ROWS_PER_TASK)
+    blocks = row_blocks(targets.shape[0], ROWS_PER_TASK)
     data = np.concatenate(list(map_on_cores(solve, blocks)))
     B_t = sparse.csr_array((data, targets.indices, targets.indptr), shape=targets.shape)
     return sparse.csr_array(B_t.T)
@@ -102,20 +102,9 @@ def largest_products(
 
     The importance of an entry is its value, not negative, times that of its column; ties go to the lowest.
     """
-    n_rows, n_columns = left.shape[0], right.shape[1]
-    n_largest = min(n_largest, n_columns)
+    shape = left.shape[0], right.shape[1]
     left, right = (part.astype(np.float32, copy=False) for part in (left, right))
-    importance = importance.astype(np.float32)
-
-    def multiply(first: int) -> Any:
-        part = _rows(left, first, min(first + ROWS_PER_TASK, n_rows))
-        return _largest_products(
-            *part, right.indptr, right.indices, right.data, n_columns, n_largest, importance
-        )
-
-    return _concatenate(
-        map_on_cores(multiply, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest
-    )
+    return _select_by_rows(lambda rows: (left[rows], right), shape, n_largest, importance)
 
 
 def largest_sums(
@@ -124,30 +113,33 @@ def largest_sums(
     importance: NDArray[Any],
     has_diagonal: bool = True,
 ) -> sparse.csr_array:
-    """Return the most important entries of each row of a sum of scaled matrices, in single precision."""
-    n_rows, n_columns = terms[0][1].shape
-    n_largest, importance = min(n_largest, n_columns), importance.astype(np.float32)
+    """Return the most important entries of each row of a sum of scaled matrices."""
 
-    def add(first: int) -> Any:
-        last = min(first + ROWS_PER_TASK, n_rows)
-        block: Any = sum(np.float32(scale) * matrix[first:last] for scale, matrix in terms)
+    def add(rows: slice) -> tuple[Any, Any]:
+        block: Any = sum(np.float32(scale) * matrix[rows] for scale, matrix in terms)
         if not has_diagonal:
-            row = first + np.repeat(np.arange(last - first), np.diff(block.indptr))
+            row = np.repeat(np.arange(rows.start, rows.stop), np.diff(block.indptr))
             block = keep_entries(block, row != block.indices)
-        identity = np.arange(last - first + 1), np.arange(last - first), np.ones(last - first, np.float32)
-        return _largest_products(
-            *identity, block.indptr, block.indices, block.data, n_columns, n_largest, importance
-        )
+        return sparse.eye_array(block.shape[0], dtype=np.float32, format="csr"), block
 
-    return _concatenate(map_on_cores(add, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
+    return _select_by_rows(add, terms[0][1].shape, n_largest, importance)
 
 
-def _concatenate(parts: Iterator[Any], shape: tuple[int, int], n_largest: int) -> sparse.csr_array:
-    """Return blocks of rows, given as counts, columns and values, as one matrix, without a second copy."""
+def _select_by_rows(
+    factors: Callable[[slice], tuple[Any, Any]], shape: tuple[int, int], n_largest: int, importance: Any
+) -> sparse.csr_array:
+    """Return the most important entries of a product, given the factors of a block of rows."""
+    n_largest, importance = min(n_largest, shape[1]), importance.astype(np.float32)
+
+    def select(rows: slice) -> Any:
+        csr = [part for matrix in factors(rows) for part in (matrix.indptr, matrix.indices, matrix.data)]
+        return _largest_products(*csr, shape[1], n_largest, importance)
+
+    # The blocks are written into the arrays of the result, so that they are in memory only once.
     indptr = np.zeros(shape[0] + 1, np.int64)
     indices, data = (np.empty(shape[0] * n_largest, dtype) for dtype in (np.int32, np.float32))
     row = filled = 0
-    for counts, columns, values in parts:
+    for counts, columns, values in map_on_cores(select, row_blocks(shape[0], ROWS_PER_TASK)):
         indptr[row + 1 : row + 1 + len(counts)] = filled + np.cumsum(counts)
         indices[filled : filled + len(columns)], data[filled : filled + len(columns)] = columns, values
         row, filled = row + len(counts), filled + len(columns)
@@ -159,37 +151,26 @@ def solve_neighbourhoods(
     S: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
 ) -> NDArray[np.float32]:
     """Return, like the data of each row of C', the solution of S + S' + penalties at its columns."""
-    solution = np.zeros(C_t.indptr[stop] - C_t.indptr[start], np.float32)
-    sizes = np.diff(C_t.indptr[start : stop + 1])
-    width = int(sizes.max(initial=0))
-    if not width:
-        return solution
-    position = np.full(S.shape[0], -1, np.int32)
-    for first in range(start, stop, SYSTEMS_PER_TASK):
-        last = min(first + SYSTEMS_PER_TASK, stop)
+    all_sizes = np.diff(C_t.indptr[start : stop + 1])
+    width = int(all_sizes.max(initial=0))
+    position, parts = np.full(S.shape[0], -1, np.int32), [np.zeros(0, np.float32)]
+    for block in row_blocks(len(all_sizes), SYSTEMS_PER_TASK):
+        sizes = all_sizes[block]
         # Rows of zeros are filled up with ones on the diagonal: systems of one size are solved at once.
-        systems = np.zeros((last - first, width, width), np.float32)
-        targets = np.zeros((last - first, width, 1), np.float32)
+        systems = np.zeros((len(sizes), width, width), np.float32)
+        targets = np.zeros((len(sizes), width, 1), np.float32)
         csr = S.indptr, S.indices, S.data, C_t.indptr, C_t.indices, C_t.data
-        _fill_systems(*csr, penalties, first, position, systems, targets)
+        _fill_systems(*csr, penalties, start + block.start, position, systems, targets)
         solutions = np.linalg.solve(systems, targets)[:, :, 0]
-        for row in range(first, last):
-            size = sizes[row - start]
-            at = C_t.indptr[row] - C_t.indptr[start]
-            solution[at : at + size] = solutions[row - first, :size]
-    return solution
-
-
-def _rows(matrix: sparse.csr_array, first: int, last: int) -> tuple[IntArray, IntArray, NDArray[Any]]:
-    begin, end = matrix.indptr[first], matrix.indptr[last]
-    return matrix.indptr[first : last + 1] - begin, matrix.indices[begin:end], matrix.data[begin:end]
+        parts.append(solutions[np.arange(width) < sizes[:, None]])
+    return np.concatenate(parts)
 
 
 @njit(cache=True, nogil=True)
 def _largest_products(
     left_indptr, left_indices, left_data, indptr, indices, data, n_columns, n_largest, importance
 ):
-    """Return the counts, columns and values of the most important entries of some rows of a product."""
+    """Return the counts, columns and values of the most important entries of each row of a product."""
     n_rows = len(left_indptr) - 1
     total = np.zeros(n_columns, np.float32)
     touched, weighted = np.empty(n_columns, np.int32), np.empty(n_columns, np.float32)
@@ -243,7 +224,7 @@ def _largest_products(
 def _fill_systems(
     indptr, indices, data, t_indptr, t_indices, t_data, penalties, first, position, systems, targets
 ):
-    """Write the entries of S + S' and the targets of each system; unused rows get a one on the diagonal."""
+    """Write the entries of S + S' and the targets; unused rows get a one on the diagonal."""
     n_systems, width, _ = systems.shape
     for number in range(n_systems):
         begin, end = t_indptr[first + number], t_indptr[first + number + 1]

@@ -34,13 +34,13 @@ NO_MOMENTS = ("regularisation", "regularisation_exponent", "item_bonus", "popula
 
 
 class Coordinate(NamedTuple):
-    """Parameters that share a value, and values to try, ascending; may include strings such as 'auto'."""
+    """Parameters that share a value, and values to try, ascending; strings such as 'auto' among them."""
 
     names: tuple[str, ...]
     values: tuple[float | str, ...]
 
     def directions(self, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the values above a value, then the values below it, the nearest first."""
+        """Return the values above a value, then those below it, the nearest first."""
         if value in self.values:
             at = self.values.index(value)
             return self.values[at + 1 :], self.values[:at][::-1]
@@ -50,8 +50,8 @@ class Coordinate(NamedTuple):
 
 
 def tune(model: Any, interactions: InteractionsLike, validation: Any, budget: int, k: Any, rng: Rng) -> None:
-    """Set the parameters of a model that are best on held-out interactions; see its method ``tune``."""
-    train = check_nonempty(interactions, "interactions").binary()
+    """Set the best parameters of a model on held-out interactions; see its method ``tune``."""
+    train = check_nonempty(interactions, "interactions")
     check_integer(budget, "budget", low=1)
     k = min(DEFAULT_K, train.n_items) if k is None else k
     check_integer(k, "k", low=1, high=train.n_items, high_name="n_items")
@@ -77,21 +77,20 @@ def tune(model: Any, interactions: InteractionsLike, validation: Any, budget: in
 
 
 def _hold_out(train: Interactions, validation: Any, rng: Rng) -> tuple[Interactions, Interactions]:
-    """Return the interactions to fit and those to score."""
     if validation is None:
         return interaction_split(train, (1 - HELD_OUT_SHARE, HELD_OUT_SHARE, 0.0), rng=rng)[:2]
-    held_out = check_nonempty(align(validation, train, "validation"), "validation").binary()
+    held_out = check_nonempty(align(validation, train, "validation"), "validation")
     n_outside = held_out.difference(train).n_interactions
     if n_outside not in (0, held_out.n_interactions):
         got = f"{n_outside:,} of its {held_out.n_interactions:,} are outside"
         allowed = "must be inside interactions or have none in common with them"
         raise InputError("validation", f"{allowed}; {got}. Pass train.union(validation) as interactions.")
-    fitted = train.difference(held_out) if not n_outside else train
+    fitted = train if n_outside else train.difference(held_out)
     return check_nonempty(fitted, "interactions without validation"), held_out
 
 
 class ScoredSettings(NamedTuple):
-    """Settings with the recall and NDCG of each user with held-out interactions, in two rows."""
+    """Settings with the recall and NDCG of each user, in two rows."""
 
     settings: dict[str, Any]
     by_user: NDArray[np.float64]
@@ -122,7 +121,7 @@ class Search:
     last: Any = (None, None, None)  # settings of the last moments, the model and the moments
 
     def run(self) -> ScoredSettings:
-        """Return the best trial; ties go to the first."""
+        """Return the best trial."""
         params = self.model.get_params()
 
         def is_allowed(part: Coordinate) -> bool:
@@ -143,7 +142,7 @@ class Search:
         return best
 
     def climb(self, best: ScoredSettings, coordinate: Coordinate, steps: Iterator[int]) -> ScoredSettings:
-        """Follow one coordinate upwards, or else downwards, as long as the score improves."""
+        """Follow a coordinate upwards, or else downwards, as long as the score improves."""
         start = best
         for values in coordinate.directions(best.settings[coordinate.names[0]]):
             for value in values:
@@ -156,7 +155,7 @@ class Search:
         return best
 
     def fit(self, settings: dict[str, Any], steps: Iterator[int]) -> ScoredSettings | None:
-        """Return the scores of settings; ``None`` where they are not allowed or the budget is spent."""
+        """Return the scores of settings; ``None`` if they are wrong or the budget is spent."""
         for trial in self.trials:
             if trial.settings == settings:
                 return trial
@@ -179,7 +178,6 @@ class Search:
         return self.trials[-1]
 
     def evaluate(self, weights: Any) -> NDArray[np.float64]:
-        """Return recall and NDCG of each user with held-out interactions, in two rows."""
         parts = []
         for block in row_blocks(len(self.users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
             items = best_unseen(self.fitted.matrix[self.users[block]], weights, self.k)

@@ -1,4 +1,8 @@
-"""NetGAN (Bojchevski et al., 2018): a GAN of random walks, whose transition counts are edge scores."""
+"""Graph models that learn random walks and score edges by their use in walks.
+
+NetGAN (Bojchevski et al., 2018) trains a GAN of walks. CELL (Rendsburg et al., 2020) is NetGAN without a
+GAN: a low-rank model of transition probabilities.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.random import child
-from nodecopy.generators.edges import EdgeScoreModel, split_rows
+from nodecopy.generators.edges import LOGITS_AT_ONCE, BlockwiseLoss, EdgeScoreModel, check_trained, split_rows
+from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import AdamStepper
 
 NOISE_WIDTH = 16  # width of the normal noise that a generated walk starts from
@@ -24,14 +29,17 @@ PENALTY_WEIGHT = 10.0  # weight of the gradient penalty
 MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5  # of the softmax
 BETAS = (0.5, 0.9)
 GENERATOR_DECAY, CRITIC_DECAY = 1e-7, 5e-5
-LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}  # of one step of all walks that are counted at once
+WALK_LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}  # of one step of all walks that are counted at once
 TRANSITIONS_AT_ONCE = 2**22
-TRAINING_SEED, COUNTING_SEED, EVALUATION_SEED = range(3)  # children of the seed of a fit
+MAX_POWER_ITERATIONS = 1000
+STATIONARY_TOLERANCE = 1e-6  # probability mass that the last power iteration may move
+TRAINING_SEED, COUNTING_SEED, NETGAN_EVALUATION_SEED = range(3)  # children of the seed of a fit of NetGAN
+WEIGHTS_SEED, CELL_EVALUATION_SEED = range(2)  # and of CELL
 State: TypeAlias = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` each
 
 
 class TorchRandom:
-    """A source of weights and random numbers with its own torch generator on a device."""
+    """Weights and random numbers from a torch generator on a device."""
 
     def __init__(self, seed: SeedSequence, device: torch.device) -> None:
         self.device, self.source = device, torch.Generator(device)
@@ -52,7 +60,7 @@ class TorchRandom:
 
 
 class ObservedWalks:
-    """Random walks on a graph without isolated nodes; each starts at a uniformly random node."""
+    """Random walks on a graph without isolated nodes, from uniformly random nodes."""
 
     def __init__(self, adjacency: sparse.csr_array, device: torch.device) -> None:
         self.starts, self.neighbours = (
@@ -73,7 +81,7 @@ class ObservedWalks:
 
 
 class LSTM:
-    """One LSTM layer, applied step by step; the bias of its forget gate has a constant one added."""
+    """One LSTM layer, applied step by step, with one added to the bias of its forget gate."""
 
     def __init__(self, n_in: int, units: int, random: TorchRandom) -> None:
         joint = random.draw_glorot(n_in + units, 4 * units).detach()  # one matrix for both, as in TensorFlow
@@ -88,7 +96,6 @@ class LSTM:
         return inputs @ self.weights[0] + (self.weights[2] + self.forget)
 
     def step(self, gates: Tensor, state: State) -> State:
-        """Return the next state, given what the inputs contribute to the gates."""
         h, c = state
         opening, content = torch.addmm(gates, h, self.weights[1]).split_with_sizes(
             [3 * self.units, self.units], dim=1
@@ -99,7 +106,7 @@ class LSTM:
 
 
 class WalkGenerator:
-    """Maps noise to walks: an LSTM gives N logits, a node is drawn, and its embedding is the next input."""
+    """Maps noise to walks: an LSTM gives logits, and the embedding of the drawn node is the next input."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
         self.input = [random.draw_glorot(NOISE_WIDTH, n_hidden), random.zeros(n_hidden)]
@@ -112,7 +119,7 @@ class WalkGenerator:
 
     @torch.no_grad()
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
-        """Draw walks, ``[size, length]`` node positions, by inverting the distribution of each step."""
+        """Draw walks, ``[size, length]`` node positions."""
         state, inputs, walk = self._start(size, random)
         for uniform in random.uniform(length, size, 1):
             state = self.lstm.step(self.lstm.gates(inputs), state)
@@ -137,14 +144,14 @@ class WalkGenerator:
         return torch.stack(walk, dim=1)
 
     def _start(self, size: int, random: TorchRandom) -> tuple[State, Tensor, list[Tensor]]:
-        """Return the initial states, the first inputs (zeros) and empty walks."""
+        """Return the initial state, the first inputs (zeros) and an empty walk."""
         hidden = _apply_dense(random.normal(size, NOISE_WIDTH), self.input).tanh()
         h, c = (_apply_dense(hidden, layer).tanh() for layer in self.states)
         return (h, c), self.embedding.new_zeros(size, self.embedding.shape[1]), []
 
 
 class Critic:
-    """Maps walks to scores, high for observed ones: an LSTM over embedded nodes and a linear layer."""
+    """Maps walks to scores, high for observed ones, by an LSTM and a linear layer."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
         self.embedding = random.draw_glorot(n_nodes, n_embedding)
@@ -153,7 +160,7 @@ class Critic:
         self.weights = [self.embedding, *self.lstm.weights, *self.output]
 
     def scores(self, embedded: Tensor) -> Tensor:
-        """Return the scores of embedded walks: ``[size, length, width]`` to ``[size]``."""
+        """Map embedded walks, ``[size, length, width]``, to ``[size]``."""
         h = embedded.new_zeros(len(embedded), self.lstm.units)
         state = h, h
         for gates in self.lstm.gates(embedded).unbind(dim=1):
@@ -204,13 +211,10 @@ def _apply_dense(inputs: Tensor, layer: list[Tensor]) -> Tensor:
 
 
 def _scale_to_integers(uniform: Tensor, sizes: Tensor) -> Tensor:
-    """Return integers from 0 to ``sizes`` - 1; single precision may round up to the size itself."""
-    return torch.minimum((uniform * sizes).long(), sizes - 1)
+    return torch.minimum((uniform * sizes).long(), sizes - 1)  # the product may round up to the size
 
 
 class _AdversarialTraining:
-    """The training of a generator against a critic."""
-
     def __init__(
         self, model: NetGAN, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
     ) -> None:
@@ -227,7 +231,7 @@ class _AdversarialTraining:
         )
 
     def evaluate(self, step: int) -> dict[str, Any]:
-        self.model.check_finite(self.generator.weights)
+        check_trained(self.model, self.generator.weights)
         size = self.model.n_transitions, self.model.walk_length
         counts = count_transitions(self.generator, *size, self.counting_random)
         cooled = MAX_TEMPERATURE * math.exp(-TEMPERATURE_DECAY * step)
@@ -235,7 +239,7 @@ class _AdversarialTraining:
         return {"counts_": counts}
 
     def step(self) -> None:
-        """Take one step of the generator, then several of the critic, whose walks are drawn at once."""
+        """Take one step of the generator, then several of the critic."""
         size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
         self.generator_stepper.step(self._generator_loss)
         generated = self.generator.draw(n_steps * size, length, self.random)
@@ -251,20 +255,19 @@ class _AdversarialTraining:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetGAN(EdgeScoreModel):
-    """NetGAN trains a generator of random walks against a critic and samples edges by their use in walks.
+    """NetGAN trains a generator of walks against a critic and samples edges by their use in walks.
 
     It is a Wasserstein GAN with gradient penalty. The score of a pair is its number among ``n_transitions``
-    transitions of generated walks, and samples have as many edges as the observed graph. Training stops when
-    such a sample has a given share of the observed edges.
+    transitions of generated walks, and samples have as many edges as the observed graph.
 
     Parameters
     ----------
     overlap, n_steps
         Training stops when a sample has this share of the observed edges, or after so many steps.
     evaluate_every
-        Steps between two evaluations. The temperature is lowered only at evaluations.
+        Steps between two evaluations, at which the temperature is lowered.
     n_transitions
-        Transitions counted in an evaluation. If there are too few, samples have fewer edges than observed.
+        Transitions counted in an evaluation. With too few, samples have fewer edges than observed.
     walk_length, batch_size
         Nodes of a walk, and walks per optimisation step.
     n_hidden, n_critic_hidden, n_embedding
@@ -309,7 +312,7 @@ class NetGAN(EdgeScoreModel):
 
     counts_: sparse.csr_array = field(init=False)
     _training_class = _AdversarialTraining
-    _evaluation_seed = EVALUATION_SEED
+    _evaluation_seed = NETGAN_EVALUATION_SEED
     _limits: ClassVar = {"walk_length": 2} | dict.fromkeys(
         ("n_transitions", "batch_size", "n_hidden", "n_critic_hidden", "n_embedding", "n_critic_steps"), 1
     )
@@ -322,9 +325,8 @@ def count_transitions(
     generator: WalkGenerator, n_transitions: int, walk_length: int, random: TorchRandom
 ) -> sparse.csr_array:
     """Count the transitions of a generator's walks between each pair of nodes, in both directions."""
-    n_nodes = len(generator.embedding)
-    n_walks = -(-n_transitions // (walk_length - 1))
-    at_once = max(1, LOGITS_AT_ONCE[random.device.type] // n_nodes)
+    n_nodes, n_walks = len(generator.embedding), -(-n_transitions // (walk_length - 1))
+    at_once = max(1, WALK_LOGITS_AT_ONCE[random.device.type] // n_nodes)
     total, pending, n_pending = sparse.csr_array((n_nodes, n_nodes), dtype=np.int64), [], 0
     for start in range(0, n_walks, at_once):
         walks = generator.draw(min(at_once, n_walks - start), walk_length, random)
@@ -338,3 +340,143 @@ def count_transitions(
             total = total + sparse.csr_array((counts.cpu().numpy(), pairs), shape=total.shape)
             pending, n_pending = [], 0
     return sparse.csr_array(total + total.T)
+
+
+class _TransitionTraining:
+    def __init__(
+        self, model: CELL, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> None:
+        n_nodes, rng = adjacency.shape[0], np.random.default_rng(child(seed, WEIGHTS_SEED))
+        scale = np.sqrt(2 / (n_nodes + model.rank))
+        self.down, self.up = (
+            torch.from_numpy((scale * rng.standard_normal(shape)).astype(np.float32)).to(device)
+            for shape in ((n_nodes, model.rank), (model.rank, n_nodes))
+        )
+        weights = [self.down.requires_grad_(), self.up.requires_grad_()]
+        groups: Any = [{"params": weights, "weight_decay": model.weight_decay}]
+        self.stepper = AdamStepper(groups, model.learning_rate)
+        self.model, self.loss = model, TransitionLoss(adjacency, device)
+        degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
+        self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)
+
+    def step(self) -> None:
+        self.stepper.step(lambda: self.loss(self.down, self.up))
+
+    def evaluate(self, step: int) -> dict[str, Any]:
+        down, up = self.down.detach(), self.up.detach()
+        self.pi, normalisers = stationary_distribution(down, up, self.pi)
+        check_trained(self.model, [self.pi, normalisers])
+        fitted = {"down_": down, "up_": up, "log_weights_": self.pi.log() - normalisers}
+        return {name: numbers.cpu().numpy().copy() for name, numbers in fitted.items()}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CELL(EdgeScoreModel):
+    """CELL learns transition probabilities P = softmax(W_down W_up) and samples edges by their use in walks.
+
+    Training minimises the mean of -log P_ij over all edges, in both directions. The score of a pair is
+    pi_i P_ij + pi_j P_ji, with the stationary distribution pi of P. Samples have as many edges as the
+    observed graph.
+
+    Parameters
+    ----------
+    rank
+        Columns of W_down and rows of W_up.
+    overlap, n_steps, evaluate_every
+        As in :class:`NetGAN`.
+    learning_rate, weight_decay
+        Settings of Adam.
+    device
+        ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
+
+    Attributes
+    ----------
+    overlap_, n_steps_
+        The overlap of the last evaluation, and its step.
+    down_, up_
+        W_down and W_up, for the nodes with edges.
+    log_weights_
+        log pi less the logarithms of the normalisers of the rows of P.
+
+    Notes
+    -----
+    Samples have the nodes, features and labels described at :class:`NetGAN`. Memory grows with nodes and
+    edges, time with pairs of nodes.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import CELL
+    >>> model = CELL(overlap=0.6, evaluate_every=1).fit(datasets.load("karate"), rng=0)
+    >>> model.sample(rng=1).n_edges, model.overlap_ >= 0.6
+    (78, True)
+    """
+
+    rank: int = 9
+    n_steps: int = 200
+    evaluate_every: int = 10
+    learning_rate: float = 0.1
+    weight_decay: float = 1e-7
+
+    down_: NDArray[np.float32] = field(init=False)
+    up_: NDArray[np.float32] = field(init=False)
+    log_weights_: NDArray[np.float32] = field(init=False)
+    _training_class = _TransitionTraining
+    _evaluation_seed = CELL_EVALUATION_SEED
+    _limits: ClassVar = {"rank": 1, "weight_decay": 0.0}
+
+    def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Yield pi_i P_ij + pi_j P_ji, with log P_ij = w_ij - n_i."""
+        down, up, log_weights = self.down_, self.up_, self.log_weights_
+        for rows in split_rows(len(down)):
+            scores = np.exp(down[rows] @ up + log_weights[rows, None])
+            scores += np.exp(up[:, rows].T @ down.T + log_weights)
+            yield scores
+
+
+class TransitionLoss(BlockwiseLoss):
+    """Mean of -log P_ij over the entries of A, where P is the softmax of the rows of W_down W_up.
+
+    With n_i = log sum_j exp(w_ij) this is (sum_i d_i n_i - sum_ij A_ij w_ij) / sum A.
+    """
+
+    def __init__(
+        self, adjacency: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        self.adjacency, self.n_entries = SparseStack([adjacency], device), adjacency.nnz
+        self.degrees = torch.from_numpy(np.diff(adjacency.indptr).astype(np.float32)).to(device)
+        self.logits_at_once = logits_at_once or LOGITS_AT_ONCE[device.type]
+
+    def gradients(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Return the gradients; the one in w_ij is (d_i P_ij - A_ij) / sum A."""
+        down, up = tensors
+        by_target, by_source = self.adjacency.product(up.T[None])[0], self.adjacency.product(down[None])[0]
+        by_down, by_up = -by_target, -by_source.T
+        for rows in split_rows(len(down), self.logits_at_once):
+            probabilities, _ = _softmax(down[rows] @ up)
+            by_down[rows] += self.degrees[rows, None] * (probabilities @ up.T)
+            by_up += (self.degrees[rows, None] * down[rows]).T @ probabilities
+        scale = 1 / self.n_entries
+        return scale * by_down, scale * by_up
+
+
+def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """Return pi with pi = pi P, by power iteration, and the normalisers of the rows of P."""
+    logits_at_once, pi = LOGITS_AT_ONCE[down.device.type], start
+    normalisers = torch.zeros_like(start)
+    for _ in range(MAX_POWER_ITERATIONS):
+        following = torch.zeros_like(pi)
+        for rows in split_rows(len(down), logits_at_once):
+            probabilities, normalisers[rows] = _softmax(down[rows] @ up)
+            following += pi[rows] @ probabilities
+        following /= following.sum()
+        change, pi = float((following - pi).abs().sum()), following
+        if change < STATIONARY_TOLERANCE:
+            break
+    return pi, normalisers
+
+
+def _softmax(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the softmax of each row, in place, and the logarithms of the normalisers."""
+    normalisers = logits.logsumexp(dim=1)
+    return logits.sub_(normalisers[:, None]).exp_(), normalisers
