@@ -120,9 +120,9 @@ def missing_file_error(file: DataFile, attempts: Sequence[str]) -> InputError:
     """Return the error for a missing file, with every location that was tried and the way out."""
     tried = [*(f"{path}: not there" for path in local_paths(file)), *attempts]
     lines = "".join(f"\n  - {line}" for line in tried)
-    origin = f"{file.origin} " if file.origin else ""
     place = f"(sha256 {file.sha256}) into a folder as {file.path} and set NODECOPY_DATA to that folder"
-    return InputError(f"{file.path} is missing. Looked at:{lines}\n{origin}Put it {place}.")
+    advice = f"{file.origin} Put it {place}.".lstrip()
+    return InputError(f"{file.path} is missing. Looked at:{lines}\n{advice}")
 
 
 def download(location: str) -> bytes:
@@ -178,7 +178,6 @@ def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> Lo
         with atomic_write(path) as temporary:
             temporary.write_bytes(content)
     except (OSError, InputError) as error:
-        raise InputError(
-            f"{path} cannot be written ({error}). Set NODECOPY_CACHE to another folder."
-        ) from error
+        way_out = "Set NODECOPY_CACHE to another folder"
+        raise InputError(f"{path} cannot be written ({error}). {way_out}.") from error
     return path, content

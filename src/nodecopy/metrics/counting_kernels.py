@@ -44,8 +44,8 @@ def _sum_over_nodes(kernel: Any, starts: IntArray, targets: IntArray) -> Any:
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
     """Return the number of components of a symmetric graph and the number of nodes in the largest."""
-    number, largest = _components(rows.indptr, rows.indices)
-    return int(number), int(largest)
+    number, largest = map(int, _components(rows.indptr, rows.indices))
+    return number, largest
 
 
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -118,7 +118,7 @@ def _prefetch_targets(starts: IntArray, targets: IntArray, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
-    """Count triangles whose last node is in ``first .. last - 1``, at all three nodes."""
+    """Count the triangles whose last node is in ``first .. last - 1`` at all three nodes."""
     n, unit = len(starts) - 1, np.uint64(1)
     counts, is_target = np.zeros(n, np.int64), np.zeros(n, np.uint8)
     for u in range(first, last):
