@@ -30,7 +30,7 @@ InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds", SplitN
 
 @dataclass(frozen=True)
 class Form:
-    """A published form of a dataset: its files, and the ``module.function`` that takes them in that order."""
+    """A published form of a dataset: its files, and the ``module.function`` that takes them."""
 
     reader: str
     files: tuple[DataFile, ...] = ()
@@ -62,7 +62,7 @@ class Description:
     counts
         Nodes and edges, or users, items and interactions, as loaded by default.
     present, paths, sources
-        Whether the files are on this machine, their paths, and where :func:`fetch` gets them.
+        Whether the files are here, their paths, and where :func:`fetch` gets them.
     has_split
         Whether there is a published split (:func:`load_split`).
 
@@ -183,8 +183,8 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
     Parameters
     ----------
     name
-        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``, which was published without a validation part: a
-        tenth of its training part, drawn with seed 0, stands for it.
+        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``, whose validation part is a tenth of its training
+        part, drawn with seed 0, because none was published.
 
     Examples
     --------

@@ -27,12 +27,12 @@ class _PickledMatrix:
     """SciPy's old ``csr_matrix``, whose attributes pickle sets without running any code."""
 
     def csr(self) -> sparse.csr_array:
-        data, indices, indptr, shape = map(vars(self).get, ("data", "indices", "indptr", "_shape"))
-        return csr_from_parts(data, indices, indptr, shape, "the matrix")
+        parts: Any = map(vars(self).get, ("data", "indices", "indptr", "_shape"))
+        return csr_from_parts(*parts, "the matrix")
 
 
 def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:
-    """Return a data type whose flags Python 2 wrote as integers, which NumPy now warns about."""
+    """Return a data type whose flags are integers in Python 2, which NumPy now warns about."""
     return np.dtype(code, align=bool(align), copy=bool(copy))
 
 

@@ -102,9 +102,8 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     61
     """
     graph = convert_graph(graph, "graph")
-    hidden = np.zeros(graph.n_nodes, bool)
+    rows, hidden = graph.rows, np.zeros(graph.n_nodes, bool)
     hidden[graph.positions(test, "test")] = True
-    rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
 
 
@@ -120,7 +119,7 @@ def interaction_split(
     fractions
         Shares of the training, validation and test part, which add up to 1; bounds are rounded down.
     rng
-        Seed or generator; ``None``, the default, gives another split at every call.
+        As in :func:`label_split`.
 
     Examples
     --------
@@ -192,7 +191,7 @@ def last_item_split(
 
 
 class HeldOutUsers(NamedTuple):
-    """Users outside training: the interactions that a model is given, and those that it should recommend.
+    """Users outside training: interactions that a model is given, and those that it should recommend.
 
     >>> from nodecopy import datasets
     >>> datasets.user_split(datasets.load("library"), rng=0).test.history.n_users
@@ -305,7 +304,7 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError("fractions", f"must be three shares that add up to 1; got {show(fractions)}.")
-    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
+    # Rounded first, because 0.7 + 0.1 is a little below 0.8 in binary.
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
 
 
@@ -321,9 +320,7 @@ def _select_parts(interactions: Interactions, part_of: IntArray) -> Split[Intera
 
 def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
     """Return the interactions of some users, given by position, ascending."""
-    is_user = np.zeros(interactions.n_users, bool)
-    is_user[users] = True
-    part = interactions.select(is_user[interactions.rows.row_numbers])
+    part = interactions.select(np.isin(interactions.rows.row_numbers, users))
     return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)
 
 
@@ -340,8 +337,8 @@ def read_split(
     train, test
         Files or data frames; several training files are pooled.
     validation
-        A part of ``train``, or without anything in common, as in RecBole's files, which is then added to
-        ``train``. Without it, a tenth of ``train`` is drawn with seed 0.
+        A part of ``train``, or disjoint from it, as in RecBole's files, and then added to it. Without it, a
+        tenth of ``train`` is drawn with seed 0.
     options
         Parameters of :func:`.read_interactions`, which reads the files.
 

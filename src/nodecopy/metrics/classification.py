@@ -152,9 +152,9 @@ def expected_calibration_error(
 ) -> float:
     """Return the expected calibration error (Guo et al., 2017); 0 is best.
 
-    The confidence of a node is the probability of its most probable class. Nodes fall into ``n_bins`` bins of
-    equal width, bin b holding confidences in ((b - 1) / n_bins, b / n_bins]. The error is the mean absolute
-    difference of accuracy and mean confidence over bins, weighted by their numbers of nodes.
+    The confidence of a node is the probability of its most probable class. The error is the mean absolute
+    difference of accuracy and mean confidence over ``n_bins`` bins of equal width, weighted by their numbers
+    of nodes; bin b holds confidences in ((b - 1) / n_bins, b / n_bins].
 
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 4)
     0.4
@@ -171,7 +171,7 @@ def reliability_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Return the mean confidence, the accuracy and the number of nodes of each bin that is not empty.
 
-    Bins are as in :func:`expected_calibration_error`, the weighted mean gap between the first two.
+    Bins are those of :func:`expected_calibration_error`.
 
     >>> confidence, accuracy, n_nodes = reliability_curve([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1])
     >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()

@@ -1,7 +1,6 @@
 """Compiled counts for large graphs; :mod:`nodecopy.metrics.counting` returns the same numbers with SciPy.
 
-Only integers are counted, so the number of threads does not change a result. Threads are Python's: unlike
-numba's, they survive a fork and may be used from several threads at once.
+Threads are Python's: unlike numba's, they survive a fork and may be used from several threads at once.
 """
 
 from __future__ import annotations

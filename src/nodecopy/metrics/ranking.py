@@ -1,10 +1,10 @@
 """Metrics of ranked lists of items, by the paper's formulas and by the convention of its printed numbers.
 
-A user's list holds the items by descending score; ties go to the lower column. Users without test items are
-left out of every mean. With ``convention="formula"``, the one to report, recall and NDCG are defined as in
-the paper's section 7, and neither training nor validation items are candidates. With ``"printed"`` only
-training items are left out, and the ideal list consists of the hits among a user's first 100 items: the
-paper's printed NDCG follows this convention (as does NGCF's code), not its formula.
+A user's list holds the items by descending score; ties go to the lower column. With
+``convention="formula"``, the one to report, recall and NDCG are defined as in the paper's section 7, and
+neither training nor validation items are candidates. With ``"printed"`` only training items are left out, and
+the ideal list consists of the hits among a user's first 100 items, as in the paper's printed NDCG and in
+NGCF's code.
 """
 
 from __future__ import annotations
