@@ -27,8 +27,8 @@ class _PickledMatrix:
     """SciPy's old ``csr_matrix``, whose attributes pickle sets without running any code."""
 
     def csr(self) -> sparse.csr_array:
-        parts: Any = map(vars(self).get, ("data", "indices", "indptr", "_shape"))
-        return csr_from_parts(*parts, "the matrix")
+        data, indices, indptr, shape = map(vars(self).get, ("data", "indices", "indptr", "_shape"))
+        return csr_from_parts(data, indices, indptr, shape, "the matrix")
 
 
 def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:

@@ -303,19 +303,17 @@ def _find_commit() -> str:
     """Return the commit of the checkout that the package runs from, as ``git describe`` prints it."""
     if given := os.environ.get("NODECOPY_COMMIT"):
         return given
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(nodecopy.__file__).parent), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    # The package may be installed inside the checkout of another project.
-    is_tracked = git("ls-files", "--error-unmatch", "__init__.py")
-    commit = git("describe", "--always", "--dirty", "--tags") if is_tracked else ""
-    return commit or f"version {nodecopy.__version__}"
+    git = ["git", "-C", str(Path(nodecopy.__file__).parent)]
+    try:
+        # The package may be installed inside the checkout of another project.
+        for command in (
+            ["ls-files", "--error-unmatch", "__init__.py"],
+            ["describe", "--always", "--dirty", "--tags"],
+        ):
+            done = subprocess.run([*git, *command], capture_output=True, text=True, check=True, timeout=20)
+        return done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return f"version {nodecopy.__version__}"
 
 
 class FitCache:

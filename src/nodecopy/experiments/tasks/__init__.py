@@ -135,6 +135,7 @@ class Task(ABC):
 
     main_score: ClassVar[str]  # a score that every finished trial has
     protocol_fields: ClassVar[tuple[str, ...]] = ()  # further fields that the data of a trial depend on
+    result_fields: ClassVar[tuple[str, ...]] = ()  # further fields that results depend on
     family: ClassVar[str] = ""  # what the class of a method must be, in errors
     family_methods: ClassVar[tuple[str, ...]] = ()  # methods that the class of a method must have
     sections: ClassVar[tuple[str, ...]] = ("protocol",)  # that the task reads
@@ -224,7 +225,8 @@ class Task(ABC):
 
     def fingerprint_extras(self) -> dict[str, Any]:
         """Return what else results depend on, by name."""
-        return {}
+        extras = {name: getattr(self, name) for name in self.result_fields}
+        return extras | ({"scores": sorted(extras["scores"])} if "scores" in extras else {})
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
         """Return files of the store that a trial shares with other cells."""

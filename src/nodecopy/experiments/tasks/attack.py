@@ -66,6 +66,7 @@ class AttackTask(NodeTask):
 
     sections = ("protocol", "attacks")
     filters = ("datasets", "labels", "attacks")
+    result_fields = ("known_targets",)
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
@@ -109,9 +110,6 @@ class AttackTask(NodeTask):
         parts = use_public_names({"class": attack.path, "settings": attack.settings})
         own = {"attack": parts, "budget": attack.budget, "n_targets": self.n_targets}
         return super().protocol(cell) | own
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        return {"known_targets": self.known_targets}
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
         *folders, _ = cell.folders

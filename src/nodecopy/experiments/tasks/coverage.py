@@ -126,7 +126,6 @@ class NetworkTask(Task):
 
     kinds: ClassVar[Collection[str]]  # allowed datasets
     score_kind: ClassVar[str]  # last word of the main score
-    digested_fields: ClassVar[tuple[str, ...]]
     family = "a graph model"
     family_methods = ("fit", "draw")
     unused_keys = ("search", "gain_over")
@@ -138,10 +137,6 @@ class NetworkTask(Task):
     @property
     def main_score(self) -> str:  # type: ignore[override]
         return f"{self.scores[0]} {self.score_kind}"
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        names = ("samples", "networks", *self.digested_fields)
-        return {name: getattr(self, name) for name in names} | {"scores": sorted(self.scores)}
 
     def average_scores(
         self, cell: Cell, trials: Sequence[int], score: Callable[[SeedSequence], Mapping[str, float]]
@@ -168,7 +163,7 @@ class CoverageTask(NetworkTask):
 
     kinds = KNOWN_NETWORKS
     score_kind = "covered"
-    digested_fields = ("target",)
+    result_fields = ("samples", "networks", "scores", "target")
     family = "a graph model, or a sampler of nodes"
     picture = "coverage"
 
@@ -323,7 +318,7 @@ class LevelTask(NetworkTask):
 
     kinds = NULL_NETWORKS
     score_kind = "rejected"
-    digested_fields = ("nodes", "degree")
+    result_fields = ("samples", "networks", "scores", "nodes", "degree")
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -84,6 +84,7 @@ class GenerateTask(Task):
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(TABLE_1))
 
     protocol_fields = ("largest_component",)
+    result_fields = ("samples", "scores")
     family = "a graph model"
     family_methods = ("fit", "sample_many")
     digits = None
@@ -95,9 +96,6 @@ class GenerateTask(Task):
     @property
     def main_score(self) -> str:  # type: ignore[override]
         return self.scores[0]
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        return {"samples": self.samples, "scores": sorted(self.scores)}
 
     @property
     def columns(self) -> tuple[Column, ...]:
