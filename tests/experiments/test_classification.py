@@ -63,10 +63,10 @@ class Slow(GraphModel[Graph]):
 
 @pytest.fixture(autouse=True)
 def forget_fits() -> Iterator[None]:
-    FIT_CACHE.clear()
+    FIT_CACHE.entries.clear()
     CALLS.clear()
     yield
-    FIT_CACHE.clear()
+    FIT_CACHE.entries.clear()
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ class Empty(ObservedGraph):
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    FIT_CACHE.clear()
+    FIT_CACHE.entries.clear()
     Places.trained = 0
 
 
@@ -125,7 +125,7 @@ def test_every_trial_is_kept_and_none_is_computed_twice(store: Store) -> None:
     assert Places.trained == 3
     assert records(store) == first
     store.remove(cell_of("far"), [1])
-    FIT_CACHE.clear()
+    FIT_CACHE.entries.clear()
     run(table(), store)
     assert Places.trained == 4
     assert [one.scores for one in records(store)["far"]] == [one.scores for one in first["far"]]
@@ -142,7 +142,7 @@ def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:
     run(together, store)
     assert len(FIT_CACHE.entries) == together.task.trials
     corrected = together.cells(0)[-1]
-    FIT_CACHE.clear()
+    FIT_CACHE.entries.clear()
     (alone,) = table().task.solve(corrected, [0], store, "cpu")
     assert store.read_finished(corrected, [0])[0].scores == alone.scores
 

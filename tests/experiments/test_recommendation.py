@@ -104,7 +104,7 @@ def solve(cell: Any, store: Store) -> Any:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     yield Store(tmp_path / "store")
-    FIT_CACHE.clear()
+    FIT_CACHE.entries.clear()
 
 
 def read_records(table: Experiment, store: Store) -> dict[str, list[Record]]:

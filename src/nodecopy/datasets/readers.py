@@ -24,7 +24,7 @@ from nodecopy.io.matrices import csr_of_archive
 
 
 class _PickledMatrix:
-    """A stand-in for SciPy's old ``csr_matrix``, whose attributes pickle sets without running any code."""
+    """SciPy's old ``csr_matrix``, whose attributes pickle sets without running any code."""
 
     def csr(self) -> sparse.csr_array:
         data, indices, indptr, shape = map(vars(self).get, ("data", "indices", "indptr", "_shape"))
@@ -32,7 +32,7 @@ class _PickledMatrix:
 
 
 def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:
-    """Return a data type whose flags Python 2 wrote as integers, which NumPy now warns about."""
+    """Return a data type whose flags are integers in Python 2, which NumPy now warns about."""
     return np.dtype(code, align=bool(align), copy=bool(copy))
 
 
@@ -67,10 +67,7 @@ def unpickle(content: bytes) -> Any:
 
 
 def read_planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
-    """Return Cora, Citeseer or Pubmed in Planetoid's node order.
-
-    Fifteen nodes of Citeseer are in ``graph`` alone and get zero features and an unknown label (-1).
-    """
+    """Return Cora, Citeseer or Pubmed in Planetoid's order; some nodes of Citeseer are in ``graph`` alone."""
     neighbours, first = unpickle(graph), unpickle(allx)
     n_nodes = len(neighbours)
     # Row k of tx and ty belongs to the k-th node in test.index.

@@ -73,20 +73,21 @@ def label_split(
         raise InputError("labels", f"must hold one integer per node, -1 if it is unknown; got {got}.")
     for name, value, low in (("per_class", per_class, 1), ("validation", validation, 0), ("test", test, 0)):
         check_integer(value, name, low=low)
-    classes, sizes = np.unique(codes[codes != UNLABELLED], return_counts=True)
+    labelled = np.flatnonzero(codes != UNLABELLED)
+    classes, sizes = np.unique(codes[labelled], return_counts=True)
     if not len(classes):
         raise InputError("labels", "must name a class for some nodes; got -1 (unknown) for all of them.")
     if sizes.min() < per_class:
         smallest = f"{sizes.min()}, the nodes of class {classes[sizes.argmin()]}"
         raise InputError("per_class", f"must be at most {smallest}; got {per_class}.")
-    n_rest = int(sizes.sum()) - per_class * len(classes)
+    n_rest = len(labelled) - per_class * len(classes)
     if (n_held_out := validation + test) > n_rest:
         limit = f"{n_rest}, the labelled nodes outside training"
         raise InputError("validation + test", f"must be at most {limit}; got {n_held_out}.")
     draws = generator(rng)
     drawn = [draws.choice(np.flatnonzero(codes == code), per_class, replace=False) for code in classes]
     train = np.concatenate(drawn)
-    rest = draws.permutation(np.setdiff1d(np.flatnonzero(codes != UNLABELLED), train))
+    rest = draws.permutation(np.setdiff1d(labelled, train))
     parts = train, rest[:validation], rest[validation : validation + test]
     return Split(*(np.sort(part).astype(np.int64) for part in parts))
 
@@ -102,9 +103,8 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     61
     """
     graph = convert_graph(graph, "graph")
-    hidden = np.zeros(graph.n_nodes, bool)
+    rows, hidden = graph.rows, np.zeros(graph.n_nodes, bool)
     hidden[graph.positions(test, "test")] = True
-    rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
 
 
@@ -120,7 +120,7 @@ def interaction_split(
     fractions
         Shares of the training, validation and test part, which add up to 1; bounds are rounded down.
     rng
-        Seed or generator; ``None``, the default, gives another split at every call.
+        As in :func:`label_split`.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def last_item_split(
 
 
 class HeldOutUsers(NamedTuple):
-    """Users outside training: the interactions that a model is given, and those that it should recommend.
+    """Users outside training: interactions that a model is given, and those that it should recommend.
 
     >>> from nodecopy import datasets
     >>> datasets.user_split(datasets.load("library"), rng=0).test.history.n_users
@@ -295,7 +295,6 @@ def fixed_split(
 
 
 def _check_disjoint(part: Interactions, other: Interactions, name: str, other_name: str) -> None:
-    """Raise an error if two parts have a pair of user and item in common."""
     if n_shared := part.n_interactions - part.difference(other).n_interactions:
         way_out = f"{name}.difference({other_name}) leaves them out"
         raise InputError(name, f"must have no pair in common with {other_name}; got {n_shared}. {way_out}.")
@@ -306,7 +305,7 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError("fractions", f"must be three shares that add up to 1; got {show(fractions)}.")
-    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
+    # Rounded first, because 0.7 + 0.1 is a little below 0.8 in binary.
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
 
 
@@ -322,9 +321,7 @@ def _select_parts(interactions: Interactions, part_of: IntArray) -> Split[Intera
 
 def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
     """Return the interactions of some users, given by position, ascending."""
-    is_user = np.zeros(interactions.n_users, bool)
-    is_user[users] = True
-    part = interactions.select(is_user[interactions.rows.row_numbers])
+    part = interactions.select(np.isin(interactions.rows.row_numbers, users))
     return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)
 
 
@@ -341,8 +338,8 @@ def read_split(
     train, test
         Files or data frames; several training files are pooled.
     validation
-        A part of ``train``, or without anything in common, as in RecBole's files, which is then added to
-        ``train``. Without it, a tenth of ``train`` is drawn with seed 0.
+        A part of ``train``, or disjoint from it, as in RecBole's files, and then added to it. Without it, a
+        tenth of ``train`` is drawn with seed 0.
     options
         Parameters of :func:`.read_interactions`, which reads the files.
 
@@ -369,11 +366,16 @@ def read_split(
         is_list = has_lists and _holds_lists(file, any_length=True)
         return read_interactions(file, **(options | {"lists": True} if is_list else options))
 
-    parts = {name: [read(file) for file in group] for name, group in files.items()}
-    tables = [table for group in parts.values() for table in group]
+    parts = {name: [read(file) for file in group] for name, group in files.items() if group}
+    tables = list(chain(*parts.values()))
     user_ids = _join_ids([table.user_ids for table in tables])
     item_ids = _join_ids([table.item_ids for table in tables])
-    joined = {name: _join(group, user_ids, item_ids) for name, group in parts.items() if group}
+    joined = {}
+    for name, group in parts.items():
+        columns = [table.table() for table in group]
+        users = np.concatenate([column.astype(user_ids.dtype) for column, _, _ in columns])
+        items = np.concatenate([column.astype(item_ids.dtype) for _, column, _ in columns])
+        joined[name] = Interactions.from_table(users, items, user_ids=user_ids, item_ids=item_ids)
     _warn_if_disjoint(joined["train"], joined["test"])
     if validation is not None:
         held_out = joined["validation"]
@@ -385,13 +387,12 @@ def read_split(
 
 
 def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
-    """Warn if no user or no item of test is in train, for instance if files write ids in different ways."""
+    """Warn if no user or no item of test is in train."""
     for name, axis in (("users", 1), ("items", 0)):
         is_shared = (train.rows.csr.sum(axis=axis) > 0) & (test.rows.csr.sum(axis=axis) > 0)
         if test.n_interactions and train.n_interactions and not is_shared.any():
-            warn_about_data(
-                f"test: none of its {name} are in train. Check that files write ids the same way."
-            )
+            way_out = "Check that files write ids the same way"
+            warn_about_data(f"test: none of its {name} are in train. {way_out}.")
 
 
 def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
@@ -407,10 +408,3 @@ def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return all ids in ascending order, as texts if some are."""
     has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
     return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))
-
-
-def _join(tables: Sequence[Interactions], user_ids: NDArray[Any], item_ids: NDArray[Any]) -> Interactions:
-    columns = [table.table() for table in tables]
-    users = np.concatenate([column.astype(user_ids.dtype) for column, _, _ in columns])
-    items = np.concatenate([column.astype(item_ids.dtype) for _, column, _ in columns])
-    return Interactions.from_table(users, items, user_ids=user_ids, item_ids=item_ids)

@@ -1,10 +1,13 @@
 """Experiments as TOML files; the paper's tables come with the package (``configs/``).
 
 A file is checked completely when it is read: a misspelt setting is reported before anything is computed.
+A list of datasets may have entries such as ``{ name = "mine", edges = "edges.csv", directed = true }``: files
+relative to the folder of the TOML file, and options of the function that reads them.
 """
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -12,11 +15,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from nodecopy import datasets
 from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.files import resolve
 from nodecopy._core.imports import check_name, import_by_name
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
-from nodecopy.experiments.data import separate_file_datasets
 from nodecopy.experiments.spec import (
     CellKey,
     Experiment,
@@ -28,18 +32,18 @@ from nodecopy.experiments.spec import (
     check_keys,
     check_settings,
     merge_settings,
-    read_list,
     read_mapping,
     read_name,
     read_section,
     read_text,
     set_same_bits,
 )
-from nodecopy.experiments.tasks import Task
+from nodecopy.experiments.tasks import FILE_KINDS, FileDataset, Task, fingerprint_files
 
 PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
 MAX_DEPTH = 50
+OBJECTS = ("path", "labels", "features", "node_ids", "encoder")  # parameters of readers that are no keys
 
 
 def names() -> tuple[str, ...]:
@@ -67,11 +71,11 @@ def load(source: str | Path, *, trust: bool = True) -> Experiment:
 
 
 def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
-    """Make an experiment from the text of a TOML file."""
+    """Make an experiment from the text of its file."""
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"
-    content, own_datasets = separate_file_datasets(_decode(text, file, trust=trust), folder)
+    content, own_datasets = _separate_file_datasets(_decode(text, file, trust=trust), folder)
     content = _extend(content)
     if "task" not in content:
         check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
@@ -118,6 +122,46 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
     raise InputError(f"{file} must have at most {MAX_DEPTH} tables and lists in one another; it has more.")
 
 
+def _separate_file_datasets(
+    content: Mapping[str, Any], folder: Path
+) -> tuple[dict[str, Any], tuple[FileDataset, ...]]:
+    """Return the content of a TOML file with names in place of file datasets, and those datasets."""
+    protocol = read_mapping(content.get("protocol", {}), "[protocol]")
+    if not isinstance(protocol.get("datasets"), list):
+        return dict(content), ()
+    own, names = [], []
+    for entry in protocol["datasets"]:
+        if isinstance(entry, dict):
+            own.append(_read_file_dataset(entry, folder))
+        names.append(own[-1].name if isinstance(entry, dict) else entry)
+    return {**content, "protocol": protocol | {"datasets": names}}, tuple(own)
+
+
+def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
+    where = "an entry of datasets of [protocol]"
+    kind = next((name for name in FILE_KINDS if FILE_KINDS[name].required[0] in section), "graph")
+    required, optional, _, reader = FILE_KINDS[kind]
+    keys = [name for name in inspect.signature(reader).parameters if name not in OBJECTS]
+    readers = dict.fromkeys(keys, as_reader("option"))
+    if "features" in section:
+        readers["ignore_columns"] = as_reader(["text"])
+    check_keys(section, where, ("name", *required, *optional, *readers), ("name", *required))
+    name = read_name(section["name"], f"name of {where}")
+    if name in datasets.names():
+        raise InputError(f"name of {where} must not be the name of a dataset of the package; got {name!r}.")
+    files = []
+    for entry in (*required, *optional):
+        if entry in section:
+            path = resolve(Path(folder, read_text(section[entry], f"{entry} of {name}")))
+            if not path.is_file():
+                place = "Paths are relative to the folder of the TOML file"
+                raise InputError(f"{entry} of {name} must be a file; {path} is none. {place}.")
+            files.append((entry, path))
+    given = [entry for entry in readers if entry in section]
+    options = tuple((entry, readers[entry](section[entry], f"{entry} of {name}")) for entry in given)
+    return FileDataset(name, kind, tuple(files), options, fingerprint_files(tuple(files), options))
+
+
 def expand_budgets(attacks: Any) -> dict[str, Any]:
     """Return the sections of attacks; a list of ``budgets`` becomes a section ``NAME-BUDGET`` for each."""
     expanded: dict[str, Any] = {}
@@ -128,8 +172,7 @@ def expand_budgets(attacks: Any) -> dict[str, Any]:
                 raise InputError(f"{where} must have a budget, or a list of budgets; got both.")
             rest = {key: value for key, value in section.items() if key != "budgets"}
             sections = {}
-            for entry in read_list(section["budgets"], f"budgets of {where}"):
-                budget = as_reader("budget")(entry, f"each of budgets of {where}")
+            for budget in as_reader(["budget"])(section["budgets"], f"each of budgets of {where}"):
                 title = {"title": f"{rest['title']}, {budget}"} if "title" in rest else {}
                 sections[f"{name}-{budget}"] = rest | title | {"budget": budget}
         for twice in expanded.keys() & sections.keys():
@@ -152,29 +195,21 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     if content.get("task", base["task"]) != base["task"]:
         wanted = f"{base['task']!r}, as in the base {content['base']}"
         raise InputError(f"task must be {wanted}; got {content['task']!r}.")
-    protocol = read_mapping(content.get("protocol", {}), "[protocol]")
+    protocol = content.get("protocol", {})
     base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
     whole = {**base, **content, "protocol": base["protocol"] | protocol}
     del whole["base"]
     for part in base.keys() - {"task", "protocol"}:
-        entries, inherited = read_mapping(whole[part], f"[{part}]"), base[part]
+        entries = read_mapping(content.get(part, {name: {} for name in base[part]}), f"[{part}]")
         whole[part] = dict(entries)
-        for name in filter(lambda name: _is_inherited(entries[name]), entries):
-            check_name(name, inherited, f"an empty section of [{part}]")
-            whole[part][name] = inherited[name] | entries[name]
-    # An inherited method is compared only with methods that the file has.
-    given = content.get("methods", {name: {} for name in base["methods"]})
-    for name, method in whole["methods"].items():
-        if _is_inherited(given[name]) and "gain_over" in method:
-            others = [other for other in method["gain_over"] if other in whole["methods"]]
-            rest = {key: value for key, value in method.items() if key != "gain_over"}
-            whole["methods"][name] = rest | ({"gain_over": others} if others else {})
+        for name, own in entries.items():
+            if isinstance(own, dict) and own.keys() <= {"datasets", "conditions"}:
+                section = base[part][check_name(name, base[part], f"an empty section of [{part}]")] | own
+                # An inherited method is compared only with methods that the file has.
+                if others := [other for other in section.pop("gain_over", ()) if other in entries]:
+                    section["gain_over"] = others
+                whole[part][name] = section
     return whole
-
-
-def _is_inherited(section: Any) -> bool:
-    """Return whether a section is empty, or only restricts where a method runs."""
-    return isinstance(section, dict) and section.keys() <= {"datasets", "conditions"}
 
 
 def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
@@ -194,7 +229,6 @@ def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
 
 
 def _read_packaged(source: str) -> str:
-    """Return the text of an experiment that comes with the package."""
     name = check_name(source, names(), "an experiment that is not a .toml file")
     return (files("nodecopy.experiments") / "configs" / f"{name}.toml").read_text(encoding="utf-8")
 

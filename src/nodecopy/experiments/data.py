@@ -1,152 +1,21 @@
-"""The data of trials: public datasets, files of the user, and networks drawn from known models.
-
-An entry ``{ name = "mine", edges = "edges.csv", labels = "labels.csv", directed = true }`` of a list of
-datasets names files, relative to the folder of the TOML file. Interactions have the key ``interactions``, or
-``train``, ``test`` and optionally ``validation``. Other keys are parameters of the function that reads the
-files, and ``ignore_columns``, a list of columns of the features to leave out.
-"""
+"""Networks drawn from known models, on which intervals and tests are measured."""
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import datasets
-from nodecopy._core.files import resolve
 from nodecopy._core.random import Rng, child
-from nodecopy.errors import InputError
-from nodecopy.experiments.spec import as_reader, check_keys, read_mapping, read_name, read_text
 from nodecopy.generators import ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.classical import IndependentEdges
 from nodecopy.graph import Graph
-from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 from nodecopy.models import GraphModel
-
-
-class FileKind(NamedTuple):
-    """The keys that name files, the function that reads them, and the function with its options."""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-    read: Callable[..., Any]
-    reader: Callable[..., Any]
-
-
-FILE_KINDS = {
-    "interactions": FileKind(("interactions",), (), read_interactions, read_interactions),
-    "split": FileKind(("train", "test"), ("validation",), datasets.read_split, read_interactions),
-    "graph": FileKind(("edges",), ("labels", "features"), read_graph, read_graph),
-}
-OBJECTS = ("path", "labels", "features", "node_ids", "encoder")  # parameters of readers that are no keys
-
-
-@lru_cache(maxsize=1)
-def load_data(dataset: str | FileDataset, largest_component: bool = False) -> Any:
-    """Load a dataset, which is kept in memory until another is loaded."""
-    if isinstance(dataset, FileDataset):
-        return dataset.load(largest_component)
-    return datasets.load(dataset, largest_component=largest_component)
-
-
-@lru_cache
-def digest_dataset(dataset: str, largest_component: bool = False) -> str:
-    """Return a digest of the nodes, edges, labels and features of a graph."""
-    graph = load_data(dataset, largest_component)
-    parts = hashlib.sha256(f"{graph.n_nodes} {graph.directed}".encode())
-    for part in (graph.rows.indptr, graph.rows.indices, graph.rows.weights, graph.labels):
-        parts.update(b"-" if part is None else np.ascontiguousarray(part, np.float64).tobytes())
-    parts.update("\n".join(map(str, graph.node_ids.tolist())).encode())
-    digest = hashlib.sha256(parts.hexdigest()[:16].encode())
-    if graph.features is not None:
-        features = sparse.csr_array(graph.features)
-        for part in (features.indptr, features.indices, features.data):
-            digest.update(np.ascontiguousarray(part, np.float64).tobytes())
-    return digest.hexdigest()[:12]
-
-
-@dataclass(frozen=True)
-class FileDataset:
-    """A graph, interactions or a split in files."""
-
-    name: str
-    kind: str
-    files: tuple[tuple[str, Path], ...]
-    options: tuple[tuple[str, Any], ...]
-    fingerprint: str
-
-    def load(self, largest_component: bool = False) -> Any:
-        """Read the files, which must not have changed."""
-        if _fingerprint(self.files, self.options) != self.fingerprint:
-            raise InputError(f"files of the dataset {self.name} must not change while an experiment runs.")
-        (_, path), *others = self.files
-        options = dict(self.options)
-        if "ignore_columns" in options:
-            options["encoder"] = FeatureEncoder(options.pop("ignore_columns"))
-        data = FILE_KINDS[self.kind].read(path, **dict(others), **options)
-        return data.largest_component() if largest_component and isinstance(data, Graph) else data
-
-
-def separate_file_datasets(
-    content: Mapping[str, Any], folder: Path
-) -> tuple[dict[str, Any], tuple[FileDataset, ...]]:
-    """Return the content of a TOML file with names in place of file datasets, and those datasets."""
-    protocol = read_mapping(content.get("protocol", {}), "[protocol]")
-    if not isinstance(protocol.get("datasets"), list):
-        return dict(content), ()
-    entries = [
-        _read_file_dataset(entry, folder) if isinstance(entry, dict) else entry
-        for entry in protocol["datasets"]
-    ]
-    own = tuple(entry for entry in entries if isinstance(entry, FileDataset))
-    names = [entry.name if isinstance(entry, FileDataset) else entry for entry in entries]
-    return {**content, "protocol": {**protocol, "datasets": names}}, own
-
-
-def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
-    where = "an entry of datasets of [protocol]"
-    kind = next((name for name in FILE_KINDS if FILE_KINDS[name].required[0] in section), "graph")
-    required, optional, _, reader = FILE_KINDS[kind]
-    keys = [name for name in inspect.signature(reader).parameters if name not in OBJECTS]
-    readers = dict.fromkeys(keys, as_reader("option"))
-    if "features" in section:
-        readers["ignore_columns"] = as_reader(["text"])
-    check_keys(section, where, ("name", *required, *optional, *readers), ("name", *required))
-    name = read_name(section["name"], f"name of {where}")
-    if name in datasets.names():
-        raise InputError(f"name of {where} must not be the name of a dataset of the package; got {name!r}.")
-    files = []
-    for entry in (*required, *optional):
-        if entry in section:
-            path = resolve(Path(folder, read_text(section[entry], f"{entry} of {name}")))
-            if not path.is_file():
-                place = "Paths are relative to the folder of the TOML file"
-                raise InputError(f"{entry} of {name} must be a file; {path} is none. {place}.")
-            files.append((entry, path))
-    given = [entry for entry in readers if entry in section]
-    options = tuple((entry, readers[entry](section[entry], f"{entry} of {name}")) for entry in given)
-    return FileDataset(name, kind, tuple(files), options, _fingerprint(tuple(files), options))
-
-
-def _fingerprint(files: tuple[tuple[str, Path], ...], options: tuple[tuple[str, Any], ...]) -> str:
-    contents = {}
-    for name, path in files:
-        with path.open("rb") as file:
-            suffix = Path(path.name.removesuffix(".gz")).suffix
-            contents[name] = [suffix, hashlib.file_digest(file, "sha256").hexdigest()]
-    return hashlib.sha256(json.dumps([contents, options], sort_keys=True).encode()).hexdigest()
-
 
 KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes returns
     "sbm": 0.625,  # two blocks, with four times as many edges inside as across
@@ -196,7 +65,6 @@ class KnownNetwork(GraphModel[Graph]):
         return cls(np.minimum(probabilities, limit), blocks, name == "directed")
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        """Store the graph; nothing is estimated."""
         self.graph_ = graph
         return self
 
@@ -210,7 +78,6 @@ class KnownNetwork(GraphModel[Graph]):
         return Graph(sparse.csr_array((n_nodes, n_nodes)), labels=self.blocks, directed=self.directed)
 
     def draw(self, seed: SeedSequence) -> Graph:
-        """Return the network of a seed."""
         return replace_edges(self._empty, *self._edges.draw(np.random.default_rng(seed)))
 
 

@@ -115,12 +115,11 @@ def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
         headings += [results.experiment.task.published_by, "verdict"] if column in compared else []
     rows = []
     for method in results.experiment.methods:
-        cells = [results.cells.get((dataset, column, method.name)) for column in columns]
-        if any(cells):
-            row = [style.escape(method.title)]
-            for column, cell in zip(columns, cells, strict=True):
-                row += _format_cell(cell, style, results)[: 3 if column in compared else 1]
-            rows.append(row)
+        cells = {column: results.cells.get((dataset, column, method.name)) for column in columns}
+        if any(cells.values()):
+            rows.append([style.escape(method.title)])
+            for column, cell in cells.items():
+                rows[-1] += _format_cell(cell, style, results)[: 3 if column in compared else 1]
     return headings, rows
 
 
@@ -147,17 +146,15 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
     headings = ["seconds per trial", style.escape(timing.column.heading)]
     headings += [f"ratio to {titles.get(timing.over, timing.over)}", "paper", "paper's ratio"]
     cells = {name: results.cells.get((dataset, timing.column, name)) for name in {*titles, timing.over}}
-    ours = {name: cell.seconds_alone if cell else None for name, cell in cells.items()}
+    ours = {name: cell.seconds_alone for name, cell in cells.items() if cell}
     rows = []
     for name, title in titles.items():
-        numbers = [(ours[name], ours[timing.over])]
-        numbers.append((timing.published.get(name), timing.published.get(timing.over)))
+        numbers = [(seconds.get(name), seconds.get(timing.over)) for seconds in (ours, timing.published)]
         if any(value is not None for value, _ in numbers):
-            texts = [title]
+            rows.append([title])
             for value, base in numbers:
                 ratio = value / base if value is not None and base else None
-                texts += [_format_spread(value), _format_spread(ratio)]
-            rows.append(texts)
+                rows[-1] += [_format_spread(value), _format_spread(ratio)]
     return headings, rows
 
 

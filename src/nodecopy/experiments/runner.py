@@ -32,6 +32,7 @@ from numpy.random import SeedSequence
 import nodecopy
 from nodecopy._core.checks import check_integer
 from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import log_decisions_once
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.spec import Cell, Experiment, set_same_bits
@@ -116,10 +117,11 @@ def run(
                 jobs.append(Job(cell, tuple(missing[start : start + size]), first_size))
         if not task.is_batched:
             jobs.sort(key=lambda job: (task.datasets.index(job.cell.dataset), job.trials))
-        for cell in {job.cell.folders: job.cell for job in jobs}.values():
-            task.log_decisions(cell)
+        with log_decisions_once():
+            for cell in {job.cell.folders: job.cell for job in jobs}.values():
+                task.log_decisions(cell)
         for cell in {job.cell.dataset: job.cell for job in jobs}.values():
-            _check_data(experiment, cell, store)
+            _check_data(cells, cell, store)
         solve = partial(_solve_job, store=store, device=device)
         locked_elsewhere, skipped = [], {}  # trials of other processes are waited for at the end
         # Closed at once if on_batch is interrupted, so that no worker goes on.
@@ -140,12 +142,11 @@ def run(
             raise MissingExtraError(next(iter(skipped.values())))
 
 
-def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
-    """Check that all stored trials of the experiment are of one form of the cell's dataset."""
-    same_dataset = [other for other in experiment.cells(cell.seed) if other.dataset == cell.dataset]
-    trials = range(experiment.task.trials)
-    records = chain.from_iterable(store.read_finished(other, trials) for other in same_dataset)
-    if list_forms(records) - {cell.task.digest_data(cell)}:
+def _check_data(cells: list[Cell], cell: Cell, store: Store) -> None:
+    """Check that the stored trials of all cells on the cell's dataset are of one form of it."""
+    trials = range(cell.task.trials)
+    stored = (store.read_finished(other, trials) for other in cells if other.dataset == cell.dataset)
+    if list_forms(chain.from_iterable(stored)) - {cell.task.digest_data(cell)}:
         wanted = f"the same as for the trials in {store.folder}"
         hint = "Choose another store, or compute all trials afresh"
         raise InputError(f"the dataset {cell.dataset} must be {wanted}; it differs. {hint}.")
@@ -203,7 +204,6 @@ def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAl
 
 
 def _solve_in_processes(workers: int, solve: Solve, jobs: list[Job]) -> Generator[JobResult]:
-    """Solve jobs in this process or in several."""
     if workers == 1 or len(jobs) < 2:
         for job in jobs:
             rest: Job | None = job
@@ -274,33 +274,18 @@ def _prepare_worker(workers: int) -> None:
 
 def collect_provenance(device: str) -> dict[str, Any]:
     """Return plain values that are stored with every result."""
-    origin = {"commit": _find_commit(), "versions": _list_versions(), "machine": _describe_machine(device)}
-    return origin | {"finished": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-@lru_cache(maxsize=1)
-def _find_commit() -> str:
-    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it."""
-    if given := os.environ.get("NODECOPY_COMMIT"):
-        return given
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(nodecopy.__file__).parent), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    # The package may be installed inside the checkout of another project.
-    is_tracked = git("ls-files", "--error-unmatch", "__init__.py")
-    commit = git("describe", "--always", "--dirty", "--tags") if is_tracked else ""
-    return commit or f"version {nodecopy.__version__}"
+    return _describe_environment(device) | {"finished": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 @lru_cache
-def _describe_machine(device: str) -> dict[str, Any]:
-    """Return the processor, the number of cores, and the name of the GPU if one was used."""
+def _describe_environment(device: str) -> dict[str, Any]:
+    """Return the commit, the versions on which numbers depend, and the machine with its GPU, if used."""
+    versions = {"python": platform.python_version()}
+    for package in ("nodecopy", "numpy", "scipy", "torch"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "absent"
     try:  # Linux: platform.processor() knows only the architecture
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -310,19 +295,25 @@ def _describe_machine(device: str) -> dict[str, Any]:
         import torch
 
         device = f"{device}: {torch.cuda.get_device_name(device)}"
-    return {"processor": processor, "cores": os.cpu_count(), "device": device}
+    machine = {"processor": processor, "cores": os.cpu_count(), "device": device}
+    return {"commit": _find_commit(), "versions": versions, "machine": machine}
 
 
-@lru_cache(maxsize=1)
-def _list_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages on which numbers depend."""
-    installed = {"python": platform.python_version()}
-    for package in ("nodecopy", "numpy", "scipy", "torch"):
-        try:
-            installed[package] = version(package)
-        except PackageNotFoundError:
-            installed[package] = "absent"
-    return installed
+def _find_commit() -> str:
+    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it."""
+    if given := os.environ.get("NODECOPY_COMMIT"):
+        return given
+    git = ["git", "-C", str(Path(nodecopy.__file__).parent)]
+    try:
+        # The package may be installed inside the checkout of another project.
+        for command in (
+            ["ls-files", "--error-unmatch", "__init__.py"],
+            ["describe", "--always", "--dirty", "--tags"],
+        ):
+            done = subprocess.run([*git, *command], capture_output=True, text=True, check=True, timeout=20)
+        return done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return f"version {nodecopy.__version__}"
 
 
 class FitCache:
@@ -347,10 +338,6 @@ class FitCache:
                 fits.append(fit())
         return fits[0]
 
-    def clear(self) -> None:
-        """Forget all fits."""
-        self.entries.clear()
-
 
 FIT_CACHE = FitCache(max_fits=16)
 
@@ -366,17 +353,13 @@ class CachedGraphModel(GraphModel[Graph]):
 
     @property
     def graph_(self) -> Graph:  # type: ignore[override]
-        """The graph that the model was fitted to."""
         return self.model.graph_
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        """Return the model as it is."""
         return self
 
     def draw(self, seed: SeedSequence) -> Graph:
-        """Return a sample of the model."""
         return self.model.draw(seed)
 
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
-        """Return the samples of the model."""
         return self.model.sample_many(n, rng=rng, workers=workers)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache, partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from numpy.random import SeedSequence
@@ -236,7 +235,7 @@ class TrialSeeds(IntEnum):
 
 def trial_seed(seed: int, dataset: str, trial: int, *, labels: int = 0) -> SeedSequence:
     """Return the seed sequence of a trial."""
-    return child(child(dataset_seed(seed, dataset), labels), trial)
+    return child(dataset_seed(seed, dataset), labels, trial)
 
 
 def dataset_seed(seed: int, dataset: str) -> SeedSequence:
@@ -293,13 +292,12 @@ class Method:
     datasets: tuple[str, ...] = key(["text"], default=())  # by default all, as for conditions
     conditions: Mapping[str, Any] = key("section", default_factory=dict)
 
-    def runs_on(self, dataset: str, conditions: Mapping[str, Any] = MappingProxyType({})) -> bool:
-        """Return whether the method is run on a dataset, under some conditions."""
+    def runs_on(self, dataset: str, conditions: Mapping[str, Any]) -> bool:
+        """Return whether the method is run on a dataset under some conditions."""
         is_allowed = all(conditions.get(name) in [None, *self.conditions[name]] for name in self.conditions)
         return bool(self.path) and (not self.datasets or dataset in self.datasets) and is_allowed
 
     def settings_on(self, dataset: str) -> dict[str, Any]:
-        """Return the settings on a dataset."""
         return merge_settings(self.settings, self.on.get(dataset, {}))
 
 
@@ -316,11 +314,9 @@ class Cell:
     path: str
     settings: Mapping[str, Any]
     search: tuple[Mapping[str, Any], ...] = ()
-    all_conditions: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders of the cell below the folder of its experiment."""
         return (self.dataset, *map(str, self.conditions.values()), self.method)
 
     @cached_property
@@ -332,19 +328,18 @@ class Cell:
 
     @property
     def section(self) -> str:
-        """The section of the cell's method, for messages."""
         return f"[methods.{self.method}]"
 
-    def trial_seed(self, trial: int) -> SeedSequence:
-        """Return the seed sequence of a trial."""
-        return trial_seed(self.seed, self.dataset, trial, labels=self.conditions.get("labels", 0))
+    def trial_seed(self, trial: int, *numbers: int) -> SeedSequence:
+        """Return the seed sequence of a trial, or its child of some numbers, such as of ``TrialSeeds``."""
+        start = trial_seed(self.seed, self.dataset, trial, labels=self.conditions.get("labels", 0))
+        return child(start, *numbers)
 
     def __str__(self) -> str:
-        conditions = [
-            f"{value} {name.replace('_', ' ')}" if isinstance(value, int) else value
-            for name, value in self.conditions.items()
-        ]
-        return ", ".join([self.dataset, *conditions, self.method])
+        parts = [self.dataset]
+        for name, value in self.conditions.items():
+            parts.append(f"{value} {name.replace('_', ' ')}" if isinstance(value, int) else value)
+        return ", ".join([*parts, self.method])
 
 
 @dataclass(frozen=True)
@@ -404,7 +399,6 @@ class Experiment:
                 path=method.path,
                 settings=method.settings_on(dataset),
                 search=method.search,
-                all_conditions=tuple(c for c in self.task.conditions if method.runs_on(dataset, c)),
             )
             for dataset in self.task.datasets
             for conditions in self.task.conditions

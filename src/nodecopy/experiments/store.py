@@ -3,9 +3,8 @@
     results/store/table2/cora/5/bgcn-copy/seed-0-1f2e3d4c5b6a/007.json
 
 The last folder is named by the seed and the fingerprint of settings and protocol, so that changed settings
-start a new folder and old results stay. Files are written atomically, so that a kill loses only the trials
-under way, and have a checksum: damaged ones count as missing. Each process locks the trials that it has under
-way, which saves work but is not needed: a trial has the same result in every process.
+start a new folder. Files are written atomically and have a checksum: damaged ones count as missing. Each
+process locks its trials, which saves work but is not needed: a trial has the same result in every process.
 """
 
 from __future__ import annotations
@@ -72,7 +71,6 @@ class Store:
         object.__setattr__(self, "folder", Path(folder))
 
     def path(self, cell: Cell, trial: int) -> Path:
-        """Return the file of a trial."""
         home = self.folder.joinpath(cell.experiment, *cell.folders, f"seed-{cell.seed}-{cell.fingerprint}")
         return home / f"{trial:03d}.json"
 
@@ -81,19 +79,16 @@ class Store:
         return read_checked(self.path(cell, trial), lambda content: _read_record(content, cell, trial))
 
     def write(self, cell: Cell, record: Record) -> None:
-        """Write a finished trial."""
         content = _address(cell, record.trial) | {"settings": dict(cell.settings)} | asdict(record)
         # NumPy's numbers and arrays among the details become plain ones.
         plain = json.loads(json.dumps(content, allow_nan=False, default=lambda value: value.tolist()))
         write_checked(self.path(cell, record.trial), plain)
 
     def read_finished(self, cell: Cell, trials: Iterable[int]) -> list[Record]:
-        """Return the finished trials among some."""
         records = (self.read(cell, trial) for trial in trials)
         return [record for record in records if record is not None]
 
     def find_missing(self, cell: Cell, trials: Iterable[int]) -> list[int]:
-        """Return the trials that are not finished."""
         return [trial for trial in trials if self.read(cell, trial) is None]
 
     def remove(self, cell: Cell, trials: Iterable[int]) -> None:
@@ -186,7 +181,6 @@ def _read_record(content: dict[str, Any], cell: Cell, trial: int) -> Record:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    """Return a digest of a record, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:CHECKSUM_DIGITS]
 
 

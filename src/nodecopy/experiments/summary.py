@@ -3,10 +3,10 @@
 Numbers are in the unit of their column, mostly percent. Deviations are standard deviations over trials
 (divisor n - 1); so are the paper's, which it calls standard errors.
 
-*Verdict.* Ours and the published mean are averages over n and N trials on different splits, so that their
-difference has the standard error e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus half a unit of the last printed
-digit they are level; beyond, ours is ahead or behind, or above or below for statistics of graphs. One trial
-has no deviation, hence no verdict. If the paper prints no deviation, S = s and N = n.
+*Verdict.* The difference of our mean over n trials and the published one over N has the standard error
+e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus half a unit of the last printed digit they are level; beyond, ours
+is ahead or behind, or above or below for statistics of graphs. One trial has no deviation, hence no verdict.
+If the paper prints no deviation, S = s and N = n.
 
 *Best.* The highest mean (the lowest where lower is better), or the nearest to the reference if there is one;
 significant if the Wilcoxon signed-rank test on the trials shared with the second best rejects at 5 %.
@@ -75,11 +75,10 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        others = {"values": self.values, "samples": self.samples, "provenance": self.provenance}
+        others = {name: getattr(self, name) for name in ("values", "samples", "provenance")}
         return self.numbers() | {"gains": [vars(gain) for gain in self.gains]} | others
 
     def gain_over(self, other: str) -> Gain | None:
-        """Return the gain over another method, if there is one."""
         return next((gain for gain in self.gains if gain.over == other), None)
 
 
@@ -95,8 +94,8 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; only cells that were run."""
         cells = [cell.to_dict() for cell in self.cells.values() if cell.n]
-        name, origin = self.experiment.name, self.provenance
-        return {"experiment": name, "seed": self.seed, "cells": cells, "provenance": origin}
+        place = {"experiment": self.experiment.name, "seed": self.seed}
+        return place | {"cells": cells, "provenance": self.provenance}
 
 
 def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results:
@@ -126,10 +125,10 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
 
 
 def compare_with_published(
-    mean: float, std: float | None, n: int, published: Published | None, trials: int, digits: int | None = 1
+    mean: float, std: float | None, n: int, published: Published, trials: int, digits: int | None = 1
 ) -> str | None:
     """Return whether ours is ``ahead`` of the published mean of some trials, ``level`` or ``behind``."""
-    if published is None or std is None:
+    if std is None:
         return None
     difference, rounding = mean - published.mean, published.rounding
     theirs = std**2 / n if published.std is None else published.std**2 / trials
@@ -228,7 +227,7 @@ def _find_gain(experiment: Experiment, key: CellKey, other: str, values: TrialVa
 
 
 def _pair(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
-    """Return the results of the trials that both have."""
+    """Return the values of the trials that both have."""
     common = [trial for trial in first if trial in second]
     return [first[trial] for trial in common], [second[trial] for trial in common]
 

@@ -48,8 +48,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | Non
 def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
     """Return the negative log-likelihood, the mean of -ln p(true class); 0 is best.
 
-    A probability below 2^-23, the resolution of single precision, counts as 2^-23: otherwise a single
-    prediction that underflows to zero makes the mean infinite.
+    A probability below 2^-23, the resolution of single precision, counts as 2^-23, so that a prediction that
+    underflows does not make the mean infinite.
 
     >>> round(nll([[0.5, 0.5]], [1]), 4)
     0.6931
@@ -75,8 +75,8 @@ def selective_accuracy(
 ) -> NDArray[np.float64]:
     """Return the accuracy at the most certain nodes, where shares of the most uncertain ones are left out.
 
-    The number of nodes that stay is rounded up. Where nodes of equal uncertainty are cut, each of them stays
-    with the same probability, and the accuracy is the expected one.
+    The number of nodes that stay is rounded up. If nodes of equal uncertainty are cut, the accuracy is the
+    expected one over all choices among them.
 
     Parameters
     ----------
@@ -110,8 +110,7 @@ def selective_accuracy(
 def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     """Return the area under the ROC curve: the share of pairs in which the positive has the higher score.
 
-    Pairs of equal scores count half. It judges the detection of nodes by a score, such as attacked nodes by
-    their suspicion, or errors and nodes of an unknown class by their uncertainty.
+    Pairs of equal scores count half.
 
     Parameters
     ----------
@@ -131,11 +130,10 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     check_finite(values, "scores")
     is_positive = _check_booleans(positive, "positive", length=len(values))
     n_positive, n = int(is_positive.sum()), len(values)
-    n_negative = n - n_positive
-    if not n_positive or not n_negative:
+    if n_positive in (0, n):
         raise InputError("positive", f"must hold positives and negatives; got {n_positive} positives of {n}.")
     ranks = rankdata(values)[is_positive].sum()
-    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive)))
 
 
 def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[np.bool_]:
@@ -154,9 +152,9 @@ def expected_calibration_error(
 ) -> float:
     """Return the expected calibration error (Guo et al., 2017); 0 is best.
 
-    The confidence of a node is the probability of its most probable class. Nodes fall into ``n_bins`` bins of
-    equal width, bin b holding confidences in ((b - 1) / n_bins, b / n_bins]. The error is the mean absolute
-    difference of accuracy and mean confidence over bins, weighted by their numbers of nodes.
+    The confidence of a node is the probability of its most probable class. The error is the mean absolute
+    difference of accuracy and mean confidence over ``n_bins`` bins of equal width, weighted by their numbers
+    of nodes; bin b holds confidences in ((b - 1) / n_bins, b / n_bins].
 
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 4)
     0.4
@@ -173,7 +171,7 @@ def reliability_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Return the mean confidence, the accuracy and the number of nodes of each bin that is not empty.
 
-    Bins are as in :func:`expected_calibration_error`, the weighted mean gap between the first two.
+    Bins are those of :func:`expected_calibration_error`.
 
     >>> confidence, accuracy, n_nodes = reliability_curve([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1])
     >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()
@@ -197,7 +195,7 @@ def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None 
 
 def confidence_bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the confidence of every node, and its bin in a :func:`reliability_curve`."""
-    confidence = np.asarray(p.max(axis=1))
+    confidence = p.max(axis=1)
     return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 
 
@@ -207,8 +205,8 @@ def select_nodes(
     """Return the checked probabilities, a copy, and true classes of the nodes to evaluate."""
     p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
-        got = f"{p.dtype} of shape {p.shape}"
-        raise InputError("probabilities", f"must hold numbers, one column per class; got {got}.")
+        allowed = "must hold numbers, one column per class"
+        raise InputError("probabilities", f"{allowed}; got {p.dtype} of shape {p.shape}.")
     codes: NDArray[Any] = check_vector(labels, "labels", length=len(p))
     if nodes is not None:
         chosen = check_indices(nodes, "nodes", size=len(p))
@@ -234,9 +232,8 @@ MAX_TEMPERATURE = 20.0  # the smallest is its reciprocal
 class TemperatureScaling:
     """Calibrate class probabilities by a temperature (Guo et al., 2017).
 
-    Probabilities p become proportional to p^(1 / temperature). A temperature above 1 makes predictions less
-    confident, one below 1 more; the predicted classes stay the same. The mean prediction of an ensemble is
-    scaled, not each of its samples.
+    Probabilities p become proportional to p^(1 / temperature): less confident above 1, more below 1, with the
+    same predicted classes. The mean prediction of an ensemble is scaled, not each of its samples.
 
     Examples
     --------
@@ -261,18 +258,18 @@ class TemperatureScaling:
     ) -> TemperatureScaling:
         """Return the scaling with the least negative log-likelihood on labelled nodes.
 
-        The temperature is between 1/20 and 20; it is near 1/20 if all predictions are correct. Take
-        validation nodes, not training nodes, whose predictions are too good.
+        The temperature is between 1/20 and 20, near 1/20 if all predictions are correct. Take validation
+        nodes: predictions of training nodes are too good.
         """
         from scipy.optimize import minimize_scalar
         from scipy.special import logsumexp
 
         p, codes = select_nodes(probabilities, labels, nodes)
-        logits, places = _logits(p), np.arange(len(codes))
+        logits = _logits(p)
 
         def loss(log_temperature: float) -> float:
             scaled = logits / math.exp(log_temperature)
-            return float((logsumexp(scaled, axis=1) - scaled[places, codes]).mean())
+            return float((logsumexp(scaled, axis=1) - scaled[np.arange(len(codes)), codes]).mean())
 
         limit = math.log(MAX_TEMPERATURE)
         optimum = minimize_scalar(loss, bounds=(-limit, limit), method="bounded")
@@ -299,12 +296,12 @@ def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
     if graph.labels is None or not (affected or "modularity" in names):
         return
     labelled = np.flatnonzero(graph.labels != UNLABELLED)
-    n_missing = graph.n_nodes - len(labelled)
-    if not n_missing or not len(labelled):
+    if len(labelled) in (0, graph.n_nodes):
         return
     effects = []
     if "modularity" in names:
-        effects.append(f"modularity counts the {n_missing:,} others as one community")
+        n_others = graph.n_nodes - len(labelled)
+        effects.append(f"modularity counts the {n_others:,} others as one community")
     if affected:
         n_edges = graph.subgraph(labelled).n_edges
         subject = f"{', '.join(affected)} {'is' if len(affected) == 1 else 'are'}"

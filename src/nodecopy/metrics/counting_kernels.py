@@ -1,7 +1,6 @@
 """Compiled counts for large graphs; :mod:`nodecopy.metrics.counting` returns the same numbers with SciPy.
 
-Only integers are counted, so the number of threads does not change a result. Threads are Python's: unlike
-numba's, they survive a fork and may be used from several threads at once.
+Threads are Python's: unlike numba's, they survive a fork and may be used from several threads at once.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def _sum_over_nodes(kernel: Any, starts: IntArray, targets: IntArray) -> Any:
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
     """Return the number of components of a symmetric graph and the number of nodes in the largest."""
-    number, largest = _components(rows.indptr, rows.indices)
-    return int(number), int(largest)
+    number, largest = map(int, _components(rows.indptr, rows.indices))
+    return number, largest
 
 
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -118,7 +117,7 @@ def _prefetch_targets(starts: IntArray, targets: IntArray, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
-    """Count triangles whose last node is in ``first .. last - 1``, at all three nodes."""
+    """Count the triangles whose last node is in ``first .. last - 1`` at all three nodes."""
     n, unit = len(starts) - 1, np.uint64(1)
     counts, is_target = np.zeros(n, np.int64), np.zeros(n, np.uint8)
     for u in range(first, last):

@@ -1,10 +1,10 @@
 """Metrics of ranked lists of items, by the paper's formulas and by the convention of its printed numbers.
 
-A user's list holds the items by descending score; ties go to the lower column. Users without test items are
-left out of every mean. With ``convention="formula"``, the one to report, recall and NDCG are defined as in
-the paper's section 7, and neither training nor validation items are candidates. With ``"printed"`` only
-training items are left out, and the ideal list consists of the hits among a user's first 100 items: the
-paper's printed NDCG follows this convention (as does NGCF's code), not its formula.
+A user's list holds the items by descending score; ties go to the lower column. With
+``convention="formula"``, the one to report, recall and NDCG are defined as in the paper's section 7, and
+neither training nor validation items are candidates. With ``"printed"`` only training items are left out, and
+the ideal list consists of the hits among a user's first 100 items, as in the paper's printed NDCG and in
+NGCF's code.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def evaluate(
     Parameters
     ----------
     score
-        Function that returns the scores of some rows of ``test``, ``[len(rows), n_items]``. It is called for
-        blocks of users, so that the scores of all users are never held at once.
+        Function that returns the scores of some rows of ``test``, ``[len(rows), n_items]``, called for blocks
+        of users.
     train, validation, test
         Interactions of the same users and items. The items in ``train`` (and, by the formula, in
         ``validation``) are not candidates; test interactions among them count as misses, with a warning.
     history
-        For users outside training: the interactions that their scores are made from, and which are not
-        candidates, in the place of ``train``. Popularity is still that in ``train``.
+        For users outside training: the interactions that their scores are made from. They take the place of
+        ``train``, except for popularity.
     metrics
         Names such as ``"recall@10"``, the metric and the length k of the list:
 
@@ -145,16 +145,13 @@ def evaluate(
         )
     longest = max(k for _, k in parsed.values())
     lists = _rank_users(score, users, test.rows, hidden, longest, is_printed)
-    items = ItemStatistics(train.binary().rows)
-    per_user = {
-        name: lists.metric(metric, k) if metric in HIT_METRICS else items.per_list(metric, lists.items[:, :k])
-        for name, (metric, k) in parsed.items()
-        if metric in PER_USER_METRICS
-    }
-    means = {
-        name: float(per_user[name].mean()) if name in per_user else items.overall(metric, lists.items[:, :k])
-        for name, (metric, k) in parsed.items()
-    }
+    rows, means, per_user = train.binary().rows, {}, {}
+    for name, (metric, k) in parsed.items():
+        is_hit = metric in HIT_METRICS
+        values = lists.metric(metric, k) if is_hit else _item_metric(metric, lists.items[:, :k], rows)
+        means[name] = float(np.mean(values))
+        if metric in PER_USER_METRICS:
+            per_user[name] = values
     return Evaluation(means, test.user_ids[users], per_user)
 
 
@@ -171,9 +168,8 @@ def parse_metrics(names: Sequence[str], n_items: int) -> dict[str, tuple[str, in
             nearest = get_close_matches(metric, METRICS, n=1)
             hint = f" Did you mean {nearest[0]}@{length if length.isdecimal() else 10}?" if nearest else ""
             raise InputError("metrics", f"must be of the form {forms} with an integer k; got {name!r}.{hint}")
-        k_name, high_name = f"k of the metric {name!r}", "the number of items"
-        k = check_integer(int(length), k_name, low=1, high=n_items, high_name=high_name)
-        parsed[str(name)] = metric, k
+        options: Any = {"low": 1, "high": n_items, "high_name": "the number of items"}
+        parsed[str(name)] = metric, check_integer(int(length), f"k of the metric {name!r}", **options)
     return parsed
 
 
@@ -185,34 +181,28 @@ def _rank_users(
     longest: int,
     is_printed: bool,
 ) -> Lists:
-    """Return the lists of users and their hits, block by block."""
+    """Return the lists of users and their hits, computed block by block."""
     depth = max(longest, min(PRINTED_IDEAL_DEPTH, test.n_columns)) if is_printed else longest
     items, hits = np.zeros((len(users), longest), np.int64), np.zeros((len(users), depth), bool)
     step = max(1, MAX_BLOCK_SCORES // test.n_columns)
     for start in range(0, len(users), step):
         block = users[start : start + step]
         part = slice(start, start + len(block))
-        ranked = _rank_candidates(score(block), block, hidden, depth)
+        values = as_array(score(block), "scores")
+        values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)  # a copy
+        if values.shape != (shape := (len(block), test.n_columns)):
+            raise InputError("scores", f"must have shape {shape}, users x items; got {values.shape}.")
+        check_finite(values, "scores")
+        for rows in hidden:
+            values[rows.csr[block].nonzero()] = -np.inf
+        ranked = top_items(values, depth)
+        ranked = np.where(np.isinf(np.take_along_axis(values, ranked, axis=1)), -1, ranked)
         is_relevant = np.zeros((len(block), test.n_columns + 1), bool)  # the last column stands for -1
         is_relevant[test.csr[block].nonzero()] = True
         items[part], hits[part] = ranked[:, :longest], np.take_along_axis(is_relevant, ranked, axis=1)
     n_relevant = test.degrees[users]
     n_ideal = hits[:, :PRINTED_IDEAL_DEPTH].sum(axis=1) if is_printed else n_relevant
     return Lists(items, hits, n_relevant, n_ideal)
-
-
-def _rank_candidates(scores: Any, users: IntArray, hidden: Sequence[Rows], depth: int) -> IntArray:
-    """Return the best candidates of some users, padded with -1 where a user has fewer than ``depth``."""
-    values = as_array(scores, "scores")
-    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)  # a copy
-    shape = len(users), hidden[0].n_columns
-    if values.shape != shape:
-        raise InputError("scores", f"must have shape {shape}, users x items; got {values.shape}.")
-    check_finite(values, "scores")
-    for rows in hidden:
-        values[rows.csr[users].nonzero()] = -np.inf
-    ranked = top_items(values, depth)
-    return np.where(np.isinf(np.take_along_axis(values, ranked, axis=1)), -1, ranked)
 
 
 @dataclass(frozen=True)
@@ -238,55 +228,34 @@ class Lists:
         if name == "map":
             precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
             return np.asarray((precision * hits).sum(axis=1) / np.minimum(self.n_relevant, k))
-        return ndcg(self.hits, self.n_ideal, k)
+        discount = 1 / np.log2(np.arange(2, self.hits.shape[1] + 2))
+        gain = (hits * discount[:k]).sum(axis=1)  # no BLAS: the same bits in any block
+        ideal = np.append(0.0, np.cumsum(discount))[np.minimum(self.n_ideal, k)]
+        return np.asarray(np.divide(gain, ideal, out=np.zeros(len(hits)), where=ideal > 0))
 
 
-def ndcg(hits: NDArray[np.bool_], n_ideal: IntArray, k: int) -> Values:
-    """Return the discounted gain of each list, divided by that of a list that starts with its hits."""
-    discount = 1 / np.log2(np.arange(2, hits.shape[1] + 2))
-    ideal = np.append(0.0, np.cumsum(discount))
-    gain = (hits[:, :k] * discount[:k]).sum(axis=1)  # no BLAS: the same bits in any block
-    best = ideal[np.minimum(n_ideal, k)]
-    return np.asarray(np.divide(gain, best, out=np.zeros(len(hits)), where=best > 0))
-
-
-class ItemStatistics:
-    """Popularity and similarity of items in the training interactions, which have no weights."""
-
-    def __init__(self, train: Rows) -> None:
-        self.train = train
-        self.counts = np.bincount(train.indices, minlength=train.n_columns)
-
-    def overall(self, metric: str, lists: IntArray) -> float:
-        """Return the coverage or novelty of all lists together."""
-        items = lists[lists >= 0]
-        if metric == "coverage":
-            return len(np.unique(items)) / len(self.counts)
-        self_information = -np.log2(np.maximum(self.counts, 1) / self.train.n_rows)
-        return float(self_information[items].mean()) if len(items) else 0.0
-
-    def per_list(self, metric: str, lists: IntArray) -> Values:
-        """Return the popularity or diversity of every list."""
-        if metric == "diversity":
-            return self._diversity(lists)
-        is_item = lists >= 0
-        shares = np.where(is_item, self.counts[lists] / self.train.n_rows, 0.0)
-        return np.asarray(shares.sum(axis=1) / np.maximum(is_item.sum(axis=1), 1))
-
-    def _diversity(self, lists: IntArray) -> Values:
-        """Return 1 minus the mean cosine of pairs, from the square of the sum of a list's unit vectors."""
-        units = unit_rows(sparse.csr_array(self.train.csr.T))
-        n_items, has_users = (lists >= 0).sum(axis=1), (self.counts[lists] > 0) & (lists >= 0)
-        total = np.zeros(len(lists))
-        for start in range(0, len(lists), LISTS_PER_BLOCK):
-            block = lists[start : start + LISTS_PER_BLOCK]
-            row, rank = np.nonzero(block >= 0)
-            shape = len(block), len(self.counts)
-            sums = sparse.csr_array((np.ones(len(row)), (row, block[row, rank])), shape=shape) @ units
-            total[start : start + len(block)] = np.asarray(sums.multiply(sums).sum(axis=1))
-        n_pairs = n_items * (n_items - 1)
-        mean = np.divide(total - has_users.sum(axis=1), n_pairs, out=np.ones(len(lists)), where=n_pairs > 0)
-        return np.asarray(1 - mean)
+def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:
+    """Return the popularity or diversity of every list, or the coverage or novelty of all lists together."""
+    counts, is_item = np.bincount(train.indices, minlength=train.n_columns), lists >= 0
+    if metric == "coverage":
+        return len(np.unique(lists[is_item])) / len(counts)
+    if metric == "novelty":
+        self_information = -np.log2(np.maximum(counts, 1) / train.n_rows)
+        return self_information[lists[is_item]].mean() if is_item.any() else 0.0
+    n_items = is_item.sum(axis=1)
+    if metric == "popularity":
+        return np.where(is_item, counts[lists] / train.n_rows, 0.0).sum(axis=1) / np.maximum(n_items, 1)
+    # The mean cosine of pairs follows from the square of the sum of a list's unit vectors.
+    units, total = unit_rows(sparse.csr_array(train.csr.T)), np.zeros(len(lists))
+    for start in range(0, len(lists), LISTS_PER_BLOCK):
+        block = lists[start : start + LISTS_PER_BLOCK]
+        row, rank = np.nonzero(block >= 0)
+        shape = len(block), len(counts)
+        sums = sparse.csr_array((np.ones(len(row)), (row, block[row, rank])), shape=shape) @ units
+        total[start : start + len(block)] = np.asarray(sums.multiply(sums).sum(axis=1))
+    n_pairs, has_users = n_items * (n_items - 1), (counts[lists] > 0) & is_item
+    mean = np.divide(total - has_users.sum(axis=1), n_pairs, out=np.ones(len(lists)), where=n_pairs > 0)
+    return 1 - mean
 
 
 def top_items(scores: ArrayLike, k: int) -> IntArray:
@@ -305,7 +274,11 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
         values = values.astype(np.float64)
     if n_users and np.isnan(values.max()):
         raise InputError("scores", "must be numbers; got nan.")
-    bounds = _lower_bound(values, k)
+    # The k-th largest of the maxima of groups of columns is at most the k-th largest of a row.
+    size = max(1, n_items // (4 * k))
+    n_groups = n_items // size
+    maxima = values[:, : n_groups * size].reshape(n_users, n_groups, size).max(axis=2)
+    bounds = np.partition(maxima, n_groups - k, axis=1)[:, -k][:, None]
     is_candidate = values >= bounds
     has_ties = np.count_nonzero(is_candidate, axis=1) > MAX_SORTED_RATIO * k
     is_candidate[has_ties] = False
@@ -317,15 +290,6 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
     for user in np.flatnonzero(has_ties):
         ranked[user] = _rank_with_ties(values[user], bounds[user], k)
     return ranked
-
-
-def _lower_bound(values: NDArray[Any], k: int) -> NDArray[Any]:
-    """Return the k-th largest of the maxima of groups of columns, at most the k-th largest of each row."""
-    n_users, n_items = values.shape
-    size = max(1, n_items // (4 * k))
-    n_groups = n_items // size
-    maxima = values[:, : n_groups * size].reshape(n_users, n_groups, size).max(axis=2)
-    return np.partition(maxima, n_groups - k, axis=1)[:, -k][:, None]
 
 
 def _rank_with_ties(values: NDArray[Any], bound: NDArray[Any], k: int) -> IntArray:

@@ -13,7 +13,7 @@ from nodecopy.errors import InputError
 
 
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the p-value of the two-sided Wilcoxon signed-rank test for the results of two methods by trial.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test for the results of two methods by trial.
 
     Pairs without a difference are left out, as Wilcoxon did; if no pair differs, the p-value is 1.
     Differences are rounded to 12 decimals, so that 0.735 - 0.734 and 0.701 - 0.700 tie.
@@ -67,11 +67,9 @@ class TailCount:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the count has ended."""
         return self.stop_after is not None and self.n_extreme >= self.stop_after
 
     def add(self, is_extreme: bool) -> None:
-        """Count a sample."""
         if not self.is_complete:
             self.n_extreme += is_extreme
             self.n_samples += 1
@@ -87,8 +85,8 @@ class TailCount:
 class MonteCarloTest:
     """The p-value of a Monte Carlo test: how often samples are at least as extreme as the observed value.
 
-    Undefined samples count as extreme on both sides. ``alternative`` is ``"two-sided"`` (default),
-    ``"greater"`` or ``"less"``. After ``stop_after`` extreme samples a side is not counted further.
+    Undefined samples count as extreme on both sides. ``alternative`` is one of ``ALTERNATIVES``. After
+    ``stop_after`` extreme samples a side is not counted further.
 
     >>> test = MonteCarloTest(2.0)
     >>> for value in (0.0, 1.0, 3.0, 1.5):
@@ -106,10 +104,9 @@ class MonteCarloTest:
 
     def add(self, value: float) -> None:
         """Count a sample."""
-        is_undefined = not math.isfinite(value)
         for side, tail in self._tails.items():
             is_beyond = value >= self.observed if side == "greater" else value <= self.observed
-            tail.add(bool(is_undefined or is_beyond))
+            tail.add(bool(is_beyond or not math.isfinite(value)))
 
     @property
     def is_clear(self) -> bool:

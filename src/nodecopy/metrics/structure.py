@@ -1,9 +1,8 @@
 """Statistics of graph structure, including those in the paper's Table 1 and in NetGAN's tables.
 
-Every statistic is a number; one that is undefined (the clustering of a graph without wedges, the homophily
-of a graph without labels) is ``nan``. Weights are ignored. Shares are fractions between 0 and 1, where the
-paper prints percentages. Integers are counted, by SciPy in small graphs and by compiled code in large ones,
-and the same formula turns them into the result, so that both give the same bits.
+Every statistic is a number; one that is undefined (the homophily of a graph without labels) is ``nan``.
+Weights are ignored. Shares are fractions, where the paper prints percentages. Integers are counted, by SciPy
+in small graphs and by compiled code in large ones, and the same formula turns them into the same bits.
 """
 
 from __future__ import annotations
@@ -101,12 +100,14 @@ def select_statistics(
             functions = _functions_by_name()
             known_names = [*values, *functions, "path_length"]
             function = functions[check_name(name, known_names, "name of a statistic")]
-            if function in (triangle_statistics, component_statistics):
-                simple = _without_directions(graph) if simple is None else simple
-                counts_nodes = "average_clustering" in names or function is component_statistics
-                values |= function(simple) if counts_nodes else _triangle_statistics(simple, None)
-            else:
+            if function in (degree_statistics, label_statistics):
                 values |= function(graph)
+                continue
+            simple = _without_directions(graph) if simple is None else simple
+            if function is triangle_statistics and "average_clustering" not in names:
+                values |= _triangle_statistics(simple.rows, has_clustering=False)
+            else:
+                values |= function(simple)
     return {name: values[name] for name in names}
 
 
@@ -182,24 +183,21 @@ def triangle_statistics(graph: Graph) -> Statistics:
     - ``assortativity``: Pearson correlation of the degrees at both ends of an edge; -1 for a star,
       ``nan`` where all edges see the same degree.
     """
-    simple = _without_directions(graph)
-    triangles = select_counting(simple.rows).triangle_counts(simple.rows)
-    return _triangle_statistics(simple, triangles)
+    return _triangle_statistics(_without_directions(graph).rows, has_clustering=True)
 
 
-def _triangle_statistics(simple: Graph, triangles: NDArray[np.int64] | None) -> Statistics:
-    """Return :func:`triangle_statistics` from triangles per node; ``None`` leaves out the clustering."""
-    rows, clustering = simple.rows, math.nan
-    counting = select_counting(rows)
-    if triangles is None:
-        n_triangles = counting.count_triangles(rows)
-    else:
+def _triangle_statistics(rows: Rows, *, has_clustering: bool) -> Statistics:
+    """Return :func:`triangle_statistics`; without the clustering, triangles are not counted by node."""
+    counting, degrees, clustering = select_counting(rows), rows.degrees.astype(np.int64), math.nan
+    if has_clustering:
+        triangles = counting.triangle_counts(rows)
         n_triangles = int(triangles.sum()) // 3
-        pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
+        pairs = degrees * (degrees - 1) // 2
         clustering = _ratio(float((triangles / np.maximum(pairs, 1)).sum()), rows.n_rows)
+    else:
+        n_triangles = counting.count_triangles(rows)
     histogram = _degree_histogram(rows)
     squares = sum(count * d**2 for d, count in histogram)
-    degrees = rows.degrees.astype(np.int64)
     products = int(degrees @ (rows.csr.astype(bool) @ degrees))
     covariance = rows.n_entries * products - squares**2
     variance = rows.n_entries * sum(count * d**3 for d, count in histogram) - squares**2
@@ -250,7 +248,7 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
 
 
 def _without_directions(graph: Graph) -> Graph:
-    """Return the edges without directions and loops."""
+    """Return the graph without directions and loops."""
     return Graph(graph.adjacency) if graph.directed else graph
 
 
@@ -332,7 +330,6 @@ class Comparison:
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """Return the names of the statistics, in order."""
         return tuple(row.name for row in self.rows)
 
     @property
@@ -356,7 +353,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""
-        rows = {row.name: {k: v for k, v in row._asdict().items() if k != "name"} for row in self.rows}
+        rows = {row.name: dict(zip(Row._fields[1:], row[1:], strict=True)) for row in self.rows}
         return {"n_samples": self.n_samples, "statistics": rows, "outside": self.outside}
 
     def to_pandas(self) -> Any:
@@ -382,7 +379,7 @@ def compare(
 
     Samples are taken one at a time and not stored, so ``samples`` may be a generator of large graphs. The
     standard deviation has the divisor n - 1 and is ``nan`` for a single sample. A statistic that is
-    undefined for any sample has an undefined mean; such samples count as extreme in its p-value.
+    undefined for any sample has an undefined mean.
 
     Parameters
     ----------
@@ -401,12 +398,8 @@ def compare(
     Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476, low=0.0, high=1.0, p_value=1.0)
     """
     is_matrix = hasattr(type(samples), "ndim") and not (isinstance(samples, np.ndarray) and samples.ndim)
-    if (
-        not isinstance(samples, Iterable)
-        or is_matrix
-        or isinstance(samples, Graph)
-        or hasattr(samples, "nodes")
-    ):
+    is_graph = is_matrix or isinstance(samples, Graph) or hasattr(samples, "nodes")
+    if is_graph or not isinstance(samples, Iterable):
         raise InputError("samples", f"must be several graphs, such as a list; got one {type_name(samples)}.")
     observed = convert_graph(observed, "observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
@@ -419,13 +412,12 @@ def compare(
         measured.append(measure(sample))
     if not measured:
         raise InputError("samples", "must hold at least one graph; got none.")
-    rows = []
+    rows, by_name = [], {}
     for name, value in measure(observed).items():
-        values = np.array([result[name] for result in measured], np.float64)
+        values = by_name[name] = np.array([result[name] for result in measured], np.float64)
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
         rows.append(Row(name, value, float(values.mean()), deviation, *_summarise_tails(value, values)))
-    by_name = {row.name: tuple(float(result[row.name]) for result in measured) for row in rows}
-    return Comparison(tuple(rows), len(measured), by_name)
+    return Comparison(tuple(rows), len(measured), {name: tuple(by_name[name].tolist()) for name in by_name})
 
 
 def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:

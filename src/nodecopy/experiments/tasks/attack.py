@@ -6,7 +6,6 @@ A graph without features gets the identity matrix as features. The flips of atta
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import (
     Cell,
@@ -26,7 +24,6 @@ from nodecopy.experiments.spec import (
     digest,
     instantiate,
     key,
-    read_mapping,
     read_name,
     read_section,
     use_public_names,
@@ -58,17 +55,6 @@ class AttackSpec:
     budget: int | float | str | None = key("budget", default=None)
 
 
-def _read_attack(name: str, section: Any) -> AttackSpec:
-    where = f"[attacks.{read_name(name, 'name of an attack')}]"
-    attack = read_section(AttackSpec, section, where, name=name)
-    if attack.path:
-        check_family(attack.path, ("attack",), "an attack", where)
-        check_settings(attack.path, attack.settings, where)
-    elif attack.budget is not None:
-        raise InputError(f"budget of {where} must be left out without a class; got {attack.budget!r}.")
-    return attack
-
-
 @dataclass(frozen=True, kw_only=True)
 class AttackTask(NodeTask):
     """Classification of ``n_targets`` test nodes after they were attacked."""
@@ -80,15 +66,23 @@ class AttackTask(NodeTask):
 
     sections = ("protocol", "attacks")
     filters = ("datasets", "labels", "attacks")
+    result_fields = ("known_targets",)
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
-        """Read [protocol] and [attacks], and check them."""
-        given = read_mapping(sections.get("attacks", {}), "[attacks]")
-        if not given:
+        attacks = []
+        for name, section in sections.get("attacks", {}).items():
+            where = f"[attacks.{read_name(name, 'name of an attack')}]"
+            attack = read_section(AttackSpec, section, where, name=name)
+            if attack.path:
+                check_family(attack.path, ("attack",), "an attack", where)
+                check_settings(attack.path, attack.settings, where)
+            elif attack.budget is not None:
+                raise InputError(f"budget of {where} must be left out: there is no class to use it.")
+            attacks.append(attack)
+        if not attacks:
             raise InputError("[attacks] must have an attack; it is empty.")
-        attacks = tuple(_read_attack(name, section) for name, section in given.items())
-        return super().read(sections, attacks=attacks, **others)
+        return super().read(sections, attacks=tuple(attacks), **others)
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
@@ -109,7 +103,6 @@ class AttackTask(NodeTask):
         return tuple(columns)
 
     def find_attack(self, cell: Cell) -> AttackSpec:
-        """Return the attack of a cell."""
         return next(attack for attack in self.attacks if attack.name == cell.conditions["attack"])
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
@@ -117,9 +110,6 @@ class AttackTask(NodeTask):
         parts = use_public_names({"class": attack.path, "settings": attack.settings})
         own = {"attack": parts, "budget": attack.budget, "n_targets": self.n_targets}
         return super().protocol(cell) | own
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        return {"known_targets": self.known_targets}
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
         *folders, _ = cell.folders
@@ -133,7 +123,7 @@ class AttackTask(NodeTask):
         if len(candidates) < self.n_targets:
             allowed = f"at most the test nodes that have neighbours, {len(candidates)}"
             raise InputError(f"n_targets of [protocol] must be {allowed}; got {self.n_targets}.")
-        draws = np.random.default_rng(child(cell.trial_seed(trial), TrialSeeds.TARGETS))
+        draws = np.random.default_rng(cell.trial_seed(trial, TrialSeeds.TARGETS))
         return np.sort(draws.choice(candidates, self.n_targets, replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
@@ -154,7 +144,7 @@ class AttackTask(NodeTask):
                 reason = error
             LOG.warning("%s is damaged and is drawn again: %s", path, reason)
         attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
-        seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
+        seed, train = cell.trial_seed(trial, TrialSeeds.ATTACK), self.split(cell, trial).train
         flips: Perturbation = attacker.attack(graph, targets, budget=attack.budget, train=train, rng=seed)
         flips.save(path)
         return flips.apply(graph)
@@ -167,10 +157,8 @@ class AttackTask(NodeTask):
         targets = [self.draw_targets(cell, trial) for trial in trials]
         graphs = [self.attack_graph(cell, trial, store, device) for trial in trials]
         nodes = targets if self.known_targets else [self.split(cell, trial).test for trial in trials]
-        start = time.perf_counter()
         options = {"targets": nodes} if isinstance(classifier, Defence) else {}
-        predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs), **options)
-        seconds = (time.perf_counter() - start) / len(trials)
+        predictions, seconds = self.fit_trials(classifier, cell, trials, graphs, **options)
         labels = self.get_class_codes(cell)
         for trial, prediction, scored, attacked in zip(trials, predictions, nodes, targets, strict=True):
             is_target = np.isin(scored, attacked)

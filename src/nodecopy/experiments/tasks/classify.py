@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -20,7 +20,7 @@ from nodecopy import datasets
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
-from nodecopy._core.random import child, generator
+from nodecopy._core.random import generator
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.runner import FIT_CACHE, CachedGraphModel
@@ -98,7 +98,6 @@ class NodeTask(Task):
         return graph
 
     def load_with_features(self, cell: Cell) -> Graph:
-        """Return the graph of a cell, with the identity matrix if it has no features."""
         from nodecopy.nn.networks import add_identity_features
 
         return add_identity_features(self.load(cell))
@@ -116,15 +115,18 @@ class NodeTask(Task):
         configs = [part.build_config() for part in parts if hasattr(part, "build_config")]
         reason = explain_no_counts(graph.features, graph.feature_encoder)
         if reason and any(config.features == "rows" for config in configs):
-            _log_row_scaling(cell.dataset, cell.method, reason)
+            log_decision(
+                f"features of {cell.dataset}: {cell.method} scales each node's row to a sum of one, as in "
+                f'its paper, although they are not word counts ({reason}). The preset "default" in the '
+                f"settings of {cell.section} chooses a scaling by the data."
+            )
 
     def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
-        """Return the class code of every node, -1 for unlabelled nodes."""
         return class_codes(self.load(cell).labels)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
         """Return the nodes of a trial, the same for every method."""
-        labels, seed = cell.conditions["labels"], child(cell.trial_seed(trial), TrialSeeds.SPLIT)
+        labels, seed = cell.conditions["labels"], cell.trial_seed(trial, TrialSeeds.SPLIT)
         all_labels = self.load(cell).labels
         try:
             return datasets.label_split(all_labels, labels, self.validation, self.test, rng=seed)
@@ -134,15 +136,23 @@ class NodeTask(Task):
             raise InputError(f"labels of [protocol] on {cell.dataset} {error.args[1]}") from error
 
     def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
-        """Return trials as classifiers take them."""
+        """Return trials as classifiers take them, of the nodes that are labelled in their graph."""
         from nodecopy.classify import Trial
 
         made = []
         for trial, graph in zip(trials, graphs, strict=True):
-            split, seed = self.split(cell, trial), child(cell.trial_seed(trial), TrialSeeds.METHOD)
-            validation = split.validation if len(split.validation) else None
-            made.append(Trial(graph, split.train, validation, seed))
+            seed, labels = cell.trial_seed(trial, TrialSeeds.METHOD), np.asarray(graph.labels)
+            train, validation, _ = (part[labels[part] != UNLABELLED] for part in self.split(cell, trial))
+            made.append(Trial(graph, train, validation if len(validation) else None, seed))
         return made
+
+    def fit_trials(
+        self, classifier: Any, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph], **options: Any
+    ) -> tuple[Sequence[Prediction], float]:
+        """Return the prediction of each trial, and the seconds per trial."""
+        start = time.perf_counter()
+        predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs), **options)
+        return predictions, (time.perf_counter() - start) / len(trials)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [UNITS, BEST_NOTE]
@@ -189,12 +199,11 @@ class ClassifyTask(NodeTask):
         split, n_visible = super().split(cell, trial), cell.conditions.get("visible_validation")
         if n_visible is None:
             return split
-        seed = child(cell.trial_seed(trial), TrialSeeds.VISIBLE_VALIDATION)
+        seed = cell.trial_seed(trial, TrialSeeds.VISIBLE_VALIDATION)
         visible = generator(seed).choice(split.validation, n_visible, replace=False)
         return split._replace(validation=np.sort(visible))
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the scores of the predictions of test nodes."""
         classifier = make_classifier(cell, device, partial(self.fit_once, cell, device))
         if self.visible_validation and not getattr(classifier, "uses_validation", True):
             copies = self.read_copies(cell, trials, store)
@@ -207,9 +216,7 @@ class ClassifyTask(NodeTask):
         graphs = [graph] * len(trials)
         if self.without_test_edges:
             graphs = [datasets.without_test_edges(graph, split.test) for split in splits]
-        start = time.perf_counter()
-        predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs))
-        seconds = (time.perf_counter() - start) / len(trials)
+        predictions, seconds = self.fit_trials(classifier, cell, trials, graphs)
         graph_model = getattr(classifier, "graph_model", None)
         seconds += graph_model.seconds if isinstance(graph_model, CachedGraphModel) else 0.0
         labels = self.get_class_codes(cell)
@@ -220,7 +227,7 @@ class ClassifyTask(NodeTask):
     def read_copies(self, cell: Cell, trials: Sequence[int], store: Store) -> dict[int, Record]:
         """Return trials that are stored with other numbers of validation nodes, by number."""
         copies: dict[int, Record] = {}
-        for conditions in cell.all_conditions:
+        for conditions in self.conditions:
             if {**conditions, "visible_validation": cell.conditions["visible_validation"]} != cell.conditions:
                 continue  # it has other labels
             origin = {COPIED_FROM: {"visible_validation": conditions["visible_validation"]}}
@@ -246,18 +253,8 @@ class ClassifyTask(NodeTask):
         return FIT_CACHE.get_or_fit(fit, cell, None, device, path, settings)
 
 
-@cache
-def _log_row_scaling(dataset: str, method: str, reason: str) -> None:
-    """Log once for all cells of a method."""
-    log_decision(
-        f"features of {dataset}: {method} scales each node's row to a sum of one, as in its paper, although "
-        f'they are not word counts ({reason}). The preset "default" in the settings of [methods.{method}] '
-        "chooses a scaling by the data."
-    )
-
-
 def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:
-    """Return the classifier of a cell, not yet fitted."""
+    """Return the classifier of a cell, which is not fitted."""
     import_optional("torch", "running an experiment")
     return instantiate(cell.path, cell.settings, cell.section, device, use)
 
@@ -279,14 +276,14 @@ class UncertaintyTask(NodeTask):
         return tuple(columns)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the scores of the predictions of test nodes."""
         classifier = make_classifier(cell, device)
         graph, labels = self.load_with_features(cell), self.get_class_codes(cell)
         left_out = [trial % int(labels.max() + 1) for trial in trials]
-        start = time.perf_counter()
-        complete = classifier.fit_trials(self.make_trials(cell, trials, [graph] * len(trials)))
-        without = classifier.fit_trials(self.make_partial_trials(cell, trials, graph, left_out))
-        seconds = (time.perf_counter() - start) / len(trials)
+        masked = {code: np.where(labels == code, UNLABELLED, labels) for code in set(left_out)}
+        partial_graphs = {code: graph.replace(labels=others) for code, others in masked.items()}
+        complete, seconds = self.fit_trials(classifier, cell, trials, [graph] * len(trials))
+        graphs = [partial_graphs[code] for code in left_out]
+        without, more_seconds = self.fit_trials(classifier, cell, trials, graphs)
         for trial, prediction, without_class, code in zip(trials, complete, without, left_out, strict=True):
             split = self.split(cell, trial)
             test, truth = split.test, labels[split.test]
@@ -295,23 +292,7 @@ class UncertaintyTask(NodeTask):
             for kind, values in get_uncertainties(without_class, test).items():
                 trial_scores |= detection_auc("left-out class", kind, values, truth == code)
             details = {"temperature": scaling.temperature, "left_out_class": code}
-            yield Record(trial, trial_scores, seconds, dict(prediction.details) | details)
-
-    def make_partial_trials(
-        self, cell: Cell, trials: Sequence[int], graph: Graph, left_out: Sequence[int]
-    ) -> list[Trial]:
-        """Return trials in which the nodes of one class have no label."""
-        from nodecopy.classify import Trial
-
-        labels = self.get_class_codes(cell)
-        masked = {code: np.where(labels == code, UNLABELLED, labels) for code in set(left_out)}
-        graphs = {code: graph.replace(labels=others) for code, others in masked.items()}
-        without_class = []
-        for trial, code in zip(trials, left_out, strict=True):
-            split, seed = self.split(cell, trial), child(cell.trial_seed(trial), TrialSeeds.METHOD)
-            train, validation = (part[labels[part] != code] for part in (split.train, split.validation))
-            without_class.append(Trial(graphs[code], train, validation, seed))
-        return without_class
+            yield Record(trial, trial_scores, seconds + more_seconds, dict(prediction.details) | details)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [*super().notes(titles), *UNCERTAINTY_NOTES]

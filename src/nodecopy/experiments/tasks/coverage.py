@@ -9,11 +9,11 @@ null model, its power how often it rejects networks with planted structure.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -117,11 +117,43 @@ def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoverageTask(Task):
-    """Coverage of intervals on networks of known models."""
+class NetworkTask(Task):
+    """Means over simulated networks; datasets are kinds of networks."""
 
     samples: int = key("count")  # per network
     networks: int = key("count")  # per trial
+    scores: tuple[str, ...] = ()
+
+    kinds: ClassVar[Collection[str]]  # allowed datasets
+    score_kind: ClassVar[str]  # last word of the main score
+    family = "a graph model"
+    family_methods = ("fit", "draw")
+    unused_keys = ("search", "gain_over")
+
+    def check(self) -> None:
+        for name in self.datasets:
+            check_name(name, self.kinds, "datasets of [protocol]")
+
+    @property
+    def main_score(self) -> str:  # type: ignore[override]
+        return f"{self.scores[0]} {self.score_kind}"
+
+    def average_scores(
+        self, cell: Cell, trials: Sequence[int], score: Callable[[SeedSequence], Mapping[str, float]]
+    ) -> Iterator[Record]:
+        """Yield the means of the scores of the networks of a trial, where they are defined."""
+        for trial in trials:
+            start = time.perf_counter()
+            rows = [score(cell.trial_seed(trial, number)) for number in range(self.networks)]
+            names = dict.fromkeys(name for row in rows for name in row)
+            means = {name: float(np.mean([row[name] for row in rows if name in row])) for name in names}
+            yield Record(trial, means, time.perf_counter() - start, {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageTask(NetworkTask):
+    """Coverage of intervals on networks of known models."""
+
     sizes: tuple[tuple[int, int], ...] = key(read_sizes)  # numbers of nodes and mean degrees
     reference: str = key("text")
     target: str = key(MEANINGS, default="edges")
@@ -129,18 +161,11 @@ class CoverageTask(Task):
     found_by: tuple[str, ...] = key(["text"], default=())  # methods with found_modularity; by default all
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(STATISTICS))
 
+    kinds = KNOWN_NETWORKS
+    score_kind = "covered"
+    result_fields = ("samples", "networks", "scores", "target")
     family = "a graph model, or a sampler of nodes"
-    family_methods = ("fit", "draw")
-    unused_keys = ("search", "gain_over")
     picture = "coverage"
-
-    def check(self) -> None:
-        for name in self.datasets:
-            check_name(name, KNOWN_NETWORKS, "datasets of [protocol]")
-
-    @property
-    def main_score(self) -> str:  # type: ignore[override]
-        return f"{self.scores[0]} covered"
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
@@ -148,10 +173,6 @@ class CoverageTask(Task):
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
         return {**cell.conditions, "known_labels": cell.method in self.known_labels}
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        names = ("samples", "networks", "target")
-        return {name: getattr(self, name) for name in names} | {"scores": sorted(self.scores)}
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -176,18 +197,10 @@ class CoverageTask(Task):
         return [note.format(**vars(self), meaning=MEANINGS[self.target]) for note in NOTES]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the means over the networks of a trial."""
         truths = self.load_truth(cell, store)
-        for trial in trials:
-            start = time.perf_counter()
-            seeds = [child(cell.trial_seed(trial), number) for number in range(self.networks)]
-            rows = [self.score_network(cell, truths, seed, device) for seed in seeds]
-            names = dict.fromkeys(name for row in rows for name in row)
-            means = {name: float(np.mean([row[name] for row in rows if name in row])) for name in names}
-            yield Record(trial, means, time.perf_counter() - start, {})
+        return self.average_scores(cell, trials, lambda seed: self.score_network(cell, truths, seed, device))
 
     def score_network(self, cell: Cell, truths: Truths, seed: SeedSequence, device: str) -> dict[str, float]:
-        """Draw a network and its samples, and return the scores of each statistic."""
         network = self.make_network(cell, child(seed, TrialSeeds.TARGETS))
         graph = network.draw(child(seed, TrialSeeds.SPLIT))
         statistics = self.list_statistics(cell, network, graph)
@@ -228,7 +241,6 @@ class CoverageTask(Task):
         return [functions.get(score, score) for score in scores]
 
     def truth_file(self, cell: Cell) -> str:
-        """Return the file of the truth below the store's folder."""
         parts = [cell.dataset, *cell.conditions.values(), self.target, cell.seed, N_TRUE, sorted(self.scores)]
         return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
 
@@ -276,12 +288,12 @@ def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
     scores: dict[str, float] = {}
     doubtful = {problem.statistic for problem in result.problems}
     for row in result:
-        truth = truths[row.name]
+        name, truth = row.name, truths[row.name]
         if np.isfinite(row.low) and truth.deviation > 0:
-            scores[f"{row.name} covered"] = float(row.low <= truth.mean <= row.high)
-            scores[f"{row.name} ratio"] = float(row.standard_error) / truth.deviation
-            scores[f"{row.name} bias"] = float(row.bias) / truth.deviation
-            scores[f"{row.name} warned"] = float(bool(doubtful & {None, row.name}))
+            scores[f"{name} covered"] = float(row.low <= truth.mean <= row.high)
+            scores[f"{name} ratio"] = float(row.standard_error) / truth.deviation
+            scores[f"{name} bias"] = float(row.bias) / truth.deviation
+            scores[f"{name} warned"] = float(bool(doubtful & {None, name}))
     return scores
 
 
@@ -297,30 +309,16 @@ def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelTask(Task):
-    """Size and power of tests; datasets are kinds of networks, methods are null models."""
+class LevelTask(NetworkTask):
+    """Size and power of tests; methods are null models."""
 
-    samples: int = key("count")
-    networks: int = key("count")
     nodes: int = key("count")
     degree: int = key("count")
     scores: tuple[str, ...] = key([tuple(statistic_names())])
 
-    family = "a graph model"
-    family_methods = ("fit", "draw")
-    unused_keys = ("search", "gain_over")
-
-    def check(self) -> None:
-        for name in self.datasets:
-            check_name(name, NULL_NETWORKS, "datasets of [protocol]")
-
-    @property
-    def main_score(self) -> str:  # type: ignore[override]
-        return f"{self.scores[0]} rejected"
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        names = ("samples", "networks", "nodes", "degree")
-        return {name: getattr(self, name) for name in names} | {"scores": sorted(self.scores)}
+    kinds = NULL_NETWORKS
+    score_kind = "rejected"
+    result_fields = ("samples", "networks", "scores", "nodes", "degree")
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -333,20 +331,12 @@ class LevelTask(Task):
         return [note.format(**vars(self)) for note in LEVEL_NOTES]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the share of the networks of a trial in which each test rejects."""
-        for trial in trials:
-            start = time.perf_counter()
-            seeds = [child(cell.trial_seed(trial), number) for number in range(self.networks)]
-            rejections = [self.test_network(cell, seed, device) for seed in seeds]
-            means = {score: float(np.mean([row[score] for row in rejections])) for score in self.scores}
-            shares = {f"{score} rejected": mean for score, mean in means.items()}
-            yield Record(trial, shares, time.perf_counter() - start, {})
+        return self.average_scores(cell, trials, lambda seed: self.test_network(cell, seed, device))
 
     def test_network(self, cell: Cell, seed: SeedSequence, device: str) -> dict[str, bool]:
-        """Draw a network, and return whether each test of it rejects."""
         graph = draw_null_network(cell.dataset, self.nodes, self.degree, child(seed, TrialSeeds.SPLIT))
         model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         rng = child(seed, TrialSeeds.METHOD)
         with mute_data_warnings():
             tests = inference.null_test(graph, list(self.scores), null=model, n=self.samples, rng=rng)
-        return {result.name: result.p_value <= SIGNIFICANCE for result in tests}
+        return {f"{result.name} rejected": result.p_value <= SIGNIFICANCE for result in tests}

@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import SeedSequence
 
-from nodecopy._core.random import Rng, child
+from nodecopy._core.random import Rng
 from nodecopy.experiments.runner import FIT_CACHE
-from nodecopy.experiments.spec import Cell, Column, Published, instantiate, key
+from nodecopy.experiments.spec import Cell, Column, instantiate, key
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks import VERDICT_NOTE, Task, read_number
+from nodecopy.experiments.tasks import VERDICT_NOTE, Task
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, select_statistics
 from nodecopy.models import GraphModel
@@ -43,32 +43,24 @@ class GenerationSeeds(IntEnum):
     SAMPLES = 2
 
 
-class Statistic(NamedTuple):
-    """The heading, scale and comparison of a :class:`.Column`."""
-
-    heading: str
-    scale: float = 100.0
-    is_compared: bool = True
-
-
-TABLE_1 = {
-    "mean_degree": Statistic("mean degree", 1),
-    "max_degree": Statistic("max degree", 1),
-    "cross_community_share": Statistic("cross-community %"),
-    "claw_share": Statistic("claws % (1e-4)", 1e6),
-    "edge_entropy": Statistic("edge entropy %"),
+TABLE_1: dict[str, tuple[Any, ...]] = {  # heading, scale and is_compared of a column
+    "mean_degree": ("mean degree", 1),
+    "max_degree": ("max degree", 1),
+    "cross_community_share": ("cross-community %",),
+    "claw_share": ("claws % (1e-4)", 1e6),
+    "edge_entropy": ("edge entropy %",),
 }
 STATISTICS = TABLE_1 | {
-    "degree_gini": Statistic("degree Gini %"),
-    "power_law_exponent": Statistic("power-law exponent", 1),
-    "triangles": Statistic("triangles", 1),
-    "transitivity": Statistic("transitivity %"),
-    "average_clustering": Statistic("clustering %"),
-    "assortativity": Statistic("assortativity %"),
-    "n_components": Statistic("components", 1),
-    "largest_component": Statistic("largest component", 1),
-    "path_length": Statistic("path length", 1),
-    "edge_overlap": Statistic("edge overlap %", is_compared=False),  # the observed graph has all edges
+    "degree_gini": ("degree Gini %",),
+    "power_law_exponent": ("power-law exponent", 1),
+    "triangles": ("triangles", 1),
+    "transitivity": ("transitivity %",),
+    "average_clustering": ("clustering %",),
+    "assortativity": ("assortativity %",),
+    "n_components": ("components", 1),
+    "largest_component": ("largest component", 1),
+    "path_length": ("path length", 1),
+    "edge_overlap": ("edge overlap %", 100.0, False),  # the observed graph has all edges
 }
 
 
@@ -76,12 +68,10 @@ class ObservedGraph(GraphModel[Graph]):
     """A graph model whose samples are the observed graph: the reference row of tables."""
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        """Store the graph."""
         self.graph_ = graph
         return self
 
     def draw(self, seed: SeedSequence) -> Graph:
-        """Return the observed graph."""
         return self.check_fitted()
 
 
@@ -94,9 +84,11 @@ class GenerateTask(Task):
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(TABLE_1))
 
     protocol_fields = ("largest_component",)
+    result_fields = ("samples", "scores")
     family = "a graph model"
     family_methods = ("fit", "sample_many")
     digits = None
+    published_examples = "'3.89', '1.43e3'"
     picture = "samples"
     unused_keys = ("search", "gain_over")
     allowed_uses = ("embeddings",)
@@ -104,12 +96,6 @@ class GenerateTask(Task):
     @property
     def main_score(self) -> str:  # type: ignore[override]
         return self.scores[0]
-
-    def fingerprint_extras(self) -> dict[str, Any]:
-        return {"samples": self.samples, "scores": sorted(self.scores)}
-
-    def read_published(self, entry: Any, where: str) -> Published:
-        return read_number(entry, where, "'3.89', '1.43e3'")
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -129,7 +115,7 @@ class GenerateTask(Task):
             model = fit_model(cell, trial, device)
             seconds_to_fit = seconds = time.perf_counter() - start
             statistics: list[Statistics] = []
-            seed = child(cell.trial_seed(trial), GenerationSeeds.SAMPLES)
+            seed = cell.trial_seed(trial, GenerationSeeds.SAMPLES)
             samples = iter(model.sample_many(self.samples, rng=seed))
             while True:
                 start = time.perf_counter()
@@ -148,7 +134,7 @@ class GenerateTask(Task):
 
 def fit_model(cell: Cell, trial: int, device: str) -> Any:
     """Return the graph model of a cell, fitted in a trial."""
-    graph, seed = cell.task.load(cell), child(cell.trial_seed(trial), GenerationSeeds.FIT)
+    graph, seed = cell.task.load(cell), cell.trial_seed(trial, GenerationSeeds.FIT)
 
     def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:
         if "sampler" in settings:
@@ -159,8 +145,5 @@ def fit_model(cell: Cell, trial: int, device: str) -> Any:
     if "sampler" in cell.settings:
         return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])
 
-    def use_embeddings(path: str, settings: Mapping[str, Any]) -> Any:
-        return fit_shared(path, settings).embeddings()
-
-    model = instantiate(cell.path, cell.settings, cell.section, device, use_embeddings)
-    return model.fit(graph, rng=seed)
+    use = lambda path, settings: fit_shared(path, settings).embeddings()  # noqa: E731
+    return instantiate(cell.path, cell.settings, cell.section, device, use).fit(graph, rng=seed)

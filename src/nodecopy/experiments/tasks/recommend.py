@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from nodecopy import datasets
-from nodecopy._core.random import child
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
 from nodecopy.experiments.runner import FIT_CACHE
-from nodecopy.experiments.spec import Cell, Column, Published, TrialSeeds, instantiate, key, merge_settings
+from nodecopy.experiments.spec import Cell, Column, TrialSeeds, instantiate, key, merge_settings
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks import BEST_NOTE, Task, read_number
+from nodecopy.experiments.tasks import BEST_NOTE, Task
 from nodecopy.interactions import Interactions
 
 if TYPE_CHECKING:
@@ -86,8 +85,7 @@ class RecommendTask(RankingTask):
     def check(self) -> None:
         super().check()
         if 0 in (self.validation, self.test) or self.validation + self.test >= 1:
-            got = f"{self.validation:g} and {self.test:g}"
-            allowed = "above 0 and below 1 together"
+            allowed, got = "above 0 and below 1 together", f"{self.validation:g} and {self.test:g}"
             raise InputError(f"validation and test of [protocol] must be {allowed}; got {got}.")
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
@@ -95,12 +93,11 @@ class RecommendTask(RankingTask):
 
     def split(self, cell: Cell, trial: int) -> Split[Interactions]:
         """Return the interactions of a trial, the same for every method."""
-        fractions = (1 - self.validation - self.test, self.validation, self.test)
-        seed = child(cell.trial_seed(trial), TrialSeeds.SPLIT)
-        return datasets.interaction_split(self.load(cell), fractions, rng=seed)
+        shares = (1 - self.validation - self.test, self.validation, self.test)
+        seed = cell.trial_seed(trial, TrialSeeds.SPLIT)
+        return datasets.interaction_split(self.load(cell), shares, rng=seed)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the scores on the test part by both conventions."""
         for trial in trials:
             start = time.perf_counter()
             split = self.split(cell, trial)
@@ -120,6 +117,7 @@ class PublicSplitTask(RankingTask):
     verdict_of: str = key("text", default="")
 
     published_by = "published"
+    published_examples = "'17.65'"
     has_fixed_split = True
     file_kind = "split"
 
@@ -132,30 +130,26 @@ class PublicSplitTask(RankingTask):
     def protocol(self, cell: Cell) -> dict[str, Any]:
         return {"split": "published"} | super().protocol(cell)
 
-    def read_published(self, entry: Any, where: str) -> Published:
-        return read_number(entry, where, "'17.65'")
-
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        others = f"Rows that are not run have the verdict of {titles.get(self.verdict_of, self.verdict_of)}."
-        return [SPLIT_UNITS, others] if self.verdict_of else [SPLIT_UNITS]
+        title = titles.get(self.verdict_of, self.verdict_of)
+        return [SPLIT_UNITS, *([f"Rows that are not run have the verdict of {title}."] if title else [])]
 
     def notes_on_paper(self) -> list[str]:
         return [VERDICTS]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the scores on the test part."""
         own = self.find_own(cell)
         split = cast("Split[Interactions]", own.load()) if own else datasets.load_split(cell.dataset)
         for trial in trials:
             start = time.perf_counter()
-            rest = Split(split.train.difference(split.validation), split.validation, split.test)
+            rest = split._replace(train=split.train.difference(split.validation))
             fits = TrialFits(cell, trial, device, rest, is_cached=False)
             details: dict[str, Any] = fits.search()[1] if cell.search else {}
             settings = merge_settings(cell.settings, details.get("chosen", {}))
             model, seconds = replace(fits, split=split, has_validation=False).fit(cell.path, settings)
-            scores = model.evaluate(split.test)
+            scores = dict(model.evaluate(split.test))
             details |= describe_fit(model, seconds)
-            yield Record(trial, dict(scores), time.perf_counter() - start, details)
+            yield Record(trial, scores, time.perf_counter() - start, details)
 
 
 @dataclass(frozen=True)
@@ -192,7 +186,7 @@ class TrialFits:
         def fit() -> TimedFit:
             use = lambda part, others: self.fit(part, others)[0]  # noqa: E731
             model = instantiate(path, before, self.cell.section, self.device, use)
-            seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
+            seed = self.cell.trial_seed(self.trial, TrialSeeds.METHOD)
             start = time.perf_counter()
             validation = self.split.validation if self.has_validation else None
             model.fit(self.split.train, validation=validation, rng=seed)
