@@ -339,7 +339,7 @@ class Perturbation:
         return _with_features(attacked, features) if len(features) else attacked
 
     def save(self, path: PathLike, *, spreadsheet: bool = False) -> None:
-        """Write a file that :meth:`load` reads.
+        """Write a file that :meth:`load` reads, as a whole or not at all.
 
         A table (``.csv``, ``.tsv``, ``.txt`` or ``.parquet``) has the columns first, second, change (``add``
         or ``remove``) and target. Only ``.npz`` keeps the name of the attack, budgets, targets without flips,

@@ -164,7 +164,7 @@ class SparseStack:
 
     @cached_property
     def column_moments(self) -> tuple[Tensor, Tensor]:
-        """Mean and variance of every column, ``[B, 1, n_columns]``."""
+        """Mean and variance of every column, ``[B, 1, n_columns]``, with zeros for entries not stored."""
         n_models, n_rows, n_columns = self.shape
         columns, values = self.index[1].cpu().numpy(), self.values.cpu().numpy().astype(np.float64)
         mean, square = (

@@ -257,7 +257,7 @@ class AdamStepper:
             group["params"] = [self._pad(weight) for weight in group["params"]]
 
     def step(self, loss: Callable[[], Tensor]) -> None:
-        """Compute a loss and take one step along its gradient."""
+        """Compute a loss and take one step along its gradient; other weights in the loss do not change."""
         self._optimiser.zero_grad(set_to_none=True)
         for weight, _ in self._padded:
             weight.grad = None
