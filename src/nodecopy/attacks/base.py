@@ -68,10 +68,10 @@ class Attack(Configurable, ABC):
         targets
             Nodes to attack, in this order: positions, a boolean mask or ids; ``None`` for the whole graph.
         budget
-            Number of flips for each target; for an attack on the whole graph, in total. ``"degree"`` is the
-            target's degree in the clean graph. A float between 0 and 1 is a share, rounded up, of the edges
-            of the target (or of the whole graph) before the attack, unless the attack documents otherwise.
-            By default the attack's ``default_budget``. Fewer flips are made if no other is allowed, or
+            Number of flips for each target, or in total for an attack on the whole graph; by default the
+            attack's ``default_budget``. ``"degree"`` is the target's degree in the clean graph. A float
+            between 0 and 1 is a share, rounded up, of the edges of the target (or of the whole graph) before
+            the attack, unless the attack documents otherwise. Fewer flips are made if no other is allowed, or
             estimated to raise the loss.
         train
             Labelled nodes on which the attacker trains a surrogate model, given as the targets are. By
@@ -85,11 +85,11 @@ class Attack(Configurable, ABC):
         check_attackable(graph)
         granted = check_budget(self.default_budget if budget is None else budget, name)
         check_callable(progress, f"progress of {name}")
-        nodes = None if targets is None else graph.positions(targets, "targets")
-        if nodes is not None:
+        nodes, attacked = None, np.zeros(0, np.int64)
+        if targets is not None:
+            nodes = attacked = graph.positions(targets, "targets")
             check_unique(nodes, "targets")
         budgets, records = self.make_edits(graph, nodes, granted, train, seed, progress)
-        attacked = np.zeros(0, np.int64) if nodes is None else nodes
         described = f"{self!r} with budget {granted!r}"
         return Perturbation.from_edits(described, graph, attacked, budgets, records, together=self.together)
 
@@ -138,14 +138,8 @@ class TargetedAttack(Attack):
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
         """Flip at most ``budget`` edges or features for one target, by ``edits.flip``.
 
-        Parameters
-        ----------
-        edits
-            The graph as the attack has left it so far, created by the function that :meth:`prepare` returns.
-        target, budget
-            Position of the target, and number of flips granted.
-        rng
-            The target's own generator: its draws do not depend on the other targets.
+        ``edits`` is the graph as the attack has left it so far, created by the function that :meth:`prepare`
+        returns. The draws of ``rng`` do not depend on the other targets.
         """
 
     def prepare(
@@ -171,23 +165,19 @@ class TargetedAttack(Attack):
                 records.append(start())
             edits = records[-1]
             edits.owner = target
-            budgets.append(self._n_flips(edits, target, budget))
+            n_granted = int(graph.degrees[target]) if budget == "degree" else budget
+            if isinstance(budget, float):
+                n_granted = self.n_flips_of_share(edits, target, budget)
+            budgets.append(int(n_granted))
             # With a seed of its own, a target is attacked alone as it is attacked among others.
             draws = np.random.default_rng(child(child(seed, AttackSeeds.TARGETS), target))
             n_before = len(edits.flips) + len(edits.feature_flips)
             self.attack_target(edits, target, budgets[-1], draws)
             n_flips = len(edits.flips) + len(edits.feature_flips) - n_before
             if n_flips > budgets[-1]:
-                message = f"must make at most {budgets[-1]} flips for target {target}; got {n_flips}."
-                raise InputError(f"attack_target of {name}", message)
+                allowed = f"at most {budgets[-1]} flips for target {target}"
+                raise InputError(f"attack_target of {name}", f"must make {allowed}; got {n_flips}.")
         return budgets, records
-
-    def _n_flips(self, edits: Edits, target: int, budget: Budget) -> int:
-        if budget == "degree":
-            return int(edits.graph.degrees[target])
-        if isinstance(budget, float):
-            return self.n_flips_of_share(edits, target, budget)
-        return int(budget)
 
 
 def check_budget(budget: Any, attack: str) -> Budget:
@@ -215,6 +205,6 @@ def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
     unlabelled = targets[graph.labels[targets] == UNLABELLED]
     if len(unlabelled):
         node_id = graph.node_ids[unlabelled].tolist()[0]
-        message = f"must have labels for {attack}; got the node with id {node_id!r}, which has none. Add its"
-        raise InputError("targets", f"{message} label, such as a predicted class.")
+        got = f"the node with id {node_id!r}, which has none. Add its label, such as a predicted class."
+        raise InputError("targets", f"must have labels for {attack}; got {got}")
     return graph.labels

@@ -26,9 +26,8 @@ class DICE(TargetedAttack):
     connects it to random nodes of other classes. Nodes without a label are neither removed (unless ``delete``
     is ``"any"``) nor connected.
 
-    A budget that is a share refers to the neighbours that can be removed, rounded up as in the authors' code,
-    and as many edges are added. The default budget is 0.5. Half of an integer budget is removed, and an odd
-    flip connects.
+    A share as the budget (0.5 by default) refers to the neighbours that can be removed, rounded up as in the
+    authors' code, and as many edges are added. Of an integer budget, half is removed; an odd flip connects.
 
     Parameters
     ----------
@@ -82,9 +81,9 @@ class DICE(TargetedAttack):
 class GlobalDICE(Attack):
     """DICE on the whole graph (Waniek et al., 2018).
 
-    Half of the flips remove edges between nodes of one class, the other half connects nodes of
-    different classes. The budget is the total number of flips, or their share of the number of edges,
-    0.05 by default; an odd flip connects. Where there are fewer such pairs, all of them are flipped.
+    Half of the flips remove edges between nodes of one class, the other half connects nodes of different
+    classes, as far as there are such pairs. The budget is the total number of flips, or their share of the
+    number of edges, 0.05 by default; an odd flip connects.
 
     Examples
     --------

@@ -103,11 +103,10 @@ class AttackedModule:
                 return weighted
         if not self._is_logged:
             notify = warn_about_data if self.seconds_per_flip > MAX_SECONDS_PER_FLIP else log_decision
-            notify(
-                f"{self.network.name} is attacked without gradients of edges: for each flip (at least "
-                f"{self.seconds_per_flip:.1g} s), up to {2 * N_CANDIDATES} candidates are evaluated. To use "
-                "gradients, multiply the messages by edge_weight in forward."
-            )
+            cost = f"for each flip (at least {self.seconds_per_flip:.1g} s), up to {2 * N_CANDIDATES}"
+            way_out = "To use gradients, multiply the messages by edge_weight in forward."
+            sign = f"{self.network.name} is attacked without gradients of edges"
+            notify(f"{sign}: {cost} candidates are evaluated. {way_out}")
             self._is_logged = True
         return RewiredModule(self.network, self.x, edits, rows)
 
@@ -142,7 +141,7 @@ class RewiredModule(RewiredNetwork):
         return self.network.log_probabilities(x, self.join_edges(pairs))
 
     def join_edges(self, pairs: Tensor) -> Tensor:
-        """Return the edges that touch no row, and both directions of the pairs in a mask."""
+        """Return the edges that touch no row, and the pairs in a mask in both directions."""
         row, node = pairs.nonzero(as_tuple=True)
         ends = torch.stack([self.rows[row], node])
         return torch.cat([self.fixed, ends, ends.flip(0)], dim=1)
@@ -178,7 +177,7 @@ class RewiredModule(RewiredNetwork):
 
 
 class WeightedModule(RewiredModule):
-    """A module whose gradient with respect to the weights of edges, absent ones included, is exact."""
+    """A module with exact gradients with respect to the weights of edges, absent ones included."""
 
     def evaluate(self, V: Tensor, x: Tensor) -> Tensor:
         changed = (self.present + V)[self.free]
@@ -243,7 +242,6 @@ class RewiredGCN(RewiredNetwork):
         return out.index_add(0, self.rows, V @ dense)
 
     def _closed_rows(self, V: Tensor, nodes: Tensor) -> Tensor:
-        """Return some rows of A' + I, ``[P, n_nodes]``."""
         chosen = torch.zeros(len(self.degrees), len(nodes), dtype=V.dtype, device=V.device)
         chosen[nodes, torch.arange(len(nodes), device=V.device)] = 1
         return self._propagate(V, chosen).T
@@ -319,7 +317,7 @@ def choose_flips(
 
 
 def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:
-    """Return the two layers of a surrogate as arrays that map features to classes."""
+    """Return the two layers of a surrogate."""
     given = check_sequence(surrogate, name, "a module or two matrices")
     layers = [check_numbers(layer, name).astype(np.float64) for layer in given]
     shapes = [layer.shape for layer in layers]
@@ -349,13 +347,13 @@ class FGA(GradientAttack):
     surrogate
         The model that an attacker knows: a trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
         ``forward(x, edge_index, edge_weight)``, which is attacked itself; or the two weight matrices of a GCN
-        (features by hidden, hidden by classes, on features scaled by ``scale``). By default the attacker
-        trains a GCN. A module whose forward takes no ``edge_weight``, ignores it or counts edges of weight
-        zero is evaluated for up to 128 candidates per flip, and that takes as many times longer.
+        (features by hidden, hidden by classes). By default the attacker trains a GCN. A module that takes no
+        ``edge_weight``, ignores it or counts edges of weight zero is evaluated for up to 128 candidates per
+        flip, which takes as many times longer.
     scale
-        How the GCN scales features. ``"auto"`` (default): word counts by ``"rows"``, anything else is
-        standardised, and the choice is logged; with given weight matrices it is ``"rows"``. Also
-        ``"standardise"``, ``"binary"`` and ``"none"``.
+        How the GCN scales features. ``"auto"`` (default): word counts by ``"rows"``, others are standardised,
+        and the choice is logged; with weight matrices it is ``"rows"``. Also ``"standardise"``, ``"binary"``
+        and ``"none"``.
     together
         Whether targets are attacked one after another in one graph, or each alone.
     device
@@ -396,10 +394,9 @@ class FGA(GradientAttack):
 class AdaptiveCopyingAttack(GradientAttack):
     """Attack the copying defence by flipping edges at the donors that it would choose.
 
-    The attack flips edges at the donors, greedily along the exact gradient of the loss of the defence's
-    prediction. Donors are chosen on the clean graph and taken as fixed, so the attack is exact for defences
-    whose donors do not depend on edges (``"features"``), and an attacker's guess for others. The default
-    budget is the target's degree.
+    Flips are greedy along the exact gradient of the loss of the defence's prediction. Donors are chosen on
+    the clean graph and taken as fixed, which is exact for defences whose donors do not depend on edges
+    (``"features"``), and an attacker's guess for others. The default budget is the target's degree.
 
     Parameters
     ----------

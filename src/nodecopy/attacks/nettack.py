@@ -78,7 +78,6 @@ class NettackEdits(Edits):
         return has
 
     def logits(self, u: int) -> NDArray[np.float64]:
-        """Return the logits at a node."""
         inside = self._closed_neighbourhood(u)
         total = (self.S[inside] / self.d[inside, None]).sum(axis=0)
         return np.asarray(total / np.sqrt(self.d[u]))
@@ -129,11 +128,9 @@ class NettackEdits(Edits):
         return np.asarray(logits[:, true] - np.delete(logits, true, axis=1).max(axis=1))
 
     def _add_contribution(self, node: int, sign: int) -> None:
-        """Add a node's contribution to the rows of S, or subtract it."""
         self.S[self._closed_neighbourhood(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
 
     def _closed_neighbourhood(self, node: int) -> NDArray[np.int64]:
-        """Return a node and its neighbours."""
         return np.append(self.neighbours(node), node)
 
 
@@ -205,7 +202,7 @@ class FeatureCoOccurrence:
 
 @dataclass(frozen=True, eq=False)
 class SurrogateLabels:
-    """The class number of every node (-1 without a label), class names, and training nodes of a surrogate."""
+    """Class numbers of all nodes (-1 without a label), class names, and training nodes of a surrogate."""
 
     codes: NDArray[np.int64]
     names: tuple[str, ...]
@@ -213,7 +210,6 @@ class SurrogateLabels:
 
     @property
     def n_classes(self) -> int:
-        """Return the number of classes."""
         return len(self.names)
 
     @classmethod
@@ -239,20 +235,17 @@ class SurrogateLabels:
         names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
         if len(left_out := targets[codes[targets] == UNLABELLED]):
             node_id = graph.node_ids[left_out].tolist()[0]
-            message = f"must be of classes that some training node has; got the node with id {node_id!r}."
-            raise InputError("targets", f"{message} Add a node of its class to train.")
+            got = f"the node with id {node_id!r}. Add a node of its class to train."
+            raise InputError("targets", f"must be of classes that some training node has; got {got}")
         return cls(codes, tuple(map(str, names)), nodes)
 
 
 def linear_weights(
     graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence
 ) -> NDArray[np.float64]:
-    """Train the surrogate Â²XW on the clean graph and return W, ``[n_features, n_classes]``.
-
-    Only the training rows of Â²X are needed, and two linear layers are one.
-    """
-    matrix = sparse.csr_array(normalise_adjacency(graph.adjacency))
-    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))
+    """Train the surrogate Â²XW, of two linear layers, and return W, ``[n_features, n_classes]``."""
+    matrix = normalise_adjacency(graph.adjacency)
+    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))  # the rows of Â²X that are needed
     rows = np.arange(len(labels.train))
     first, second = train_weights(LINEAR, inputs, None, rows, labels, seed)
     return np.asarray(first @ second)
@@ -312,9 +305,9 @@ class Nettack(TargetedAttack):
     surrogate
         The weights W, ``[n_features, n_classes]``. By default the attacker trains them.
     scale
-        How the surrogate scales features. ``"auto"`` (default): word counts are used as they are, anything
-        else is standardised, and the choice is logged; with ``features`` or a given ``surrogate`` it is
-        ``"none"``. Also ``"standardise"``, ``"rows"`` and ``"binary"``.
+        How the surrogate scales features. ``"auto"`` (default): word counts stay as they are, others are
+        standardised, and the choice is logged; with ``features`` or a ``surrogate`` it is ``"none"``. Also
+        ``"standardise"``, ``"rows"`` and ``"binary"``.
     together
         Whether targets are attacked one after another in one graph, or each alone.
 
@@ -356,13 +349,12 @@ class Nettack(TargetedAttack):
         if self.surrogate is None:
             weights = linear_weights(graph, inputs, labels, seed)
         else:
+            name, shape = "surrogate of Nettack", (matrix.shape[1], labels.n_classes)
             if isinstance(self.surrogate, torch.nn.Module):
-                message = "must be a matrix of weights; FGA(surrogate=module) attacks a module."
-                raise InputError("surrogate of Nettack", message)
-            weights = check_numbers(self.surrogate, "surrogate of Nettack").astype(np.float64)
-            shape = (matrix.shape[1], labels.n_classes)
+                raise InputError(name, "must be a matrix of weights; FGA(surrogate=module) attacks a module.")
+            weights = check_numbers(self.surrogate, name).astype(np.float64)
             if weights.shape != shape:
-                raise InputError("surrogate of Nettack", f"must have the shape {shape}; got {weights.shape}.")
+                raise InputError(name, f"must have the shape {shape}; got {weights.shape}.")
         return lambda: NettackEdits(graph, matrix, weights, labels.codes, co_occurrence)
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:

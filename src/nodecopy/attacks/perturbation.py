@@ -173,16 +173,15 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
         is_added = not records[-1].has_edge(first, second)
         if changes is not None and changes[number] != CHANGES[is_added]:
             state = "absent" if is_added else "present"
-            raise InputError(
-                f"change in {table.where(number)} must be {CHANGES[is_added]!r}, since the edge is {state}; "
-                f"got {changes[number]!r}. Give the graph before the attack."
-            )
+            allowed = f"{CHANGES[is_added]!r}, since the edge is {state}"
+            got = f"{changes[number]!r}. Give the graph before the attack."
+            raise InputError(f"change in {table.where(number)} must be {allowed}; got {got}")
         records[-1].flip(first, second)
     return records, targets[targets != WHOLE_GRAPH]
 
 
 def _has_repetitions(pairs: NDArray[np.int64], changes: list[str]) -> bool:
-    """Return whether some pair is changed twice in the same way without the opposite in between."""
+    """Return whether a pair is changed twice in the same way, without the opposite in between."""
     last: dict[tuple[int, ...], str] = {}
     for pair, change in zip(map(tuple, np.sort(pairs, axis=1).tolist()), changes, strict=True):
         if last.get(pair) == change:
@@ -209,8 +208,7 @@ class Perturbation:
     feature_flips, feature_owners
         ``[m, 2]`` pairs (node, feature) of binary features that were added or removed, and their targets.
     together
-        Whether targets were attacked one after another in one graph, so that each attack started from
-        the flips of the earlier ones, or each alone in the clean graph.
+        Whether targets were attacked one after another in one graph, or each alone in the clean graph.
 
     Examples
     --------
@@ -303,15 +301,16 @@ class Perturbation:
     def of(self, target: int) -> Perturbation:
         """Return the flips made for one target, given by position."""
         if target not in self.targets:
-            message = f"must be one of the {len(self.targets)} attacked nodes; got {target!r}."
-            raise InputError("target", message)
+            raise InputError(
+                "target", f"must be one of the {len(self.targets)} attacked nodes; got {target!r}."
+            )
         keys = {"targets": self.targets, "budgets": self.targets}
         keys |= {"feature_flips": self.feature_owners, "feature_owners": self.feature_owners}
         keys |= dict.fromkeys(("flips", "is_added", "owners"), self.owners)
         return replace(self, **{name: getattr(self, name)[key == target] for name, key in keys.items()})
 
     def apply(self, graph: Graph, *, target: int | None = None) -> Graph:
-        """Return the graph after the attack: with all flips, or with those made for one target.
+        """Return the graph with all flips, or with those made for one target.
 
         Where targets were attacked alone, a pair that was flipped for two of them is flipped once.
 
@@ -320,8 +319,8 @@ class Perturbation:
         graph
             The graph that was attacked, with the same nodes in the same order.
         target
-            Position of a target. Where targets were attacked together, its flips may build on those of
-            an earlier target (remove an edge that was added for it), which is an error here.
+            Position of a target. Where targets were attacked together, its flips may build on those of an
+            earlier target (remove an edge that was added for it), which is an error.
         """
         if target is not None:
             return self.of(target).apply(graph)
@@ -453,8 +452,8 @@ def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
         raise InputError("graph", "must have the features that were attacked; this one has none.")
     n_features, n_needed = graph.features.shape[1], flips[:, 1].max() + 1
     if n_needed > n_features:
-        message = f"must have the features that were attacked, at least {n_needed}; got {n_features}."
-        raise InputError("graph", message)
+        allowed = f"the features that were attacked, at least {n_needed}"
+        raise InputError("graph", f"must have {allowed}; got {n_features}.")
     matrix: Any = graph.features
     values = np.asarray(matrix[tuple(flips.T)]).ravel()
     wrong = (values != 0) & (values != 1)

@@ -123,7 +123,7 @@ class Trial:
 
     @property
     def label_probabilities(self) -> NDArray[np.float32]:
-        """Class probabilities of the training nodes: one at the class, or those of soft pseudo-labels."""
+        """Class probabilities of the training nodes: one-hot, or those of soft pseudo-labels."""
         if self.soft_labels is not None:
             return self.soft_labels
         probabilities: NDArray[np.float32] = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
@@ -131,11 +131,9 @@ class Trial:
 
     def validation_accuracy(self, predictions: Sequence[Prediction]) -> list[float]:
         """Return the share of validation nodes that each prediction classifies correctly."""
-        nodes = self.validation
-        assert nodes is not None
-        return [
-            float((p.probabilities[nodes].argmax(axis=1) == self.codes[nodes]).mean()) for p in predictions
-        ]
+        nodes: Any = self.validation
+        predicted = [prediction.probabilities[nodes].argmax(axis=1) for prediction in predictions]
+        return [float((codes == self.codes[nodes]).mean()) for codes in predicted]
 
     def with_graph(self, graph: Graph) -> Trial:
         """Return the same problem on a graph with the same nodes and labels and other edges or features."""
@@ -179,8 +177,8 @@ def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return the positions of labelled nodes, each of which may be given once."""
     chosen = graph.positions(nodes, name)
     if len(chosen) == graph.n_nodes > 2 and chosen.max() <= 1:
-        allowed, way_out = "positions, a boolean mask or node ids", f"Pass np.asarray({name}, bool)."
-        raise InputError(name, f"must be {allowed}; got a mask of integers. {way_out}")
+        allowed, got = "positions, a boolean mask or node ids", "a mask of integers"
+        raise InputError(name, f"must be {allowed}; got {got}. Pass np.asarray({name}, bool).")
     check_unique(chosen, name)
     assert graph.labels is not None
     unlabelled = chosen[graph.labels[chosen] == UNLABELLED]
@@ -191,8 +189,9 @@ def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
 
 def check_trials(trials: Any) -> list[Trial]:
     """Return trials as a list."""
-    given = check_sequence(trials, "trials", "a list of trials")
-    return [check_type(trial, Trial, "trials", "a list of trials, Trial(graph, train)") for trial in given]
+    allowed = "a list of trials, Trial(graph, train)"
+    given = check_sequence(trials, "trials", allowed)
+    return [check_type(trial, Trial, "trials", allowed) for trial in given]
 
 
 def fit_in_groups(
@@ -259,7 +258,7 @@ class Prediction:
     def from_array(
         cls, probabilities: ArrayLike | Prediction, graph: Graph, name: str, n_classes: int | None = None
     ) -> Prediction:
-        """Return checked probabilities as a prediction; ``name`` says in errors what returned them."""
+        """Return checked probabilities as a prediction; errors call them ``name``."""
         given = probabilities.probabilities if isinstance(probabilities, Prediction) else probabilities
         array = _check_numbers(given, name)
         if array.ndim != 2 or len(array) != graph.n_nodes:
@@ -296,11 +295,8 @@ class Prediction:
 
     def check(self, n_nodes: int, n_classes: int) -> None:
         """Raise an error unless this is a prediction for so many nodes and classes."""
-        shape, name = (n_nodes, n_classes), "probabilities of the prediction"
-        array = _check_numbers(self.probabilities, name)
-        if array.shape != shape or array.dtype.kind != "f":
-            raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
-        _check_probabilities(array, name)
+        name = "probabilities of the prediction"
+        _check_probabilities(check_floats(self.probabilities, name, (n_nodes, n_classes)), name)
         check_floats(self.mean_entropy, "mean_entropy", (n_nodes,))
         check_type(self.details, dict, "details", "a dictionary")
         if self.networks is None:
@@ -332,15 +328,14 @@ def entropy(probabilities: NDArray[Any]) -> NDArray[Any]:
     return entropies
 
 
-def check_floats(array: Any, name: str, shape: tuple[int | None, ...]) -> None:
-    """Raise an error unless this is an array of finite floats; ``None`` stands for any length."""
-    array = as_array(array, name)
-    is_right = len(shape) == array.ndim and all(
-        expected in (None, length) for expected, length in zip(shape, array.shape, strict=True)
-    )
-    if array.dtype.kind != "f" or not is_right:
+def check_floats(values: Any, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """Return an array of finite floats; ``None`` stands for any length."""
+    array = as_array(values, name)
+    expected = [length if size is None else size for size, length in zip(shape, array.shape, strict=False)]
+    if array.dtype.kind != "f" or len(shape) != array.ndim or list(array.shape) != expected:
         raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
     check_finite(array, name)
+    return array
 
 
 def _check_finite_parts(value: Any, name: str) -> None:
@@ -356,7 +351,6 @@ def _check_finite_parts(value: Any, name: str) -> None:
 
 
 def _check_numbers(given: Any, name: str) -> NDArray[Any]:
-    """Return a dense array of numbers."""
     array = as_array(given, name)
     if array.dtype.kind not in "biuf":
         got = type_name(given) if array.ndim == 0 else array.dtype
@@ -388,10 +382,8 @@ def warn_if_not_learned(
     predicted = np.unique(prediction.probabilities.argmax(axis=1))
     is_uniform = largest * n_classes - 1 <= MAX_EXCESS
     if is_uniform.mean() >= MIN_UNIFORM_SHARE:
-        sign = (
-            f"the largest probability of {is_uniform.mean():.0%} of the nodes is at most "
-            f"{(1 + MAX_EXCESS) / n_classes:.2f}, and {1 / n_classes:.2f} would be uniform"
-        )
+        bound = f"{(1 + MAX_EXCESS) / n_classes:.2f}, and {1 / n_classes:.2f} would be uniform"
+        sign = f"the largest probability of {is_uniform.mean():.0%} of the nodes is at most {bound}"
     elif len(predicted) == 1:
         name = classes[predicted[0]]
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
@@ -407,8 +399,8 @@ def warn_if_not_learned(
 class Classifier(Saveable):
     """A node classifier: ``fit`` it to a graph, then ask for predictions on its nodes.
 
-    A subclass writes :meth:`predict_trial`, and :meth:`predict_graph` to predict on other graphs. Its
-    constructor only stores its arguments. It may override :meth:`fit_trials` to train many trials at once.
+    A subclass writes :meth:`predict_trial`, and :meth:`predict_graph` to predict on other graphs. It may
+    override :meth:`fit_trials` to train many trials at once. Its constructor only stores its arguments.
 
     Attributes
     ----------
@@ -460,10 +452,9 @@ class Classifier(Saveable):
         return True
 
     def predict_trial(self, trial: Trial) -> ArrayLike | Prediction:
-        """Return the class probabilities of every node, ``[n_nodes, n_classes]``; subclasses write this.
+        """Return the class probabilities of every node, ``[n_nodes, n_classes]``, or a :class:`Prediction`.
 
-        Read only the labels of ``trial.train`` and ``trial.validation``, and draw from ``trial.rng``. A
-        :class:`Prediction` may be returned instead of an array.
+        Read only the labels of ``trial.train`` and ``trial.validation``, and draw from ``trial.rng``.
         """
         raise NotImplementedError(f"{type(self).__name__} must define predict_trial(trial).")
 
@@ -471,7 +462,7 @@ class Classifier(Saveable):
         """Return the prediction of each trial, which does not depend on the other trials.
 
         The trials must share their features and labels, since their networks are trained together. With
-        ``keep_networks`` the predictions hold the trained networks, which may be large.
+        ``keep_networks`` the predictions hold the trained networks.
         """
         name = f"predict_trial of {type(self).__name__}"
         return [
@@ -489,8 +480,8 @@ class Classifier(Saveable):
     ) -> Self:
         """Train on the labels of some nodes of a graph.
 
-        A :class:`~nodecopy.errors.DataWarning` is given if one class is predicted for all nodes, or the
-        largest probability of 80 % of them is at most 20 % above uniform.
+        A :class:`~nodecopy.errors.DataWarning` says if one class is predicted for all nodes, or 80 % of them
+        have nearly uniform probabilities.
 
         Parameters
         ----------
@@ -510,15 +501,13 @@ class Classifier(Saveable):
 
     def set_prediction(self, trial: Trial, prediction: Prediction) -> Self:
         """Store the prediction of a trial, warn if nothing was learned, and log what was decided."""
-        names = trial.graph.label_names
-        self.trial_ = trial
+        self.trial_, names = trial, trial.graph.label_names
         classes = trial.classes if names is None else np.array(names)[trial.classes]
         self._set_fitted(trial.graph, prediction, classes)
         self.log_choices()
         return self
 
     def _set_fitted(self, graph: Graph, prediction: Prediction, classes: NDArray[Any]) -> None:
-        """Keep the prediction for the observed graph, and warn if nothing was learned."""
         self.prediction_, self.classes_, self.node_ids_ = prediction, classes, graph.node_ids
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
         params, is_own = self.get_params(deep=False), self.needs_features
@@ -538,7 +527,7 @@ class Classifier(Saveable):
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         """Return the prediction of the trained networks on a graph with as many features.
 
-        Subclasses without networks override this, with results as in :meth:`predict_trial`.
+        Subclasses without networks override this; results are as in :meth:`predict_trial`.
         """
         networks = self.check_fitted().networks
         if networks is None:
@@ -561,13 +550,11 @@ class Classifier(Saveable):
         fitted, given = self.feature_encoder_, graph.feature_encoder
         if fitted is not None and given is not None and not fitted.has_same_columns(given):
             names, got = (", ".join(encoder.feature_names_) for encoder in (fitted, given))
-            raise InputError(
-                f"features of the graph must have the columns {names}, as in fit; got {got}. Read them by "
-                "read_graph(..., encoder=feature_encoder_)."
-            )
+            got = f"{got}. Read them by read_graph(..., encoder=feature_encoder_)."
+            raise InputError(f"features of the graph must have the columns {names}, as in fit; got {got}")
 
     def network_device(self) -> str:
-        """Return the device on which trained networks predict."""
+        """Return the device on which networks predict."""
         device: str = getattr(self, "device", "cpu")
         return device
 
@@ -594,7 +581,7 @@ class Classifier(Saveable):
     def calibrate(self, nodes: ArrayLike | None = None) -> Self:
         """Calibrate the probabilities by a temperature that is fitted to labelled nodes.
 
-        It changes :meth:`predict_proba` and :meth:`table` until the next ``fit``, but not predicted classes
+        Until the next ``fit`` it changes :meth:`predict_proba` and :meth:`table`, but not predicted classes
         and :meth:`uncertainty`. See :class:`~nodecopy.metrics.TemperatureScaling`.
 
         Parameters
@@ -641,10 +628,8 @@ class Classifier(Saveable):
         elif scaling.is_at_bound:
             reason = f"it is at the bound of what is allowed ({n_right} of {n} nodes are predicted correctly)"
         if reason:
-            warn_about_data(
-                f"the temperature {scaling.temperature:.3g} does not calibrate the probabilities: {reason}. "
-                "Calibrate by more labelled nodes, dozens of them, some of which are misclassified."
-            )
+            sign = f"the temperature {scaling.temperature:.3g} does not calibrate the probabilities: {reason}"
+            warn_about_data(f"{sign}. Calibrate by dozens of labelled nodes, some of them misclassified.")
         return self
 
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
@@ -659,16 +644,16 @@ class Classifier(Saveable):
         Parameters
         ----------
         nodes
-            Labelled nodes: positions, a boolean mask or node ids. By default all of ``graph``, or all of the
-            observed graph that are neither in ``train`` nor in ``validation``.
+            Labelled nodes: positions, a boolean mask or node ids. By default all of ``graph``, or those of
+            the observed graph that are neither in ``train`` nor in ``validation``.
         graph
             The graph to predict on, with labels; by default the observed graph.
         """
         graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
-            reason = "since a file holds no labels"
-            raise InputError("graph", f"must be given to score a classifier that was loaded, {reason}.")
+            reason = "must be given to score a classifier that was loaded: a file holds no labels."
+            raise InputError("graph", reason)
         labelled = self.trial_.graph if graph is None else graph
         if labelled.labels is None:
             raise InputError("graph", "must have labels to compare predictions with; this one has none.")
@@ -679,8 +664,8 @@ class Classifier(Saveable):
             for used in (self.trial_.train, self.trial_.validation) if graph is None else ():
                 chosen = chosen if used is None else np.setdiff1d(chosen, used)
         if not len(chosen):
-            way_out = "By default they are those not used in fit: give the nodes to score."
-            raise InputError("nodes", f"must hold at least one labelled node; got none. {way_out}")
+            got = "none. By default they are those not used in fit: give the nodes to score."
+            raise InputError("nodes", f"must hold at least one labelled node; got {got}")
         return float((predicted[chosen] == np.asarray(labelled.named_labels())[chosen]).mean())
 
     def __sklearn_tags__(self) -> Any:

@@ -48,9 +48,9 @@ class BayesianGCN(BatchClassifier):
     n_weight_samples
         Monte Carlo dropout samples of each network (the paper's S).
     schedule
-        ``"retrain"``: Algorithm 1 as printed. ``"online"``: the authors' code; one network, trained on
-        the observed graph, continues for ``n_graphs`` epochs with a new sampled graph in each, and its last
-        60 predictions are averaged.
+        ``"retrain"``: Algorithm 1 as printed. ``"online"``: the authors' code; one network, trained on the
+        observed graph, continues for ``n_graphs`` epochs with a new sample in each, and its last 60
+        predictions are averaged.
     n_rounds
         How often the graph model is fitted to predicted labels: 1 in the paper and in the online schedule.
         ``"validation"`` compares zero to three rounds by the validation accuracy.
@@ -111,27 +111,25 @@ class BayesianGCN(BatchClassifier):
         return chosen
 
     def _check_parameters(self, trials: Sequence[Trial]) -> None:
-        """Check everything before anything is trained."""
         check_settings(self, n_graphs=1, n_weight_samples=1, schedule=["retrain", "online"])
         if self.graph_model is not None:
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
-        if self.schedule == "online" and not isinstance(self._build_base(), (GCN, APPNP)):
-            others = "SBMGCN or a network of your own"
-            raise InputError("schedule of BayesianGCN", f"must be 'retrain' with {others}; got 'online'.")
-        if self.schedule == "online" and self.n_rounds != 1:
-            got = show(self.n_rounds)
-            raise InputError("n_rounds of BayesianGCN", f"must be 1 in the online schedule; got {got}.")
+        name = "n_rounds of BayesianGCN"
+        if self.schedule == "online":
+            if not isinstance(self._build_base(), (GCN, APPNP)):
+                others = "SBMGCN or a network of your own"
+                raise InputError("schedule of BayesianGCN", f"must be 'retrain' with {others}; got 'online'.")
+            if self.n_rounds != 1:
+                raise InputError(name, f"must be 1 in the online schedule; got {show(self.n_rounds)}.")
         if self.n_rounds != "validation":
             if isinstance(self.n_rounds, str):
-                allowed = "an integer or 'validation'"
-                raise InputError("n_rounds of BayesianGCN", f"must be {allowed}; got {show(self.n_rounds)}.")
-            check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
+                raise InputError(name, f"must be an integer or 'validation'; got {show(self.n_rounds)}.")
+            check_integer(self.n_rounds, name, low=1, high=MAX_ROUNDS - 1)
         elif not all(trial.has_validation for trial in trials):
-            reason = "since it decides the number of rounds of BayesianGCN. n_rounds=NUMBER needs none."
+            reason = "since it decides the number of rounds. n_rounds=NUMBER needs none."
             raise InputError("validation", f"must be given, {reason}")
 
     def _build_base(self) -> GCN | APPNP | SBMGCN | CustomNetwork:
-        """Return the networks: a bare factory becomes a ``CustomNetwork``."""
         if self.base is None:
             return GCN(device=self.device)
         base = wrap_factory(self.base, self.device, "BayesianGCN")
@@ -160,7 +158,7 @@ class BayesianGCN(BatchClassifier):
         return adjacencies
 
     def _fit_online(self, batch: TrainingBatch) -> list[Prediction]:
-        """Train on the observed graph, then on a new sample in every epoch; average the last predictions."""
+        """Train on the observed graph, then on a new sample in every epoch."""
         n_observed = batch.engine.config.n_epochs
         name = "n_epochs of the base plus n_graphs of an online BayesianGCN"
         n_epochs = check_integer(n_observed + self.n_graphs, name, low=1, high=MAX_ROUNDS - 1)

@@ -19,7 +19,7 @@ class DFNet(BatchClassifier):
     """Classify nodes by densely connected layers of feedback-looped filters.
 
     A parameter that is ``None`` has the authors' value, given in parentheses for DFNet-ATT and, where it
-    differs, for plain DFNet. By default all of them are, but for the scaling of features and weights.
+    differs, for plain DFNet.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class DFNet(BatchClassifier):
     Notes
     -----
     There are four differences from the authors' code. The last of the 200 epochs counts, where theirs shows
-    the test accuracy after every epoch. (With ``patience`` the validation loss is lowest after a few epochs,
-    long before the accuracy is highest.) Normalisation takes mean and variance of the graph at hand, where
-    theirs predicts with a moving average that has not converged. The Laplacian's largest eigenvalue counts as
-    2, its bound. Classes have equal weights; theirs are shifted by one class.
+    the test accuracy after every epoch. (The validation loss is lowest after a few epochs, long before the
+    accuracy is highest.) Normalisation takes mean and variance of the graph at hand, where theirs predicts
+    with a moving average that has not converged. The Laplacian's largest eigenvalue counts as 2, its bound.
+    Classes have equal weights; theirs are shifted by one class.
 
     The filters multiply rounding errors by up to 36, so the probabilities of a trial may differ visibly when
     it runs together with other trials.

@@ -59,10 +59,10 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
 
     Notes
     -----
-    Edges lead from new to fitted rows only, so that the prediction of a row does not depend on the other rows
-    of the call. (It does with ``BayesianGCN`` and ``SelfTraining``, whose dropout masks depend on the
-    position, and with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has its
-    edges, so that ``predict`` of the fitted rows is ``transduction_``, up to duplicates.
+    Edges lead from new to fitted rows only, so that the prediction of a row does not depend on the other new
+    rows. (It does with ``BayesianGCN`` and ``SelfTraining``, whose dropout masks depend on the position, and
+    with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has its edges, so that
+    ``predict`` of the fitted rows is ``transduction_``, up to duplicates.
 
     Examples
     --------
@@ -112,8 +112,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         labels, is_labelled = split_labels(y)
         validation.check_consistent_length(matrix, is_labelled)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            n = len(self.classes_)
+        if (n := len(self.classes_)) < 2:
             raise InputError("y", f"must hold labels of at least two classes; got {n} class.")
         every = np.full(len(is_labelled), UNLABELLED)
         every[is_labelled] = codes

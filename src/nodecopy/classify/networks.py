@@ -65,7 +65,6 @@ class TrainingBatch:
         self.engine = create_engine(config, features, first.n_classes, self.observed, where)
 
     def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
-        """Return ``per_trial`` seeds of a purpose for each trial."""
         roots = [child(trial.rng, purpose) for trial in self.trials]
         return [child(root, number) for root in roots for number in range(per_trial)]
 
@@ -88,7 +87,7 @@ class TrainingBatch:
         return self.engine.train(adjacencies, targets, seeds, **options)
 
     def predict(self, networks: Any, n_weight_samples: int = 0) -> list[Prediction]:
-        """Return predictions on the observed graphs, the mean over each trial's networks."""
+        """Return the mean prediction of each trial's networks on its observed graph."""
         averages = self.engine.predict(networks, n_weight_samples)
         if not self.keep_networks:
             return [Prediction(*average) for average in averages]
@@ -137,7 +136,7 @@ class BatchClassifier(Classifier):
 class NetworkClassifier(BatchClassifier):
     """A two-layer network that is trained on the observed graph.
 
-    A parameter that is ``None`` has the value of the preset.
+    A parameter that is ``None`` has the preset's value.
 
     Parameters
     ----------
@@ -153,11 +152,11 @@ class NetworkClassifier(BatchClassifier):
         Whether both layers have a bias.
     features
         ``"auto"``: ``"unit"`` for word counts, otherwise ``"standardise"``. ``"unit"``: each node's features
-        are scaled to a length of one; ``"rows"``: to a sum of one; ``"standardise"``: each column to mean 0
-        and deviation 1; ``"binary"``: present or not; ``"none"``.
+        have a length of one; ``"rows"``: a sum of one; ``"standardise"``: each column has mean 0 and
+        deviation 1; ``"binary"``: present or not; ``"none"``.
     weights
-        Of edges. ``"auto"``: ``"log"`` for heavy-tailed weights, otherwise ``"raw"``. ``"raw"``: as they
-        are; ``"log"``: log(1 + weight / smallest weight); ``"binary"``: all one.
+        Of edges. ``"auto"``: ``"log"`` for heavy-tailed weights, otherwise ``"raw"``, as they are.
+        ``"log"``: log(1 + weight / smallest weight); ``"binary"``: all one.
     dropout, drop_input
         Share of hidden units that a training step drops, and whether it drops features, too.
     learning_rate, weight_decay, decay_all
@@ -194,7 +193,7 @@ class NetworkClassifier(BatchClassifier):
     device: str = "cpu"
 
     def build_config(self) -> TrainingConfig:
-        """Return how networks are built and trained: the preset with the parameters that are given."""
+        """Return the preset with the parameters that are given."""
         name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
         return self.change_config(self.presets[name])
 

@@ -31,7 +31,7 @@ class CustomNetwork(BatchClassifier):
     """Classify nodes by a network of your own, such as a model of PyTorch Geometric.
 
     It may be the base of :class:`BayesianGCN` and :class:`SelfTraining`, which also take a bare factory.
-    Networks are trained one after another by Adam and the cross-entropy of the training nodes.
+    Networks are trained by Adam on the cross-entropy of the training nodes.
 
     Parameters
     ----------
@@ -187,7 +187,6 @@ class ModuleClassifier(Classifier):
         return self
 
     def predict_trial(self, trial: Trial) -> NDArray[np.float32]:
-        """Return the module's predictions for the classes of a trial; nothing is trained."""
         probabilities = self.build_network().predict(trial.graph)
         columns = self._check_classes(trial.graph, probabilities.shape[1]).tolist()
         names = trial.graph.label_names
@@ -200,7 +199,6 @@ class ModuleClassifier(Classifier):
         return chosen / total if len(classes) < len(columns) else chosen
 
     def predict_graph(self, graph: Graph) -> NDArray[np.float32]:
-        """Return the module's predictions on a graph with as many features."""
         self.check_fitted()
         check_features(graph, self.n_features_)
         return self.build_network().predict(graph)
@@ -217,11 +215,9 @@ class ModuleClassifier(Classifier):
         raise InputError("module of ModuleClassifier cannot be saved by nodecopy: save it by torch.save.")
 
     def build_network(self) -> ModuleNetwork:
-        """Return the checked module as a function of graphs."""
         return ModuleNetwork(self.module, f"module of {type(self).__name__}")
 
     def _check_classes(self, graph: Graph, n_columns: int) -> NDArray[Any]:
-        """Return the names of the output columns."""
         if self.classes is None:
             return label_columns(graph, n_columns, type(self.module).__name__)[0]
         names = check_vector(self.classes, "classes of ModuleClassifier")

@@ -46,20 +46,19 @@ SLOPE = 0.25  # initial slope of the PReLU below zero
 
 
 class RegressionClassifier(Classifier):
-    """A classifier by logistic regression on embeddings of the nodes, which do not depend on labels."""
+    """A classifier by logistic regression on embeddings, which do not depend on labels."""
 
     C: float | None
     device: str = "cpu"  # no parameters, unless the dataclass of a classifier has them
     seed: int | None = 0
 
     def check_parameters(self) -> None:
-        """Raise an error for wrong parameters."""
         name = f"C of {type(self).__name__}"
         if self.C is not None and check_real(self.C, name, low=0, high=MAX_STRENGTH) == 0:
             raise InputError(name, "must be above 0; got 0.")
 
     def embed(self, trial: Trial) -> tuple[Embedding, NDArray[np.floating]]:
-        """Return an embedding that is fitted to the graph of a trial, and the embeddings of its nodes."""
+        """Return an embedding fitted to the graph of a trial, and its value at the nodes."""
         raise NotImplementedError
 
     def sample_weights(self, trial: Trial) -> NDArray[np.floating] | None:
@@ -168,8 +167,8 @@ class DGI(RegressionClassifier):
     n_hidden
         Dimension of the embeddings.
     C
-        Inverse strength of the penalty, as in scikit-learn. By default that of 1, 10, 100 and 1000 with the
-        highest validation accuracy, ties going to the largest, and 10 without validation nodes.
+        Inverse strength of the penalty, as in scikit-learn. By default the best of 1, 10, 100 and 1000 on the
+        validation nodes, ties going to the largest, and 10 without validation nodes.
     learning_rate, n_epochs, features, weights, device
         As in :class:`NetworkClassifier`.
     patience
@@ -211,7 +210,7 @@ class DGI(RegressionClassifier):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """An embedding of nodes that was fitted to one graph and can be applied to any with as many features."""
+    """An embedding of nodes, fitted to one graph, for any graph with as many features."""
 
     feature_scaling: FeatureScaling
     weight_scaling: WeightScaling
@@ -225,7 +224,6 @@ class Embedding:
         raise NotImplementedError
 
     def apply(self, graph: Graph) -> NDArray[np.floating]:
-        """Return the embeddings of the nodes of a graph."""
         raise NotImplementedError
 
     def scale(self, graph: Graph) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -255,7 +253,6 @@ class PropagatedFeatures(Embedding):
 
     @classmethod
     def fit(cls, graph: Graph, settings: SGC) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
-        """Return what is fitted to a graph, and its propagated features."""
         check_features(graph)
         # Word counts are not scaled as for networks, which may be trained beside it.
         is_counts = not explain_no_counts(as_matrix(graph.features, "features"), graph.feature_encoder)
@@ -312,7 +309,6 @@ class InfomaxEmbedding(Embedding):
 
     @classmethod
     def fit(cls, trial: Trial, settings: DGI) -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
-        """Return what is trained on a graph, and the embeddings of its nodes."""
         graph, device, seed = trial.graph, check_device(settings.device), settings.seed
         check_features(graph)
         scaling = FeatureScaling.fit(graph.features, settings.features, encoder=graph.feature_encoder)
@@ -370,7 +366,6 @@ class EmbeddingRegression:
         return self.classify(self.embedding.apply(graph))
 
     def classify(self, rows: NDArray[np.floating]) -> Averages:
-        """Return the prediction for nodes with these embeddings."""
         probabilities = softmax(rows @ self.coefficients + self.intercepts, axis=1).astype(np.float32)
         return probabilities, entropy(probabilities)
 
@@ -413,14 +408,12 @@ class _Loss:
         self.shape = (rows.shape[1] + 1, weighted_targets.shape[1])
 
     def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
-        """Return the coefficients of least loss."""
         largest = TOLERANCE * strength * self.totals.sum().item()
         options: Any = {"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": ROUNDING}
         result = minimize(self.evaluate, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
         return np.asarray(result.x.reshape(self.shape))
 
     def evaluate(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss and its gradient."""
         values = torch.from_numpy(flat).view(self.shape).to(self.rows.device)
         log_p = torch.addmm(values[-1], self.rows, values[:-1]).log_softmax(dim=1)
         residuals = log_p.exp().mul_(self.totals).sub_(self.targets).mul_(strength)

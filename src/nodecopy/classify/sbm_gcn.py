@@ -45,9 +45,9 @@ class SBMGCN(BatchClassifier):
         Weight of the last term (the paper's lambda).
     objective
         ``"paper"``: as above. ``"authors"``: their code, in which labels that generate edges come from the
-        perceptron instead of q, the entropy has the opposite sign, and expectations of labels and edges
-        are divided by the number of classes. With 200 epochs and ``patience=0`` it is as inaccurate with few
-        labels as in the node copying paper.
+        perceptron instead of q, the entropy has the opposite sign, and expectations are divided by the number
+        of classes. With 200 epochs and ``patience=0`` it is as inaccurate with few labels as in the node
+        copying paper.
     base
         The network q, whose parameters the perceptron shares: by default
         ``GCN(preset="g3nn", features="auto", weights="auto")``. ``"auto"`` scales word counts by ``"rows"``
@@ -80,7 +80,6 @@ class SBMGCN(BatchClassifier):
     device: str = "cpu"
 
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
-        """Return trials for which networks can be trained, on the observed or on sampled graphs."""
         for name in ("within", "across"):
             chance = check_real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)
             if chance in (0.0, 1.0):

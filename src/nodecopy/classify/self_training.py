@@ -65,8 +65,8 @@ Probabilities: TypeAlias = NDArray[np.float32]
 class SelfTraining(Classifier):
     """Classify nodes with few labels: the most confident predictions become training labels.
 
-    The base is trained on the labelled nodes. In every round the most confident predictions of each class
-    become pseudo-labels, and the base is trained again on labels and pseudo-labels.
+    In every round the most confident predictions of each class become pseudo-labels, and the base is trained
+    again on labels and pseudo-labels.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SelfTraining(Classifier):
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
     share
-        Pseudo-labels of a class are at most this share of its estimated size, above 0. By default
+        Largest share of the estimated size of a class that gets pseudo-labels, above 0. By default
         0.8 - 0.4 / r, where r is the square root of the mean number of labels per class.
     balance
         A class has the estimated size ``n ** (1 - balance) * m ** balance``, where n is the number of nodes
@@ -96,11 +96,10 @@ class SelfTraining(Classifier):
         Copying in the default base: a node of degree d keeps its own neighbours with probability
         d / (d + pseudo_degree). By default 4 / r, and 20 / r^3 with more than five labels per class.
     voters
-        Classifiers of the default base: some of ``"networks"``, ``"sgc"`` and ``"dgi"``. By default all of
-        them, without ``"dgi"`` in graphs of more than 50,000 nodes. ``"networks"`` take the longest.
+        Classifiers of the default base: some of ``"networks"``, which take the longest, ``"sgc"`` and
+        ``"dgi"``. By default all, without ``"dgi"`` in graphs of more than 50,000 nodes.
     n_graphs, features, weights
-        Sampled graphs (5 by default), and scaling as in :class:`GCN` (``"auto"`` by default), of the default
-        base.
+        Sampled graphs (5), and scaling as in :class:`GCN` (``"auto"``), of the default base.
     device
         ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
@@ -112,11 +111,9 @@ class SelfTraining(Classifier):
     features of their neighbourhoods in graphs of up to 50,000 nodes.
 
     The chosen round has the highest validation accuracy, ties going to the latest; without validation nodes
-    it is the last.
-
-    ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its pseudo-labels of each
-    class (``pseudo_labels``), the validation accuracy of every round, if there is one (``round_accuracy``),
-    and the values of ``share``, ``balance`` and ``base_weight`` (0 if the base is the chosen round).
+    it is the last. ``prediction_.details`` holds its number (``pseudo_label_rounds``), its pseudo-labels of
+    each class (``pseudo_labels``), the validation accuracy of every round, if there is one
+    (``round_accuracy``), and ``share``, ``balance`` and ``base_weight`` (0 if the base is the chosen round).
 
     Examples
     --------
@@ -175,7 +172,6 @@ class SelfTraining(Classifier):
         return [self._average_with_base(trial, of_trial) for trial, *of_trial in by_trial]
 
     def _average_with_base(self, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-        """Return the mean of the base and the chosen round, weighted by ``base_weight``."""
         best, details, settings = len(rounds) - 1, dict[str, Any](), self._settings(trial)
         if trial.has_validation:
             scores = trial.validation_accuracy(rounds)
@@ -234,7 +230,11 @@ class SelfTraining(Classifier):
         used = trial.train if trial.validation is None else np.append(trial.train, trial.validation)
         free = np.setdiff1d(np.arange(trial.graph.n_nodes), used)
         probabilities = self._balance_classes(trial, prediction.probabilities, free)
-        nodes = self._choose_nodes(trial, probabilities, free)
+        # The most confident nodes of each predicted class.
+        order = free[np.argsort(-probabilities[free].max(axis=1), kind="stable")]
+        predicted, share = probabilities[order].argmax(axis=1), self._settings(trial)["share"]
+        sizes = enumerate(self._class_sizes(trial, probabilities[free]))
+        nodes = np.concatenate([order[predicted == c][: int(np.ceil(share * size))] for c, size in sizes])
         n_labels, n_pseudo = len(trial.train), len(nodes)
         weights = np.ones(n_labels + n_pseudo, np.float32)
         if self.loss_weights == "confidence":
@@ -262,19 +262,7 @@ class SelfTraining(Classifier):
             scale *= target / np.maximum(_normalise(of_free * scale).sum(axis=0), TINY)
         return _normalise(probabilities * scale).astype(np.float32)
 
-    def _choose_nodes(
-        self, trial: Trial, probabilities: Probabilities, free: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Return the most confident nodes of each predicted class."""
-        share = self._settings(trial)["share"]
-        sizes = self._class_sizes(trial, probabilities[free])
-        order = free[np.argsort(-probabilities[free].max(axis=1), kind="stable")]
-        predicted = probabilities[order].argmax(axis=1)
-        chosen = [order[predicted == c][: int(np.ceil(share * size))] for c, size in enumerate(sizes)]
-        return np.concatenate(chosen)
-
     def _class_sizes(self, trial: Trial, probabilities: Probabilities) -> NDArray[np.float64]:
-        """Return the estimated sizes of the classes."""
         balance = self._settings(trial)["balance"]
         n_predicted = np.bincount(probabilities.argmax(axis=1), minlength=trial.n_classes)
         mean = len(probabilities) / trial.n_classes
@@ -295,7 +283,6 @@ class SelfTraining(Classifier):
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
 
     def log_choices(self) -> None:
-        """Log which round was chosen, and why."""
         details, nodes = self.prediction_.details, self.trial_.validation
         best, weight = details["pseudo_label_rounds"], details["base_weight"]
         if not self.n_rounds:
@@ -317,7 +304,6 @@ class SelfTraining(Classifier):
 
 
 def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rows, each scaled to the sum one."""
     return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), TINY))
 
 
@@ -431,8 +417,8 @@ class SoftVoting(Classifier):
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         if self.check_fitted().networks is None:
             names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
-            reason = f"not all classifiers of the SoftVoting predict on other graphs; got {names}"
-            raise InputError("graph", f"must be left out: {reason}.")
+            reason = "not all classifiers of the SoftVoting predict on other graphs"
+            raise InputError("graph", f"must be left out: {reason}; got {names}.")
         return super().predict_graph(graph)
 
     def network_device(self) -> str:

@@ -46,7 +46,7 @@ class AttackedState:
     Parameters
     ----------
     graph, probabilities
-        The attacked graph as the classifier sees it, and the classifier's predictions for all nodes.
+        The attacked graph as the classifier sees it, and its predictions for all nodes.
     classifier, networks
         The classifier, and its networks; ``None`` for a classifier from outside the package.
     seed
@@ -74,7 +74,7 @@ class AttackedState:
 
     @cached_property
     def embeddings(self) -> NodeEmbeddings:
-        """Return the embeddings of the nodes of ``graph``."""
+        """Return embeddings of the nodes."""
         return NodeEmbeddings(self.graph)
 
     def predict(self, graph: Graph) -> NDArray[np.float32]:
@@ -85,7 +85,7 @@ class AttackedState:
 class Correction:
     """Corrected predictions of the nodes of one graph.
 
-    A subclass that computes the predictions of some nodes on demand overrides :meth:`predict_proba`.
+    A subclass that computes them on demand overrides :meth:`predict_proba`.
 
     Parameters
     ----------
@@ -116,13 +116,12 @@ class Defence(Classifier):
     """A classifier whose predictions at nodes that may have been attacked are corrected.
 
     ``fit(graph, train, targets=...)`` trains a classifier on the attacked graph. ``predict`` and all other
-    methods of a classifier return corrected predictions at the targets, and the classifier's own predictions
-    at all other nodes; without ``targets``, every node is corrected. :meth:`undefended` returns the
-    predictions without the defence.
+    methods of a classifier return corrected predictions at the targets and the classifier's own elsewhere;
+    without ``targets``, every node is corrected. :meth:`undefended` returns the classifier's predictions.
 
     A subclass writes :meth:`prepare_correction`, and where it needs them :meth:`check_parameters`,
-    :meth:`build_classifier` and :meth:`preprocess`. Its constructor stores its parameters, of which
-    ``classifier``, ``retrain`` and ``device`` are known here.
+    :meth:`build_classifier` and :meth:`preprocess`. Of its parameters, ``classifier``, ``retrain`` and
+    ``device`` are known here.
 
     Attributes
     ----------
@@ -135,7 +134,7 @@ class Defence(Classifier):
     seed_
         The seed of the correction.
     state_, correction_
-        The attacked graph with the classifier's predictions, and the correction; they are not saved.
+        The input of the correction, and the correction; they are not saved.
 
     Examples
     --------
@@ -170,7 +169,7 @@ class Defence(Classifier):
     correction_: Correction
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        """Compute what the corrections of all nodes of a graph share; by default nothing is corrected."""
+        """Return the correction of the nodes of a graph; by default nothing is corrected."""
         return Correction(state.probabilities)
 
     def check_parameters(self, graph: Graph) -> None:
@@ -190,7 +189,7 @@ class Defence(Classifier):
         )
 
     def preprocess(self, graph: Graph) -> Graph:
-        """Return the graph on which the classifier is trained and predicts; by default the graph itself."""
+        """Return the graph on which the classifier is trained and predicts; by default unchanged."""
         return graph
 
     def fit(
@@ -209,9 +208,9 @@ class Defence(Classifier):
         graph, train, validation, rng
             As in :meth:`.Classifier.fit`.
         targets
-            Nodes that may have been attacked: positions, a boolean mask or node ids, each once. Only they are
-            corrected; by default all nodes are. The correction of a node depends on the other targets only
-            with ``retrain`` or ``trust_edges``.
+            Nodes that may have been attacked and are corrected: positions, a boolean mask or node ids, each
+            once; by default all nodes. The correction of a node depends on the other targets only with
+            ``retrain`` or ``trust_edges``.
         """
         with log_decisions_once():
             trial = Trial(graph, train, validation, rng)
@@ -250,11 +249,11 @@ class Defence(Classifier):
         if isinstance(classifier, Classifier):
             observed = classifier.check_fitted()
             observed = classifier.undefended_ if isinstance(classifier, Defence) else observed
-            kept: Any = {"networks": observed.networks, "details": observed.details}
-            prediction, classes = replace(_evaluate_fitted(classifier, graph), **kept), classifier.classes_
+            prediction = _evaluate_fitted(classifier, graph)
+            prediction = replace(prediction, networks=observed.networks, details=observed.details)
         else:
             prediction = evaluate(classifier, None, graph)
-            classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
+        classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
         vars(self).pop("trial_", None)
         self.targets_ = self._check_targets(graph, targets)
         self.classifier_, self.undefended_, self.temperature_ = classifier, prediction, 1.0
@@ -275,14 +274,8 @@ class Defence(Classifier):
     ) -> list[Prediction]:
         """Return the corrected prediction of each trial; all classifiers are trained at once.
 
-        Parameters
-        ----------
-        trials
-            The problems; their graphs are the attacked ones.
-        targets
-            The targets of each trial, as in :meth:`fit`.
-        keep_networks
-            Ignored: the predictions of a defence hold no networks.
+        ``targets`` are those of each trial, as in :meth:`fit`. The predictions hold no networks, whatever
+        ``keep_networks`` is.
         """
         trials = check_trials(trials)
         given = [None] * len(trials) if targets is None else targets
@@ -316,17 +309,11 @@ class Defence(Classifier):
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
             trained = [trial.with_graph(remove_edges_of(trial.graph, part)) for trial, part in pairs]
-        for prediction, state in self._train_states(trials, trained):
-            yield prediction, state, self.prepare_correction(state)
-
-    def _train_states(
-        self, trials: Sequence[Trial], trained: Sequence[Trial]
-    ) -> Iterator[tuple[Prediction, AttackedState]]:
-        """Train on trials with changed graphs; yield the prediction and the state of each."""
         predictions = self.train_classifiers(trained)
         for trial, used, prediction in zip(trials, trained, predictions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
-            yield prediction, self.build_state(classifier, used.graph, prediction, trial)
+            state = self.build_state(classifier, used.graph, prediction, trial)
+            yield prediction, state, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:
         """Return the corrected prediction on another graph.
@@ -338,7 +325,7 @@ class Defence(Classifier):
         return correct_prediction(prediction, correction, self.targets_ if is_same else None)
 
     def prepare_graph(self, graph: Graph | None) -> tuple[Prediction, AttackedState, Correction]:
-        """Return the prediction, the state and the correction of the observed or another graph."""
+        """Return the prediction, state and correction of the observed or another graph."""
         self.check_fitted()
         if graph is None:
             return self.undefended_, self._check_state(), self.correction_
@@ -355,7 +342,7 @@ class Defence(Classifier):
         """Return the prediction and the state of the classifier that was trained with all edges."""
         self.check_fitted()
         if graph is None:
-            state, prediction = self._check_state(), self.undefended_
+            prediction, state = self.undefended_, self._check_state()
             if not self._prunes:
                 return prediction, state
             graph = self.trial_.graph
@@ -381,9 +368,8 @@ class Defence(Classifier):
     def save(self, path: PathLike) -> None:
         """Write parameters, trained networks and predictions to an ``.npz`` file, without the graph.
 
-        :func:`nodecopy.load` reads the file. It does not hold the training nodes and their labels, so that a
-        loaded defence with ``retrain`` predicts on other graphs only after another ``fit``, or with
-        ``retrain`` set to False.
+        :func:`nodecopy.load` reads the file, which does not hold the training nodes: a loaded defence with
+        ``retrain`` predicts on other graphs only after another ``fit``, or with ``retrain`` set to False.
         """
         self.check_fitted()
         if self.undefended_.networks is None:
@@ -421,15 +407,16 @@ class Defence(Classifier):
         seen = complete = _preprocess(self, classifier, graph)
         if trial is not None and trial.graph is not graph:
             complete = _preprocess(self, classifier, trial.graph)
-        seed = self.seed_ if trial is None else trial.rng
-        result = prediction.probabilities, classifier, prediction.networks
-        return AttackedState(seen, *result, seed, complete, trial)
+        seed, networks = self.seed_ if trial is None else trial.rng, prediction.networks
+        return AttackedState(seen, prediction.probabilities, classifier, networks, seed, complete, trial)
 
     def retrain_without(self, state: AttackedState, nodes: IntArray) -> AttackedState:
-        """Return the state after training without the edges of some nodes, which a defence has detected."""
+        """Return the state after training without the edges of nodes that a defence has detected."""
         trial = self.check_trial(state.trial)
         pruned = trial.with_graph(remove_edges_of(trial.graph, nodes))
-        return next(self._train_states([trial], [pruned]))[1]
+        (prediction,) = self.train_classifiers([pruned])
+        classifier = self._fitted_classifier(pruned, prediction)
+        return self.build_state(classifier, pruned.graph, prediction, trial)
 
     def check_trial(self, trial: Trial | None) -> Trial:
         """Return the trial to train again on, or raise an error that says why there is none."""
@@ -438,7 +425,7 @@ class Defence(Classifier):
         if hasattr(self, "trial_"):
             raise InputError("graph", "must have the nodes of the one given to fit, in its order.")
         message = "must be False for a defence that was not fitted here: a file holds no training nodes."
-        raise InputError("retrain", f"{message} Call fit, or set retrain to False.")
+        raise InputError("retrain", f"{message} Call fit.")
 
     @property
     def _prunes(self) -> bool:
@@ -446,7 +433,6 @@ class Defence(Classifier):
         return self.retrain and not self.detects
 
     def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> NDArray[np.int64] | None:
-        """Return the positions of the targets."""
         if targets is not None:
             return check_distinct(graph, targets, "targets")
         if self._prunes:
@@ -466,12 +452,11 @@ class Defence(Classifier):
         return self.state_
 
     def _undefended_on(self, graph: Graph) -> Prediction:
-        """Return the classifier's prediction on another graph."""
         seen = _preprocess(self, self.classifier_, graph)
         return evaluate(self.classifier_, self.undefended_.networks, seen)
 
     def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:
-        """Return the classifier of a prediction; one without networks is fitted to predict other graphs."""
+        """Return the classifier of a prediction; without networks it is fitted to predict other graphs."""
         classifier = self.build_classifier()
         if prediction.networks is not None or not _predicts_graphs(classifier):
             return classifier
@@ -479,7 +464,7 @@ class Defence(Classifier):
         return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
 
     def _trial_on(self, graph: Graph) -> Trial | None:
-        """Return the trial of ``fit``, with its labels, on another graph of the same nodes, or None."""
+        """Return the trial of ``fit`` on another graph of the same nodes, or None."""
         trial: Trial | None = getattr(self, "trial_", None)
         if trial is None or not np.array_equal(graph.node_ids, trial.graph.node_ids):
             return None
@@ -522,14 +507,13 @@ def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArr
 
 
 def _evaluate_fitted(classifier: Classifier, graph: Graph) -> Prediction:
-    """Return the prediction of a fitted classifier on a graph; that of a defence without its correction."""
+    """Return the prediction of a fitted classifier on a graph, that of a defence without correction."""
     if isinstance(classifier, Defence):
         return classifier._undefended_on(graph)
     return classifier.prediction_on(graph)
 
 
 def _predicts_graphs(classifier: Classifier) -> bool:
-    """Return whether a classifier without networks defines ``predict_graph``."""
     return type(classifier).predict_graph is not Classifier.predict_graph
 
 

@@ -38,8 +38,8 @@ EDGES_PER_BLOCK = 2**16  # number of edges whose similarity is computed together
 class DonorAverage(DonorDefence):
     """Correct nodes by the mean of the classifier's predictions for their donors, without copying.
 
-    Compare with :class:`.CopyingDefence` to separate the effect of copying from the choice of donors.
-    Parameters are as there, without ``mode``.
+    It separates the effect of copying from the choice of donors. Parameters are as in
+    :class:`.CopyingDefence`, without ``mode``.
 
     Examples
     --------
@@ -59,8 +59,7 @@ class DonorAverage(DonorDefence):
 class WithoutEdges(Defence):
     """Correct nodes by the trained classifier's predictions from their features, without any edge.
 
-    A defence should be more accurate than this control.
-    Parameters are as in :class:`.CopyingDefence`.
+    A defence should be more accurate than this control. Parameters are as in :class:`.CopyingDefence`.
 
     Examples
     --------
@@ -86,24 +85,19 @@ class WithoutEdges(Defence):
 class DistilledFeatures(Defence):
     """Correct nodes by a classifier of features that learned from the predictions for other nodes.
 
-    The trained classifier predicts all nodes. A second one learns these predictions from the nodes' features
-    without any edge, and corrects nodes that it did not learn from. A defence should be more
-    accurate than this control.
+    A second classifier learns the predictions of the first from the nodes' features without any edge, and
+    corrects nodes that it did not learn from. A defence should be more accurate than this control.
 
     Parameters
     ----------
     classifier, retrain, device
         As in :class:`.CopyingDefence`. With ``retrain``, flips of the targets' edges change nothing.
     model
-        ``"logistic"``: logistic regression on features weighted by TF-IDF, whose targets are the predicted
-        probabilities. ``"mlp"``: :class:`.MLP`, whose targets are the predicted classes, weighted by their
-        probability.
+        ``"logistic"``: logistic regression of the predicted probabilities on features weighted by TF-IDF.
+        ``"mlp"``: :class:`.MLP` that learns the predicted classes, weighted by their probability. Neither
+        learns from nodes without edges, unless no node has edges.
     n_folds
         Number of folds; each is predicted by a model that learned from the others.
-
-    Notes
-    -----
-    The model does not learn from nodes without edges, unless no node has edges.
 
     Examples
     --------
@@ -124,10 +118,9 @@ class DistilledFeatures(Defence):
         check_settings(self, model=["logistic", "mlp"], n_folds=2)
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        folds = assign_folds(state.graph.n_nodes, self.n_folds)
         if self.model == "logistic":
-            return Correction(distil(state, folds))
-        return Correction(distil_mlp(state, folds, MLP(device=self.device)))
+            return Correction(distil(state, self.n_folds))
+        return Correction(distil_mlp(state, self.n_folds, self.device))
 
 
 def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
@@ -135,9 +128,9 @@ def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
     return np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % n_folds
 
 
-def distil(state: AttackedState, folds: NDArray[np.int64]) -> NDArray[np.float64]:
+def distil(state: AttackedState, n_folds: int) -> NDArray[np.float64]:
     """Return class probabilities from the features of each node, by logistic regression on other folds."""
-    rows = state.embeddings.weighted_features
+    rows, folds = state.embeddings.weighted_features, assign_folds(state.graph.n_nodes, n_folds)
     targets = state.probabilities.astype(np.float64)
     train = find_training_nodes(state.graph)
     start = fit_softmax(rows[train], targets[train])
@@ -161,8 +154,7 @@ def fit_softmax(
 ) -> NDArray[np.float64]:
     """Return the weights ``[n_features + 1, n_classes]`` of a logistic regression, the intercepts last.
 
-    The loss is C times the sum of cross-entropies to class probabilities, plus half the sum of squared
-    weights without intercepts.
+    The loss is C times the sum of cross-entropies plus half the sum of squared weights without intercepts.
     """
     columns, shape = sparse.csr_array(rows.T), (rows.shape[1] + 1, targets.shape[1])
 
@@ -194,22 +186,23 @@ def sharpen(
     return np.asarray(log_softmax(best.x * log_p, axis=1))
 
 
-def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
+def distil_mlp(state: AttackedState, n_folds: int, device: str) -> NDArray[np.float64]:
     """Return class probabilities from the features of each node, by MLPs trained on other folds."""
     p, train = state.probabilities, find_training_nodes(state.graph)
-    codes, probabilities, seed = p.argmax(axis=1), np.zeros(p.shape), SeedSequence(FOLDS_SEED)
+    folds, seed = assign_folds(len(p), n_folds), SeedSequence(FOLDS_SEED)
+    codes, probabilities = p.argmax(axis=1), np.zeros(p.shape)
     for fold in np.unique(folds):
-        others = train[folds[train] != fold]
+        others, is_held_out = train[folds[train] != fold], folds == fold
         if len(np.unique(codes[others])) < 2:  # nothing to learn
-            probabilities[folds == fold] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
+            probabilities[is_held_out] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
             continue
         labels = np.full(len(codes), UNLABELLED)
         labels[others] = codes[others]
         trial = Trial(state.graph.replace(labels=labels), others, rng=seed)
         none = np.zeros(0, np.int64)
         trial = trial.with_pseudo_labels(none, none, weights=p[others].max(axis=1), rng=seed)
-        (prediction,) = model.fit_trials([trial])
-        probabilities[np.ix_(folds == fold, trial.classes)] = prediction.probabilities[folds == fold]
+        (prediction,) = MLP(device=device).fit_trials([trial])
+        probabilities[np.ix_(is_held_out, trial.classes)] = prediction.probabilities[is_held_out]
     return probabilities
 
 
@@ -222,12 +215,10 @@ class GCNJaccard(Defence):
     Parameters
     ----------
     threshold
-        Smallest Jaccard similarity of the features of two neighbours whose edge is kept. A node has the
-        features that are not zero. Edges between two nodes without any feature are kept.
-    classifier
-        The classifier to train; ``GCN()`` by default.
-    device
-        ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
+        Smallest Jaccard similarity of the features (that are not zero) of two neighbours whose edge is kept.
+        Edges between two nodes without any feature are kept.
+    classifier, device
+        As in :class:`.CopyingDefence`.
 
     Examples
     --------
@@ -274,17 +265,15 @@ def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
 class GCNSVD(Defence):
     """Train a GCN on the best low-rank approximation of the adjacency (Entezari et al., 2020).
 
-    The adjacency is approximated, then self-loops are added and the sum is normalised, as in public
-    implementations. No dense N x N matrix is computed. Corrected predictions are the GCN's own.
+    Self-loops are added to the approximation and the sum is normalised, as in public implementations. No
+    dense N x N matrix is computed. Corrected predictions are the GCN's own.
 
     Parameters
     ----------
     rank
         Rank of the approximation (the paper's K); at most the number of nodes minus one is used.
-    classifier
-        The GCN to train; ``GCN()`` by default. Its own ``rank`` is not used.
-    device
-        ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
+    classifier, device
+        As in :class:`.CopyingDefence`; the classifier must be a GCN, whose own ``rank`` is not used.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Error correction by node copying (the paper's Algorithm 2).
 
 A node that may have been attacked is predicted with the neighbourhoods of its donors, similar nodes, in place
-of its own. :class:`TwoHopCopier` evaluates GCNs for many pairs of a node and a donor at once;
-:func:`choose_copier` picks the cheapest exact way for a classifier.
+of its own. :func:`choose_copier` picks the cheapest exact way to do so for a classifier.
 """
 
 from __future__ import annotations
@@ -110,8 +109,8 @@ class TwoHopCopier:
         first_convolution = sparse.csr_array((first[2], (first[0], column)), shape=shape)
         entries = second[2], (second[0], np.arange(n_inner))
         second_convolution = sparse.csr_array(entries, shape=(n_pairs, n_inner))
-        networks, features = self.networks, self.features
-        inputs = networks.feature_scaling.apply(features[columns_in_use])
+        networks = self.networks
+        inputs = networks.feature_scaling.apply(self.features[columns_in_use])
         slope, total = SLOPES[networks.config.activation], np.zeros(())
         for weights, last_weights, *biases in zip(*networks.weights, strict=True):
             hidden = first_convolution @ (inputs @ weights)
@@ -152,16 +151,14 @@ def predict_copies(
         rows.append(state.predict(change(state.graph, *pair))[pair[swaps]])
         seconds = (time.monotonic() - start) * (len(nodes) - 1)
         if len(rows) == 1 and seconds > MAX_SECONDS:
-            warn_about_data(
-                f"corrections by this classifier evaluate {len(nodes):,} graphs, which will take about "
-                f"{seconds / 60:.0f} minutes. Give the nodes that may be attacked as targets, or use fewer "
-                "donors."
-            )
+            duration = f"{len(nodes):,} graphs, which will take about {seconds / 60:.0f} minutes"
+            way_out = "Give the nodes that may be attacked as targets, or use fewer donors."
+            warn_about_data(f"corrections by this classifier evaluate {duration}. {way_out}")
     return np.array(rows)
 
 
 def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-    """Return the predictions of the nodes, which is exact for classifiers that do not use edges."""
+    """Return the predictions of the nodes, exact for classifiers that do not use edges."""
     return state.probabilities[nodes]
 
 
@@ -191,16 +188,13 @@ def replace_features(graph: Graph, node: int, donor: int) -> Graph:
 
 def copy_row(graph: Graph, node: int, donor: int) -> Graph:
     """Return the graph in which the node has the donor's neighbours (undirected: in both directions)."""
-    row = graph.adjacency[[donor]].tocoo()
-    rest = graph.adjacency.tocoo()
+    row, rest = graph.adjacency[[donor]].tocoo(), graph.adjacency.tocoo()
     keep = rest.row != node
     if not graph.directed:
         keep &= rest.col != node
-    here = np.full(row.nnz, node)
-    first, second = np.concatenate([rest.row[keep], here]), np.concatenate([rest.col[keep], row.col])
-    weight = np.concatenate([rest.data[keep], row.data])
-    matrix = sparse.csr_array((weight, (first, second)), shape=rest.shape)
-    return graph.replace(adjacency=matrix)
+    kept = rest.row[keep], rest.col[keep], rest.data[keep]
+    first, second, weight = _concatenate(kept, (np.full(row.nnz, node), row.col, row.data))
+    return graph.replace(adjacency=sparse.csr_array((weight, (first, second)), shape=rest.shape))
 
 
 def _concatenate(first: Entries, second: Entries) -> Entries:
@@ -222,9 +216,9 @@ def build_donor_search(
     donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, caller: str
 ) -> NeighbourSearch:
     """Return the search for donors by the parameter ``donors`` of the defence that errors name."""
-    graph = embeddings.graph
+    graph, name = embeddings.graph, f"donors of {caller}"
     if isinstance(donors, str):
-        check_choice(donors, f"donors of {caller}", DONOR_NAMES)
+        check_choice(donors, name, DONOR_NAMES)
         if donors in EMBEDDING_NAMES:
             try:
                 return embeddings.search(donors, parameter="donors", owner=caller)
@@ -238,9 +232,7 @@ def build_donor_search(
         return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=caller)
     search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=caller)
     if (n_rows := search.matrix.shape[0]) != graph.n_nodes:
-        raise InputError(
-            f"donors of {caller}", f"must have {graph.n_nodes} rows, one per node; got {n_rows}."
-        )
+        raise InputError(name, f"must have {graph.n_nodes} rows, one per node; got {n_rows}.")
     return search
 
 
@@ -268,7 +260,6 @@ class CopyingCorrection(Correction):
         return (1 - trust) * copied + trust * own
 
     def average_copies(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
-        """Return the mean prediction of each node over its donors."""
         if not len(nodes):
             return self.state.probabilities[:0]
         donors = self.find_donors(nodes)
@@ -316,11 +307,9 @@ class DonorDefence(Defence):
         check_choice(self.mode, f"mode of {caller}", MODES)
 
     def build_copier(self, state: AttackedState) -> Copier:
-        """Return how a node is predicted with a donor's neighbourhood."""
         return choose_copier(state, self.mode)
 
     def prepare_copying(self, state: AttackedState) -> CopyingCorrection:
-        """Return the correction by the donors of the parameters."""
         seed, caller = child(state.seed, DefenceSeeds.DONOR_EMBEDDING), type(self).__name__
         search = build_donor_search(
             self.donors, state.embeddings, seed=seed, device=self.device, caller=caller
@@ -334,9 +323,8 @@ class DonorDefence(Defence):
     def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
-        ``graph`` is the attacked graph, by default the one given to ``fit``. All nodes are copied, and the
-        time to find donors grows with the square of their number. The classifier is the one that was trained
-        with all edges.
+        ``graph`` is the attacked graph, by default the one given to ``fit``. The classifier is the one that
+        was trained with all edges. The time to find donors grows with the square of the number of nodes.
         """
         return self.prepare_copying(self.attacked_state(graph)[1]).score_nodes()[0]
 
@@ -359,12 +347,12 @@ class CopyingDefence(DonorDefence):
     classifier
         The classifier to train, a GCN by default; :meth:`from_classifier` takes one that is trained.
     donors
-        How donors are chosen, among all other nodes, those that are corrected included. ``"vgae"`` (the
-        paper) or ``"gae"``: by the autoencoder's embedding of the attacked graph. ``"features"``: by
-        features alone. ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features
-        and the neighbourhood expected from them, which is learned from all other nodes, so that the node's
-        own edges have no direct influence. Or an array with one row per node, or a function that returns
-        one for a graph (``load`` then needs it in ``classes``). Distances are Euclidean.
+        How donors are chosen among all other nodes, by Euclidean distances. ``"vgae"`` (the paper) or
+        ``"gae"``: by the autoencoder's embedding of the attacked graph. ``"features"``: by features alone.
+        ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features and the
+        neighbourhood expected from them, which is learned from all other nodes, so that the node's own edges
+        have no direct influence. Or an array with one row per node, or a function that returns one for a
+        graph (``load`` then needs it in ``classes``).
     n_donors
         Number of donors of each node (the paper's P).
     n_graphs
@@ -372,26 +360,22 @@ class CopyingDefence(DonorDefence):
         ``None`` takes every donor once.
     retrain
         Whether the classifier is trained without the edges of the targets, so that an attack affects neither
-        training nor donors through these edges. The correction of a target then depends on the others. It
-        needs :meth:`fit` with targets.
+        training nor donors through these edges. It needs :meth:`fit` with targets.
     trust_edges
         Whether to mix the correction with the prediction from those of the node's own edges that are
         plausible (see :func:`.estimate_trust`), so that a node that was not attacked loses little. An
-        attacker may choose plausible edges, so this costs accuracy under strong attacks. The correction of
-        a node then depends on the others.
+        attacker may choose plausible edges, so this costs accuracy under strong attacks.
     mode
         ``"swap-features"``: the node's features are put in place of the donor's, as in the authors' code.
         ``"copy-row"``: the node itself gets the donor's row of the adjacency, undirected in both directions.
     device
-        ``"cpu"`` or ``"cuda"``, for the default classifier and for autoencoders; another classifier has its
-        own.
+        ``"cpu"`` or ``"cuda"``, for the default classifier (another has its own) and for autoencoders.
 
     Notes
     -----
-    - *Cost*: with GCNs, those of a Bayesian GCN included, only the two-hop neighbourhoods of the donors are
-      evaluated. Other classifiers predict on a whole graph for every donor of every target, so that it takes
-      long to correct all nodes.
-    - *Edges of donors* may have been attacked too; the defence does not correct these.
+    - With GCNs, those of a Bayesian GCN included, only the two-hop neighbourhoods of donors are evaluated.
+      Other classifiers predict on a whole graph for every donor of every target.
+    - Edges of donors may have been attacked too; the defence does not correct these.
     - Corrections by a Bayesian GCN draw no dropout.
 
     Examples

@@ -1,8 +1,8 @@
 """How plausible the edges of an attacked graph are, and graphs without some of their edges.
 
-One logistic regression (:class:`EdgeModel`) tells edges from random pairs of nodes. :func:`estimate_trust`
-fits it to two cosines, and :func:`build_credibility` to everything known about a pair. The latter also enters
-:func:`score_suspicion`, which ranks nodes by how implausible their edges are.
+A logistic regression (:class:`EdgeModel`) tells edges from random pairs of nodes. :func:`estimate_trust` fits
+it to two cosines, :func:`build_credibility` to everything known about a pair. :func:`score_suspicion` ranks
+nodes by how implausible their edges are.
 """
 
 from __future__ import annotations
@@ -66,8 +66,7 @@ class EdgeModel:
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Return the weights of the regression; zero if the graph has no edges."""
-        # The seed is not the trial's: thousands of pairs determine the weights, and with fixed pairs they
-        # depend on the graph only. Stored results depend on it.
+        # The seed is fixed, so that the weights depend on the graph only. Stored results depend on it.
         draws = np.random.default_rng(0)
         first, second = self.graph.rows.row_numbers, self.graph.rows.indices
         if len(first) > self.max_pairs:
@@ -94,9 +93,9 @@ class EdgeModel:
 def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
     """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
 
-    Trust is the probability of an edge by the cosines of the features of its ends and of the neighbourhoods
-    expected from them, learned from the graph without the edges of ``nodes``. The trusted graph has lost the
-    edges of ``nodes`` whose probability is at most one half. ``features`` is the embedding of the features.
+    Trust is the probability of an edge by the cosines of the ``features`` (an embedding) of its ends and of
+    the neighbourhoods expected from them, learned from the graph without the edges of ``nodes``. The trusted
+    graph has lost the edges of ``nodes`` whose probability is at most one half.
     """
     others = remove_edges_of(graph, nodes)
     expected = expected_neighbourhoods(others, features, embed_neighbourhoods(others, features))
@@ -112,7 +111,6 @@ def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDA
 
 
 def _compare(features: Matrix, expected: Matrix, first: Any, second: Any, is_edge: Any) -> Matrix:
-    """Return a constant and the two cosines of each pair."""
     return np.stack([np.ones(len(first)), *cosines(features, expected, first, second)], axis=1)
 
 
@@ -120,7 +118,7 @@ def build_credibility(embeddings: NodeEmbeddings) -> EdgeModel:
     """Return the model of an edge's credibility, seen from its first node, which may have been attacked.
 
     It compares both nodes' features and expected neighbourhoods, and those of the first with the other
-    neighbours of the second. The first node's own edges are not used.
+    neighbours of the second; the first node's own edges are not used.
     """
     graph, features = embeddings.graph, embeddings.features
     rows = graph.rows
@@ -169,16 +167,15 @@ def score_suspicion(
 ) -> NDArray[np.float64]:
     """Return a score for every node; attacked nodes tend to have the highest ones.
 
-    The dissimilarity of two neighbours is one minus the cosine of their features times one minus that of
-    their expected neighbourhoods, times the doubt about their edge. The implausibility of their edge is the
-    dissimilarity times the divergence between their two copied predictions. The first score is
-    (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4: own_divergence is the sum of the
-    divergences of ``copied`` and ``similar`` from ``own``, and the means are over the edges of the node.
+    The first score is (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4, with means
+    over the edges of a node. The dissimilarity of two neighbours is one minus the cosine of their features
+    times one minus that of their expected neighbourhoods, times the doubt about their edge; its product with
+    the divergence between their two copied predictions is the implausibility of the edge.
 
     The blame for an implausible edge is then divided between its ends in proportion to their scores, and the
-    score of a node is multiplied by its share of the blame at its edges, so that neighbours of attacked nodes
-    get lower scores. Last, it is multiplied by exp(4 d), where d is the mean divergence of a node's own
-    prediction from those of its neighbours minus the same for its copied prediction.
+    score of a node is multiplied by its share of the blame, so that neighbours of attacked nodes get lower
+    scores. Last, it is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction from
+    those of its neighbours minus the same for its copied prediction.
 
     ``own``, ``copied`` and ``similar`` are the probabilities of all nodes by the classifier, with the
     neighbourhoods of their donors, and with neighbourhoods similar to their own. ``doubt`` is from 0 to 1, in

@@ -2,7 +2,6 @@
 
 :class:`EvidenceCorrection` computes the three kinds of evidence for one graph. :func:`weigh_edges` and
 :func:`weigh_hypotheses` model how likely the edges of a node are for each class, attacked or not.
-:class:`AdaptiveEvidenceAttack` knows the defence.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from nodecopy._core.messages import log_decision
 from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.nettack import SurrogateLabels
-from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining, Trial
+from nodecopy.classify import APPNP, Classifier, SelfTraining, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_distinct
-from nodecopy.defend.controls import assign_folds, distil, distil_mlp, sharpen
+from nodecopy.defend.controls import distil, distil_mlp, sharpen
 from nodecopy.defend.copying import find_donors
 from nodecopy.defend.edges import EdgeModel, build_credibility
 from nodecopy.errors import InputError
@@ -69,28 +68,21 @@ def combine_evidence(
     blocks = np.split(np.arange(n), np.flatnonzero(np.diff(terms // MAX_TERMS)) + 1)
     starts = np.concatenate([[0], np.cumsum(per_node)])
     likelihoods, credibilities = [], []
-    for block in blocks:
-        first = block[0] if len(block) else 0
-        edges = slice(starts[first], starts[first + len(block)])
-        parts = log_prior[block], owner[edges] - first, log_odds[edges], neighbours[edges]
-        log_evidence, credibility = _combine_block(*parts, class_edges)
-        likelihoods.append(log_evidence)
-        credibilities.append(credibility)
-    return np.concatenate(likelihoods), np.concatenate(credibilities)
-
-
-def _combine_block(
-    log_prior: Array, owner: IntArray, log_odds: Array, neighbours: Array, class_edges: Array
-) -> tuple[Array, Array]:
-    (n, n_classes), n_edges = log_prior.shape, len(owner)
-    to_nodes = sparse.csr_array((np.ones(n_edges), (owner, np.arange(n_edges))), shape=(n, n_edges))
-    genuine, total = weigh_edges(log_odds, neighbours, class_edges)
     weights = weigh_hypotheses(n_classes)
-    summed = to_nodes @ np.log(total).reshape(n_edges, weights.size)
-    joint = log_prior[:, :, None] + weights + summed.reshape(n, *weights.shape)
-    log_classes = logsumexp(joint, axis=2)
-    posterior = np.exp(joint - logsumexp(log_classes, axis=1)[:, None, None])
-    return log_classes - log_prior, (posterior[owner] * genuine / total).sum(axis=(1, 2))
+    for block in blocks:
+        first, size = block[0] if len(block) else 0, len(block)
+        edges = slice(starts[first], starts[first + size])
+        of_node, prior = owner[edges] - first, log_prior[block]
+        genuine, total = weigh_edges(log_odds[edges], neighbours[edges], class_edges)
+        places = of_node, np.arange(len(of_node))
+        to_nodes = sparse.csr_array((np.ones(len(of_node)), places), shape=(size, len(of_node)))
+        summed = to_nodes @ np.log(total).reshape(len(of_node), weights.size)
+        joint = prior[:, :, None] + weights + summed.reshape(size, *weights.shape)
+        log_classes = logsumexp(joint, axis=2)
+        posterior = np.exp(joint - logsumexp(log_classes, axis=1)[:, None, None])
+        likelihoods.append(log_classes - prior)
+        credibilities.append((posterior[of_node] * genuine / total).sum(axis=(1, 2)))
+    return np.concatenate(likelihoods), np.concatenate(credibilities)
 
 
 def weigh_hypotheses(n_classes: int) -> Array:
@@ -230,14 +222,15 @@ class NodeReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, with whether and why each edge is distrusted."""
-        reasons = [{"distrusted": edge.is_distrusted, "reason": edge.reason} for edge in self.edges]
-        edges = [asdict(edge) | reason for edge, reason in zip(self.edges, reasons, strict=True)]
+        edges = [
+            asdict(edge) | {"distrusted": edge.is_distrusted, "reason": edge.reason} for edge in self.edges
+        ]
         return asdict(self) | {"edges": edges}
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceCorrection(Correction):
-    """Corrections by all evidence on one graph, each kind of which is computed once and on use."""
+    """Corrections by all evidence on one graph; each kind is computed once, on use."""
 
     state: AttackedState
     n_donors: int
@@ -255,18 +248,16 @@ class EvidenceCorrection(Correction):
     def from_features(self) -> Array:
         """Return the log-probabilities by features: the mean over a logistic regression and an MLP."""
         n_nodes = self.state.graph.n_nodes
-        folds = assign_folds(n_nodes, N_FOLDS)
-        logistic = sharpen(distil(self.state, folds), self.state.probabilities)
+        logistic = sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
         if n_nodes > MAX_NODES_WITH_MLP:
             log_decision(f"features: a logistic regression only, since the graph has {n_nodes:,} nodes.")
             return logistic
-        mlp = distil_mlp(self.state, folds, MLP(device=self.device))
+        mlp = distil_mlp(self.state, N_FOLDS, self.device)
         both = logistic + np.log(np.maximum(mlp, MIN_PROBABILITY))
         return np.asarray(log_softmax(both / 2, axis=1))
 
     @cached_property
     def credibility(self) -> EdgeModel:
-        """Return how credible edges are."""
         return build_credibility(self.state.embeddings)
 
     @cached_property
@@ -277,7 +268,6 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def search(self) -> Any:
-        """Return the search for similar nodes."""
         return self.state.embeddings.search("expected", parameter="donors", owner=self.owner)
 
     @cached_property
@@ -297,13 +287,13 @@ class EvidenceCorrection(Correction):
         return np.asarray(self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1))
 
     def without_edges(self, nodes: IntArray) -> Array:
-        """Return the log-probabilities of the classes of some nodes without their edges."""
+        """Return the log-probabilities of some nodes by features and donors."""
         log_p, donors = FEATURE_WEIGHT * self.from_features[nodes], self.from_donors(nodes)
         log_p = log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors)
         return np.asarray(log_softmax(log_p, axis=1))
 
     def is_uncertain(self, log_prior: Array) -> NDArray[np.bool_]:
-        """Return whether the edges of nodes count, by the log-probabilities without these edges."""
+        """Return whether the edges of nodes with these log-probabilities count."""
         return np.asarray(np.exp(log_prior.max(axis=1)) < self.max_probability)
 
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
@@ -328,7 +318,6 @@ class EvidenceCorrection(Correction):
         return log_prior, log_evidence, log_odds, credibility
 
     def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return whether no change of a node's own edges can change its corrected class."""
         return ~self.is_uncertain(self.without_edges(nodes))
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
@@ -337,14 +326,13 @@ class EvidenceCorrection(Correction):
         return np.exp(self.predict_log_proba(nodes))
 
     def predict_log_proba(self, nodes: IntArray) -> Array:
-        """Return the corrected log-probabilities of some nodes."""
         log_prior, log_evidence, _, _ = self.weigh(nodes)
         return add_evidence(log_prior, log_evidence, self.is_uncertain(log_prior))
 
     def explain(
         self, nodes: IntArray, classes: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
     ) -> list[NodeReport]:
-        """Return the evidence of some nodes; their class probabilities are those before and after."""
+        """Return reports of some nodes, given their class probabilities before and after."""
         log_prior, log_evidence, log_odds, credibility = self.weigh(nodes)
         owner, neighbours = self.edges_of(nodes)
         features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
@@ -383,10 +371,10 @@ class EvidenceDefence(Defence):
 
     Three kinds of evidence are combined. The node's features: a logistic regression and an MLP that learned
     from the classifier's predictions for other nodes, see :class:`.DistilledFeatures`. Similar nodes: the
-    mean prediction for the donors of :class:`.CopyingDefence`. The node's own edges: each connects it to a
-    class, and is credible as far as both ends resemble the ends of other edges. The model knows that an
-    attacker connects a node to other classes than its own, often to one of them, and removes edges to its
-    own class. Edges count only at nodes whose class is uncertain by features and donors.
+    mean prediction for the donors of :class:`.CopyingDefence`. The node's own edges, as far as both ends
+    resemble the ends of other edges: an attacker connects a node to other classes than its own, often to one
+    of them, and removes edges to its own class. Edges count only at nodes whose class is uncertain by
+    features and donors.
 
     Parameters
     ----------
@@ -398,13 +386,13 @@ class EvidenceDefence(Defence):
     uncertain_share
         Share of the nodes whose edges count: those with the lowest probability of the likeliest class by
         features and donors. At all others the correction does not depend on the node's own edges, if
-        ``retrain`` is set. Larger values gain accuracy under attacks that do not know the defence, and lose
-        it under those that do.
+        ``retrain`` is set. Larger values help against attacks that do not know the defence, and harm
+        against those that do.
     retrain
         Whether the classifier is trained without the edges of the targets, so that flips of these edges
         change nothing at other nodes. It needs :meth:`fit` with targets. Recommended where they are known.
     device
-        ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
+        As in :class:`.CopyingDefence`.
 
     Notes
     -----
@@ -440,15 +428,14 @@ class EvidenceDefence(Defence):
         return self.collect_evidence(state)
 
     def collect_evidence(self, state: AttackedState) -> EvidenceCorrection:
-        """Return the evidence with the parameters of the defence."""
         share = float(self.uncertain_share)
         return EvidenceCorrection(state, self.n_donors, share, self.device, type(self).__name__)
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
         """Return for which nodes no change of their own edges can change the corrected class.
 
-        It is a guarantee if the classifier was trained without the edges of these nodes (``retrain``), and
-        does not extend to flips of other edges.
+        It is a guarantee against flips of these edges, if the classifier was trained without them
+        (``retrain``).
 
         Parameters
         ----------
@@ -467,7 +454,6 @@ class EvidenceDefence(Defence):
         return list(correction.explain(positions, self.classes_, before, after))
 
     def _correction_of(self, nodes: ArrayLike, graph: Graph | None) -> tuple[Any, IntArray]:
-        """Return the correction of a graph, and the positions of some of its nodes."""
         _, state, correction = self.prepare_graph(graph)
         positions = check_distinct(state.graph, nodes)
         targets: Any = self.targets_
@@ -505,7 +491,7 @@ class TargetEvidence:
         return corrected, add_evidence(self.log_prior, log_evidence, np.array([True]))
 
     def losses(self, code: int, log_likelihood: Array, changes: Array) -> Array:
-        """Return the loss of the corrected prediction of a class after each of some changes."""
+        """Return the loss of a class after each of some changes."""
         corrected, always = self.predict(log_likelihood, changes)
         return np.asarray(-corrected[:, code] - TIE_WEIGHT * always[:, code])
 
@@ -514,9 +500,9 @@ class TargetEvidence:
 class AdaptiveEvidenceAttack(TargetedAttack):
     """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
 
-    The attacker trains the defence without the edges of the targets (``retrain``). In each step every flip of
-    an edge of the target is evaluated exactly, and the one that raises the loss of the corrected prediction
-    most is made. The default budget is the target's degree.
+    The attacker trains the defence with ``retrain``. Each step makes the flip that raises the loss of the
+    corrected prediction most, of which every one is evaluated exactly. The default budget is the target's
+    degree.
 
     Parameters
     ----------

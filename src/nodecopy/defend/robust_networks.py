@@ -1,7 +1,7 @@
 """Controls with robust aggregation: GCNs that weigh edges (GNNGuard) or messages (Soft Median).
 
-An edge of weight zero counts for nothing, so that :class:`AdaptiveNetworkAttack`, which knows the network,
-has gradients with respect to weights.
+An edge of weight zero counts for nothing, so that :class:`AdaptiveNetworkAttack` has gradients with respect
+to weights.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class WeightedEdges(NamedTuple):
         return cls(source, target, torch.cat([edge_weight[is_edge], edge_weight.new_ones(n_nodes)]), n_nodes)
 
     def select(self, mask: Tensor | slice) -> Self:
-        """Return some of the edges."""
         return self._replace(source=self.source[mask], target=self.target[mask], weight=self.weight[mask])
 
     def sum_at_targets(self, values: Tensor) -> Tensor:
@@ -81,8 +80,7 @@ def find_sparse_entries(x: Tensor) -> SparseStack | None:
     if version != x._version:
         entries = None
         if x.count_nonzero() <= MAX_DENSITY * x.numel():
-            matrix = sparse.csr_array(x.detach().cpu().numpy())
-            entries = SparseStack([matrix], x.device, x.dtype)
+            entries = SparseStack([sparse.csr_array(x.detach().cpu().numpy())], x.device, x.dtype)
         _sparse_features[x] = x._version, entries
     return entries
 
@@ -101,9 +99,7 @@ class RobustNetwork(torch.nn.Module):
         super().__init__()
         self.first = torch.nn.Linear(n_features, N_HIDDEN, bias=False)
         self.second = torch.nn.Linear(N_HIDDEN, n_classes, bias=False)
-        self.biases = torch.nn.ParameterList(
-            [torch.nn.Parameter(torch.zeros(size)) for size in (N_HIDDEN, n_classes)]
-        )
+        self.biases = torch.nn.ParameterList([torch.zeros(size) for size in (N_HIDDEN, n_classes)])
 
     def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
         """Return the similarity of the ends of each edge; 1 where a network does not compare them."""
@@ -133,7 +129,7 @@ class RobustNetwork(torch.nn.Module):
         return entries.product(self.first.weight.T[None], factors)[0]
 
     def drop_and_multiply(self, x: Tensor) -> Tensor:
-        """Return the same as :meth:`transform`, by a dense product."""
+        """Return :meth:`transform` by a dense product."""
         transformed: Tensor = self.first(torch.dropout(x, DROPOUT, self.training))
         return transformed
 
@@ -149,10 +145,7 @@ class RobustNetwork(torch.nn.Module):
     def propagate(
         self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, sent: SentMessages = ALL_MESSAGES
     ) -> Tensor:
-        """Return the logits from the similarity of the ends of edges and the transformed features.
-
-        The logits of a node need messages to nodes within ``n_hops`` hops, and to itself in the second layer.
-        """
+        """Return the logits; those of a node need messages within ``n_hops`` hops, then to itself."""
         first, second = sent
         messages = self.combine(self.weigh(similarity, edges)[first], transformed, edges.select(first))
         hidden = torch.relu(messages + self.biases[0])
@@ -172,7 +165,7 @@ class RobustNetwork(torch.nn.Module):
 class GuardedNetwork(RobustNetwork):
     """A GCN whose edges are weighted by the similarity of their ends in each layer."""
 
-    n_hops = 2  # the degrees of neighbours depend on how similar these are to their own neighbours
+    n_hops = 2  # the degrees of neighbours depend on their similarity to their own neighbours
 
     def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
         rows = torch.nn.functional.normalize(inputs.detach() if self.training else inputs, dim=1)
@@ -222,7 +215,10 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
 
     ``total`` is the sum of the weights at each target. A target without edges gets an arbitrary value.
     """
-    order = _order_by_target(values.detach().T, target)
+    # The order of each column by target, then by value, in one sort of integers made of both.
+    bits = values.detach().T.float().contiguous().view(torch.int32).long()
+    bits = torch.where(bits < 0, -(bits & 0x7FFF_FFFF), bits)  # floats hold their sign and their magnitude
+    order = ((target.long() << 32) + bits).argsort(dim=1, stable=True)
     cumulative = weight[order].double().cumsum(dim=1)
     ends = torch.bincount(target, minlength=len(total)).cumsum(dim=0)
     starts = torch.cat([ends.new_zeros(1), ends[:-1]])
@@ -230,13 +226,6 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
     position = torch.searchsorted(cumulative, before + total / 2 - 1e-9)
     position = torch.minimum(torch.maximum(position, starts), ends - 1).clamp_min(0)
     return values.gather(0, order.gather(1, position).T)
-
-
-def _order_by_target(rows: Tensor, target: Tensor) -> Tensor:
-    """Return the order of each row by target, then by value, in one sort of integers made of both."""
-    bits = rows.float().contiguous().view(torch.int32).long()
-    bits = torch.where(bits < 0, -(bits & 0x7FFF_FFFF), bits)  # floats hold their sign and their magnitude
-    return ((target.long() << 32) + bits).argsort(dim=1, stable=True)
 
 
 NETWORKS: dict[str, type[RobustNetwork]] = {"guarded": GuardedNetwork, "soft-median": SoftMedianNetwork}
@@ -258,10 +247,8 @@ class RobustNetworkDefence(Defence):
 
     Parameters
     ----------
-    n_epochs, learning_rate, weight_decay
+    n_epochs, learning_rate, weight_decay, device
         As in :class:`.CustomNetwork`.
-    device
-        ``"cpu"`` or ``"cuda"``.
     """
 
     network: ClassVar[str]
@@ -273,7 +260,6 @@ class RobustNetworkDefence(Defence):
     device: str = "cpu"
 
     def build_classifier(self) -> Classifier:
-        """Return the network, not yet trained."""
         return CustomNetwork(RobustNetworkFactory(self.network), **self.get_params(deep=False))
 
 
@@ -282,9 +268,8 @@ class GNNGuard(RobustNetworkDefence):
 
     Edges between nodes whose features have a cosine below 0.1 are removed, and from the second layer also
     those between nodes whose hidden units do. The authors' memory between layers and their learned pruning
-    are left out, as in their default. Features have dropout here, unlike in the authors' code.
-
-    Parameters are those of :class:`RobustNetworkDefence`.
+    are left out, as in their default. Features have dropout here, unlike in the authors' code. Parameters are
+    those of :class:`RobustNetworkDefence`.
 
     Examples
     --------
@@ -300,10 +285,9 @@ class GNNGuard(RobustNetworkDefence):
 class SoftMedianGCN(RobustNetworkDefence):
     """Replace the mean over neighbours in a GCN by the Soft Median (Geisler et al., 2021).
 
-    Neighbours far from the median, dimension by dimension, get less weight.
-    The temperature is 0.2. The authors' sparsified diffusion of the graph is left out.
-
-    Parameters are those of :class:`RobustNetworkDefence`.
+    Neighbours far from the median, dimension by dimension, get less weight. The temperature is 0.2. The
+    authors' sparsified diffusion of the graph is left out. Parameters are those of
+    :class:`RobustNetworkDefence`.
 
     Examples
     --------
@@ -331,8 +315,8 @@ class NetworkEdits(Edits):
 class RewiredRobustNetwork(RewiredModule):
     """A robust network on a graph of which one row is changed; only the logits of that node are computed.
 
-    The ``n_candidates`` flips with the steepest gradients, of the network and of the smoothed one, are
-    evaluated. ``smoothed`` is the same for the smoothed network, whose gains are gradients; None in that one.
+    The ``n_candidates`` steepest flips of the network, and of the smoothed one, are evaluated. ``smoothed``
+    is the same for the smoothed network, whose gains are gradients; None in that one.
     """
 
     def __init__(self, edits: NetworkEdits, row: int, n_candidates: int) -> None:
@@ -374,7 +358,6 @@ class RewiredRobustNetwork(RewiredModule):
         return super().gains(loss, V, left)
 
     def select_candidates(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
-        """Return the pairs with the steepest gradients, ``[n, 2]``."""
         is_candidate = torch.zeros_like(left)
         for network in (self, self.smoothed):
             assert network is not None
@@ -383,7 +366,6 @@ class RewiredRobustNetwork(RewiredModule):
         return (is_candidate & left).nonzero()
 
     def flip(self, flips: list[tuple[int, int]]) -> Tensor:
-        """Return the change V of the row by some flips."""
         V = torch.zeros_like(self.present)
         for pair in flips:
             V[pair] = 1 - 2 * self.present[pair]
@@ -394,18 +376,17 @@ class RewiredRobustNetwork(RewiredModule):
 class AdaptiveNetworkAttack(TargetedAttack):
     """Attack :class:`GNNGuard` or :class:`SoftMedianGCN` by flips of the target's edges.
 
-    The attacker trains the network on the clean graph and plans greedy flips twice: by the network, which
-    evaluates some flips and takes the best, and along the gradients of a smoothed network with the same
-    weights, since a single flip hardly moves a median. The plan that raises the loss of the network more is
-    carried out. The default budget is the target's degree.
+    The attacker trains the network on the clean graph and plans greedy flips twice: by evaluating some flips,
+    and along the gradients of a smoothed network with the same weights, since a single flip hardly moves a
+    median. The plan that raises the loss more is carried out. The default budget is the target's degree.
 
     Parameters
     ----------
     defence
         The defence; by default ``GNNGuard()``.
     n_candidates
-        Number of flips that are evaluated in each step of the first plan: so many of the steepest gradients
-        of the network, and as many of the smoothed one. The time grows with it.
+        Number of flips that are evaluated in each step of the first plan: those with the steepest gradients
+        of the network, and as many of the smoothed one.
     together
         As in :class:`.TargetedAttack`.
 

@@ -1,8 +1,7 @@
-"""Defences for unknown targets: detect suspicious nodes, and judge every node accordingly.
+"""Defences for unknown targets: score the suspicion of all nodes, and correct the most suspicious ones.
 
-:class:`SuspectCorrection` corrects suspicious nodes by copying, :class:`WholeGraphDefence` by all evidence.
-Both score all nodes, may train again without the edges of the most suspicious ones, and give suspicious nodes
-another prediction than the others.
+:class:`SuspectCorrection` corrects them by copying, :class:`WholeGraphDefence` by all evidence. Both may
+train again without their edges.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ CLASSIFIER_WEIGHT = 0.5  # exponent of the prediction for nodes that are not sus
 
 @dataclass(eq=False)
 class DetectedCorrection(Correction):
-    """Predictions of all nodes; ``source``, a correction of all nodes, corrects the most suspicious."""
+    """Predictions of all nodes, of which ``source`` corrected the most suspicious."""
 
     probabilities: NDArray[np.floating[Any]]
     suspicion: NDArray[np.float64]
@@ -45,11 +44,9 @@ class DetectedCorrection(Correction):
         return {"suspicion": self.suspicion, "corrected": self.is_corrected}
 
     def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
-        """Return the donors of some nodes."""
         return np.asarray(self.source.find_donors(nodes))
 
     def explain(self, *arguments: Any) -> Any:
-        """Return the evidence of some nodes, as in :meth:`.EvidenceCorrection.explain`."""
         return self.source.explain(*arguments)
 
     def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
@@ -76,16 +73,16 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
     """Detect attacked nodes, and correct them by copying.
 
     The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
-    others are predicted with copied neighbourhoods too, but of donors whose neighbourhoods are similar to
-    their own, which makes up for the nodes that are corrected without need.
+    others are predicted with the neighbourhoods of donors whose neighbourhoods are similar to their own,
+    which makes up for the nodes that are corrected without need.
 
     Parameters
     ----------
     share
         Share of all nodes that are corrected: the larger, the more attacked nodes are detected and the more
-        others lose accuracy. ``None`` corrects as many as possible while the accuracy at the validation nodes
-        falls at most 0.5 points below the classifier's own, or below the best attainable if every choice
-        loses; and 7 % of the nodes where there are no validation nodes.
+        others lose accuracy. By default as many as possible while the accuracy at the validation nodes falls
+        at most 0.5 points below the classifier's own, or below the best attainable if that is lower; 7 %
+        without validation nodes.
     retrain
         Whether corrections come from a classifier that is trained again without the edges of the most
         suspicious nodes. It needs :meth:`fit`.
@@ -128,7 +125,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
     def _copy_retrained(
         self, copying: CopyingCorrection, suspects: IntArray
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return both copied predictions of a classifier that is trained without the suspects' edges."""
+        """Return both copied predictions after training without the suspects' edges."""
         retrained = self.retrain_without(copying.state, suspects)
         # Similar donors are chosen, and copied, in the graph with all edges.
         complete = replace(copying.state, classifier=retrained.classifier, networks=retrained.networks)
@@ -146,11 +143,10 @@ def choose_n_corrected(
     uncorrected: NDArray[Any],
 ) -> int:
     """Return how many nodes, in ``order``, are corrected; the validation nodes decide without a ``share``."""
-    validation = None if state.trial is None else state.trial.validation
-    if share is not None or state.trial is None or validation is None or not len(validation):
+    trial: Any = state.trial
+    if share is not None or trial is None or not trial.has_validation:
         return round((DEFAULT_SHARE if share is None else share) * len(order))
-    codes = state.trial.codes
-    validation_nodes = order[np.isin(order, validation)]
+    codes, validation_nodes = trial.codes, order[np.isin(order, trial.validation)]
     own, after, before = (
         (part.argmax(axis=1) == codes).astype(int)[validation_nodes]
         for part in (state.probabilities, corrected, uncorrected)
@@ -168,18 +164,17 @@ def choose_n_corrected(
 class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked.
 
-    Every node gets a suspicion score (:func:`.score_suspicion`), in which doubtful edges count most. The
-    most suspicious nodes are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the
-    evidence is multiplied by the square root of the prediction that the classifier made before it was
-    trained again, if it is.
+    The nodes with the highest suspicion scores (:func:`.score_suspicion`), in which doubtful edges count
+    most, are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is
+    multiplied by the square root of the classifier's prediction, before it was trained again.
 
     Parameters
     ----------
     classifier, n_donors, device
         As in :class:`.EvidenceDefence`. In graphs of more than 50,000 nodes no donors are used.
     share
-        Share of all nodes that count as suspicious. The larger it is, the more attacked nodes are
-        corrected, and the more others lose the classifier's prediction.
+        Share of all nodes that count as suspicious: the larger, the more attacked nodes are corrected, and
+        the more others lose the classifier's prediction.
     uncertain_share
         As in :class:`.EvidenceDefence`; by default the edges of all nodes count.
     retrain

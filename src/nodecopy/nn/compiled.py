@@ -49,13 +49,11 @@ class FourArrayCSR(NamedTuple):
 
     @classmethod
     def from_csr(cls, matrix: Any) -> FourArrayCSR:
-        """Return all rows of a CSR matrix."""
         index_type = np.int32 if matrix.nnz < 2**31 else np.int64
         indptr, columns = (part.astype(index_type, copy=False) for part in (matrix.indptr, matrix.indices))
         return cls(indptr[:-1], indptr[1:], columns, matrix.data.astype(np.float32, copy=False))
 
     def select(self, chosen: IntArray) -> FourArrayCSR:
-        """Return some of the rows, without a copy of their entries."""
         return self._replace(starts=self.starts[chosen], stops=self.stops[chosen])
 
 
@@ -87,14 +85,14 @@ class PageRank:
 class CompiledNetwork:
     """One two-layer network, for all nodes or for some ``chosen`` ones.
 
-    ``weights`` are both layers and, if there are any, biases; training changes them in place. ``key`` is that
-    of the dropout masks. With ``chosen``, nothing but the nodes that they depend on is computed, unless
-    PageRank reaches all. ``graph`` and ``last`` are rows of the first and the second convolution.
+    ``weights`` are both layers and any biases; training changes them in place. ``key`` is that of the dropout
+    masks. With ``chosen``, only the nodes that they depend on are computed, unless PageRank reaches all.
+    ``graph`` and ``last`` are rows of the first and the second convolution.
 
     ``masked`` are the features after dropout of the latest call, and ``outer``, ``hidden``, ``gates`` and
     ``pooled`` its activations: features times weights, hidden units and their derivatives, and means of
-    hidden units over neighbours, which are one array where nothing is averaged. The backward pass writes
-    gradients into the same memory.
+    hidden units over neighbours, one array where nothing is averaged. The backward pass writes gradients into
+    the same memory.
     """
 
     def __init__(
@@ -134,7 +132,7 @@ class CompiledNetwork:
         self._no_bias = np.zeros(n_hidden, np.float32)
 
     def _cut_out(self, features: FourArrayCSR, graph: FourArrayCSR) -> tuple[FourArrayCSR, ...]:
-        """Return the features in use and the rows of both convolutions; set the nodes with hidden units."""
+        """Return the features in use and the rows of both convolutions; set ``nodes``."""
         n_nodes = len(graph.starts)
         if self.chosen is None:
             self.nodes = np.arange(n_nodes)
@@ -153,7 +151,7 @@ class CompiledNetwork:
         return PageRank(matrix, self.config.n_steps, self.config.teleport)
 
     def pool(self, step: int | None) -> FloatArray:
-        """Return the means of hidden units over neighbours; the second layer turns them into logits."""
+        """Return the means of hidden units over neighbours, the inputs of the second layer."""
         masked = self.features
         if step is not None and self.threshold and self.config.drop_input:
             numbers = self._draw_bytes(len(self._masked), step, INPUT)
@@ -174,7 +172,7 @@ class CompiledNetwork:
         return self.pooled
 
     def logits(self, step: int | None) -> Tensor:
-        """Return the logits of all nodes, or of the chosen ones, with the masks of a step if there is one."""
+        """Return the logits of all or the chosen nodes, with the masks of a step if there is one."""
         out = torch.from_numpy(self.pool(step)) @ torch.from_numpy(self.second)
         if self.pagerank is not None:
             padded = self.pagerank.propagate(pad_columns(out.numpy()))
@@ -197,7 +195,6 @@ class CompiledTrainer:
         self._moments = [(np.zeros(w.size, np.float32), np.zeros(w.size, np.float32)) for w in self._trained]
 
     def change_network(self, network: CompiledNetwork) -> None:
-        """Continue with the same weights on another graph."""
         self.network, n_hidden = network, len(network.second)
         self._trained = [network.first, network.second, *network.biases]
         self._padded = pad_columns(network.second)
@@ -215,7 +212,6 @@ class CompiledTrainer:
         self._by_class = np.empty_like(network.second.T, order="C")
 
     def step(self, epoch: int) -> None:
-        """Take the step of an epoch, with its masks."""
         network, n_classes = self.network, self.network.n_classes
         pooled = network.pool(epoch)
         self._padded[:, :n_classes] = network.second

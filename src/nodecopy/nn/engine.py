@@ -1,8 +1,8 @@
 """The engine that trains many networks on graphs with the same features, and averages their predictions.
 
-It decides how many networks are computed at once, on which threads, and on which part of a graph. A
-classifier specifies what to train: :meth:`Engine.train` takes graphs, labelled nodes and seeds, and
-:meth:`Engine.predict` returns class probabilities. :class:`Ensemble` predicts on other graphs.
+It decides how many networks are computed at once, on which threads, and on which part of a graph.
+:meth:`Engine.train` takes graphs, labelled nodes and seeds, :meth:`Engine.predict` returns class
+probabilities, and :class:`Ensemble` predicts on other graphs.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Engine:
         callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
-        """Return networks trained on graphs, ``len(adjacencies) / len(observed)`` for each observed graph."""
+        """Return networks trained on graphs, as many for each observed graph."""
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
         is_plain, stop = callback is None and build_objective is None, Event()
 
@@ -133,7 +133,7 @@ class Engine:
     def _cut_out(
         self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[IntArray], targets: Targets
     ) -> tuple[list[Matrix], list[sparse.csr_array]]:
-        """Return graphs and features of the nodes within two hops of the training nodes, if they are few."""
+        """Return graphs and features within two hops of the training nodes, if these are few."""
         pairs = list(zip(adjacencies, nodes, strict=True))
         if self.device.type == "cpu":  # networks are on threads of their own already
             parts = [cut_out_two_hops(*pair) for pair in pairs]
@@ -199,7 +199,6 @@ def average_predictions(
 
     @torch.no_grad()
     def sum_part(models: range) -> list[tuple[Tensor, Tensor]]:
-        """Return the sums of probabilities and of entropies over all samples for each network."""
         part = networks.select(slice(models.start, models.stop), features)
         compute_logits = build_predictor(part, [matrices[model // per_graph] for model in models])
         total: Any = 0.0

@@ -31,8 +31,8 @@ def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, facto
     """Return weighted means over neighbours: row i is the sum over j of a_ij times row j of ``dense``.
 
     The sum is over the stored entries (i, j) of the graphs, whose values are not used. The weights a_i are
-    the softmax of ELU(own_i + other_j) over j, each times its factor (a dropout mask) if factors are given.
-    ``dense`` is ``[B, n, d]``, scores are ``[B, n]``.
+    the softmax of ELU(own_i + other_j) over j, each times its dropout factor if there are any. ``dense`` is
+    ``[B, n, d]``, scores are ``[B, n]``.
     """
     flat = dense.reshape(-1, dense.shape[2])
     flat_factors = None if factors is None else factors.reshape(-1)
@@ -77,7 +77,6 @@ class _Attention(torch.autograd.Function):
 
 
 def _sums(values: Tensor, index: tuple[Tensor, Tensor], n: int) -> Tensor:
-    """Return the sum of every row's values."""
     return (build_csr_tensor(index, values, (n, n)) @ values.new_ones(n, 1))[:, 0]
 
 
@@ -92,8 +91,6 @@ class FilterConfig(TrainingConfig):
     dropout: float = 0.9
     learning_rate: float = 0.002
     weight_decay: float = 1.8e-3
-    n_epochs: int = 200
-    patience: int = 0
     widths: tuple[int, ...] = (8, 16, 32, 64)
     n_heads: int = 4
     attention_dropout: float = 0.5
@@ -110,8 +107,8 @@ class FilterConfig(TrainingConfig):
         for width in self.widths:
             check_integer(width, "widths", low=1)
         check_integer(self.n_heads, "n_heads", low=0)
-        for name, low in (("feedback", 1), ("feedforward", 0)):
-            check_integer(getattr(self, name), name, low=low, high=MAX_ORDER)
+        check_integer(self.feedback, "feedback", low=1, high=MAX_ORDER)
+        check_integer(self.feedforward, "feedforward", low=0, high=MAX_ORDER)
         check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
 
@@ -132,8 +129,8 @@ def fit_coefficients(feedback: int, feedforward: int, radius: float) -> tuple[ND
     Returns (a_1, a_2, ...) and (b_0, b_1, ...).
 
     Least squares of r + r a(x) - b(x) over the frequencies, where r is the step, with ``radius`` as a bound
-    on |a(x) / x|. The problem is turned into that of a shortest vector under linear inequalities, which
-    non-negative least squares solve exactly (Lawson and Hanson, 1974, chapter 23).
+    on |a(x) / x|: a shortest vector under linear inequalities, which non-negative least squares solve exactly
+    (Lawson and Hanson, 1974, chapter 23).
 
     >>> a, b = fit_coefficients(5, 3, 0.9)
     >>> a.round(2).tolist(), b.round(2).tolist()
@@ -161,10 +158,9 @@ class FilterNetworks(Networks):
 
         - a(S) norm(H) W + b(S) X V + bias
 
-    where S is the (shifted) Laplacian and ``norm`` makes every column of zero mean and unit variance over
-    the nodes of the graph, times a trained scale, plus a trained shift. Attention heads have
-    kernels of their own and average that over neighbours. ReLU and dropout follow. The columns of kernels,
-    and biases, have unit length.
+    where S is the (shifted) Laplacian and ``norm`` standardises every column over the nodes of the graph,
+    with a trained scale and shift. Attention heads have kernels of their own and average that over
+    neighbours. ReLU and dropout follow. The columns of kernels, and biases, have unit length.
     """
 
     config: FilterConfig
@@ -196,7 +192,6 @@ class FilterNetworks(Networks):
 
     @property
     def layers(self) -> list[list[Tensor]]:
-        """The weights of each layer, in the order of :meth:`weight_shapes`."""
         return _split_layers(self.weights, self.config)
 
     @property

@@ -69,7 +69,7 @@ class ModuleNetwork:
         self.dtype = next((part.dtype for part in tensors if part.is_floating_point()), torch.float32)
 
     def features(self, graph: Graph) -> Tensor:
-        """Return the features of a graph, dense, on the device and with the data type of the module."""
+        """Return the checked features of a graph by :meth:`dense_tensor`."""
         check_features(graph)
         return self.dense_tensor(graph.features)
 
@@ -84,11 +84,11 @@ class ModuleNetwork:
         return torch.from_numpy(dense).to(self.device, self.dtype)
 
     def edge_index(self, rows: Any, columns: Any) -> Tensor:
-        """Return edges as a tensor ``[2, n_edges]`` on the device of the module."""
+        """Return edges, ``[2, n_edges]``, on the device of the module."""
         return torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).to(self.device)
 
     def edges(self, rows: Rows) -> Edges:
-        """Return the edges of an adjacency and, for modules that take them, their weights."""
+        """Return edges and, for modules that take them, their weights."""
         weights = None
         if rows.weights is not None and self.takes_weights:
             weights = torch.tensor(rows.weights).to(self.device, self.dtype)
@@ -109,17 +109,17 @@ class ModuleNetwork:
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
-            got = f"x ({x.dtype}, {list(x.shape)}) and edge_index ({edge_index.dtype}), as {FORWARD}"
-            reason = f"it raised {type(error).__name__}: {error}. Wrap it in a module that converts them."
-            raise InputError(self.name, f"must accept {got}; {reason}") from error
+            inputs = f"x ({x.dtype}, {list(x.shape)}) and edge_index ({edge_index.dtype}), as {FORWARD}"
+            got = f"{type(error).__name__}: {error}. Wrap it in a module that converts them."
+            raise InputError(self.name, f"must accept {inputs}; it raised {got}") from error
 
     def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
+        """Return log-probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
         with evaluation_mode(self.module):
             return self.check_output(self.forward(x, edge_index, edge_weight), len(x))
 
     def sample_probabilities(self, x: Tensor, edges: Edges, n_samples: int) -> list[Tensor]:
-        """Return class probabilities with ``n_samples`` dropout masks, or one without dropout for 0."""
+        """Return probabilities with ``n_samples`` dropout masks, or one without dropout for 0."""
         if not n_samples:
             return [self.log_probabilities(x, *edges).exp()]
         samples: list[Tensor] = []
@@ -131,24 +131,22 @@ class ModuleNetwork:
         return samples
 
     def predict(self, graph: Graph) -> NDArray[np.float32]:
-        """Return the class probabilities of all nodes of a graph."""
+        """Return class probabilities."""
         self.warn_of_weights(graph.rows)
         with torch.no_grad():
             result = self.log_probabilities(self.features(graph), *self.edges(graph.rows)).exp()
         return np.asarray(result.cpu().numpy(), np.float32)
 
     def predict_first(self, graph: Graph) -> NDArray[np.float32]:
-        """Return the class probabilities on the first graph; warn if a second evaluation gives others."""
+        """Return class probabilities; warn if a second evaluation gives others."""
         first, second = self.predict(graph), self.predict(graph)
         if not np.allclose(first, second, atol=MAX_NOISE):
-            warn_about_data(
-                f"predictions of {self.name} are random even in evaluation mode. Does its forward call "
-                "functional.dropout without training=self.training?"
-            )
+            question = "Does its forward call functional.dropout without training=self.training?"
+            warn_about_data(f"predictions of {self.name} are random even in evaluation mode. {question}")
         return first
 
     def check_output(self, output: Any, n_nodes: int) -> Tensor:
-        """Return the logarithms of the probabilities that a module returned in one of three forms."""
+        """Return the log-probabilities that a module returned in one of three forms."""
         is_tensor = isinstance(output, Tensor)
         if not is_tensor or output.ndim != 2 or len(output) != n_nodes or output.shape[1] < 2:
             got = f"shape {list(output.shape)}" if is_tensor else f"a {type(output).__name__}"
@@ -161,13 +159,13 @@ class ModuleNetwork:
         logarithms: Tensor = output.log_softmax(dim=1)  # leaves log-probabilities as they are
         if logarithms.isnan().any():
             node = int(logarithms.isnan().any(dim=1).nonzero()[0])
-            found = output[node].tolist()
-            raise InputError(self.name, f"must return finite logits; got {found} at node {node}.")
+            got = f"{output[node].tolist()} at node {node}"
+            raise InputError(self.name, f"must return finite logits; got {got}.")
         return logarithms
 
 
 def holds_probabilities(output: Tensor) -> bool:
-    """Return whether the rows of an output are probabilities; otherwise they are logits."""
+    """Return whether the rows of an output are probabilities, not logits."""
     sums = output.detach().sum(dim=1)
     return bool((output >= 0).all() and ((sums - 1).abs() < SUM_TOLERANCE).all())
 
@@ -176,8 +174,8 @@ def holds_probabilities(output: Tensor) -> bool:
 def evaluation_mode(module: torch.nn.Module, *, dropout: bool = False) -> Iterator[None]:
     """Switch off dropout, batch statistics and the caches of PyG's layers; restore all of them at the end.
 
-    ``GCNConv(cached=True)`` would otherwise use the edges of its first call for every graph. With ``dropout``
-    all layers are in training mode, except those with running statistics.
+    A cached layer would use the edges of its first call for every graph. With ``dropout`` all layers are in
+    training mode, except those with running statistics.
     """
     before = []
     for part in module.modules():
@@ -237,7 +235,7 @@ def seed_global_generators(seed: int, device: torch.device) -> Iterator[None]:
 def build_network(
     factory: Factory, n_features: int, n_classes: int, device: torch.device, owner: str
 ) -> ModuleNetwork:
-    """Return a new module of a factory on a device, or raise an error that names its ``owner``."""
+    """Return a new module of a factory on a device; errors name its ``owner``."""
     try:
         module: Any = factory(n_features, n_classes)
     except Exception as error:
@@ -261,10 +259,10 @@ def train_module(
     n_classes: int,
     validation: tuple[Edges, Targets] | None = None,
 ) -> None:
-    """Train a module by Adam, in training mode and with the same decay for all parameters.
+    """Train a module by Adam, with the same decay for all parameters.
 
     It is evaluated once before, to check its output and initialise lazy layers. ``validation`` (edges of the
-    observed graph, and nodes) is for early stopping, which restores the best state.
+    observed graph, and nodes) is for early stopping.
     """
     module, last = network.module, torch.zeros(())
     with torch.no_grad(), evaluation_mode(module):
@@ -395,7 +393,7 @@ class ModuleEngine:
         return ModuleEnsemble(self.factory, sizes, tuple(states), seeds, n_weight_samples, *scalings)
 
     def _input(self, network: ModuleNetwork) -> Tensor:
-        """Return the scaled features, which modules of one data type share."""
+        """Return the features, which modules of one data type share."""
         if network.dtype not in self._inputs:
             self._inputs[network.dtype] = network.dense_tensor(self.features)
         return self._inputs[network.dtype]
@@ -435,7 +433,6 @@ class ModuleEnsemble:
         return self.sizes[1]
 
     def predict(self, graph: Graph, device: str) -> Averages:
-        """Return the mean prediction on a graph, with the modules' own dropout masks."""
         check_features(graph, self.sizes[0])
         networks = self.build_modules(check_device(device))
         network = networks[0][0]
@@ -444,7 +441,6 @@ class ModuleEnsemble:
         return average_modules(networks, x, network.edges(rows), self.n_weight_samples)
 
     def build_modules(self, device: torch.device) -> list[TrainedModule]:
-        """Return modules with these weights, to predict with."""
         modules = []
         for state, seed in zip(self.weights, self.seeds.tolist(), strict=True):
             with seed_global_generators(seed, device):
@@ -462,7 +458,7 @@ class ModuleEnsemble:
 def average_modules(
     networks: Iterable[TrainedModule], x: Tensor, edges: Edges, n_weight_samples: int
 ) -> Averages:
-    """Return the mean prediction of modules on a graph, over all of them and their dropout samples."""
+    """Return the mean prediction over modules and their dropout samples."""
     means, entropies = [], []
     for network, seed in networks:
         with seed_global_generators(seed, x.device), choose_threads(x.numel(), x.device):

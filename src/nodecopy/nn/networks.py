@@ -41,19 +41,19 @@ def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[
 
 
 class Masks:
-    """The dropout masks of B models with keys; a share ``rate`` of entries, in steps of 1/256, is dropped."""
+    """The dropout masks of B models with keys; the rate is rounded to 1/256."""
 
     def __init__(self, keys: Tensor, rate: float) -> None:
         self.keys, self.threshold = keys, round(256 * rate)
 
     def draw(self, n: int, *, step: int, place: int) -> Tensor:
-        """Return ``[B, n]`` factors: zero for dropped entries, otherwise what keeps the expectation."""
+        """Return ``[B, n]`` factors, zero for dropped entries, with expectation one."""
         position = torch.arange(-(-n // 4), dtype=torch.int32, device=self.keys.device)
         words = _mix(position ^ self._key(step, place))
         return self._factors(words.view(torch.uint8)[:, :n])
 
     def draw_at(self, model: Tensor, position: Tensor, *, step: int, place: int) -> Tensor:
-        """Return the factors of :meth:`draw` at given models and positions; models may differ in size."""
+        """Return the factors of :meth:`draw` at models and positions."""
         words = _mix((position >> 2) ^ self._key(step, place)[model, 0])
         return self._factors((words >> ((position & 3) << 3)) & 0xFF)
 
@@ -108,7 +108,6 @@ class SparseStack:
 
     @cached_property
     def values(self) -> Tensor:
-        """The stored values of the block-diagonal matrix."""
         return torch.tensor(self._pattern.data, dtype=self.dtype, device=self.device).repeat(self._copies)
 
     def matrix(self, model: int) -> sparse.csr_array:
@@ -124,14 +123,13 @@ class SparseStack:
 
     @cached_property
     def tensor(self) -> Tensor:
-        """The block-diagonal matrix as a torch tensor."""
         return build_csr_tensor(self.index, self.values, self.flat_shape)
 
     @cached_property
     def transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
-        """The pattern of the transpose, the number of each entry in the original, and the transpose."""
+        """The pattern of the transpose, the original number of each entry, and the transpose."""
         device, pattern = self.device, self._pattern
-        if device.type != "cpu":
+        if device.type != "cpu":  # sorted on the device
             return self._sort_transpose()
         numbers = np.arange(pattern.nnz, dtype=np.int32)
         order = sparse.csr_array(
@@ -145,7 +143,6 @@ class SparseStack:
         return index, origin, build_csr_tensor(index, values, self.flat_shape[::-1])
 
     def _sort_transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
-        """Return the same as :attr:`transpose`, sorted on the device."""
         columns, origin = torch.sort(self.index[1], stable=True)
         ends = torch.arange(self.flat_shape[1] + 1, dtype=torch.int32, device=self.device)
         index = torch.searchsorted(columns, ends).int(), self.row_numbers.index_select(0, origin).int()
@@ -230,16 +227,15 @@ def normalise_adjacency(adjacency: sparse.csr_array, rows: IntArray | None = Non
 def _block_diagonal(matrices: Sequence[sparse.csr_array], shape: tuple[int, int, int]) -> sparse.csr_array:
     n_models, n_rows, n_columns = shape
     lengths = np.zeros((n_models, n_rows), np.int32)
+    indices = []
     for number, matrix in enumerate(matrices):
         lengths[number, : matrix.shape[0]] = np.diff(matrix.indptr)
+        indices.append(matrix.indices.astype(np.int32) + np.int32(number * n_columns))
     indptr = np.zeros(lengths.size + 1, np.int32)
     np.cumsum(lengths, out=indptr[1:])
-    indices = np.concatenate(
-        [matrix.indices.astype(np.int32) + number * n_columns for number, matrix in enumerate(matrices)],
-        dtype=np.int32,
-    )
     values = np.concatenate([matrix.data for matrix in matrices])
-    return sparse.csr_array((values, indices, indptr), shape=(n_models * n_rows, n_models * n_columns))
+    parts = values, np.concatenate(indices), indptr
+    return sparse.csr_array(parts, shape=(n_models * n_rows, n_models * n_columns))
 
 
 def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -265,8 +261,8 @@ class LowRank:
 def approximate_adjacency(adjacency: sparse.csr_array, rank: int) -> LowRank:
     """Return D^-1/2 (A_k + I) D^-1/2, where A_k is the best approximation of A of that rank.
 
-    D holds the row sums of A_k. A sum below zero, which is possible for the approximation, counts as zero.
-    The rank is at most the number of nodes less one.
+    D holds the row sums of A_k, where a sum below zero counts as zero. The rank is at most the number of
+    nodes less one.
     """
     n = adjacency.shape[0]
     rank = min(rank, n - 1)
@@ -332,18 +328,15 @@ class TrainingConfig:
         check_choice(self.activation, "activation", ["relu", "leaky", "none"])
         check_choice(self.features, "features", FEATURE_SCALINGS)
         check_choice(self.weights, "weights", WEIGHT_SCALINGS)
-        for name in ("n_hidden", "n_epochs"):
-            check_integer(getattr(self, name), name, low=1)
-        for name in ("n_steps", "patience"):
-            check_integer(getattr(self, name), name, low=0)
+        for name, low in (("n_hidden", 1), ("n_epochs", 1), ("n_steps", 0), ("patience", 0)):
+            check_integer(getattr(self, name), name, low=low)
+        limits = {"dropout": MAX_DROPOUT, "drop_edges": MAX_DROPOUT, "teleport": 1}
+        for name, high in (limits | {"learning_rate": np.inf, "weight_decay": np.inf}).items():
+            check_real(getattr(self, name), name, low=0, high=high)
         if self.rank is not None:
             check_integer(self.rank, "rank", low=1)
-            if check_real(self.drop_edges, "drop_edges", low=0, high=MAX_DROPOUT):
+            if self.drop_edges:
                 raise InputError("drop_edges", "must be 0 with a rank, since the approximation has no edges.")
-        for name, high in (("dropout", MAX_DROPOUT), ("drop_edges", MAX_DROPOUT), ("teleport", 1)):
-            check_real(getattr(self, name), name, low=0, high=high)
-        for name in ("learning_rate", "weight_decay"):
-            check_real(getattr(self, name), name, low=0)
 
     def is_compiled(self, device: torch.device) -> bool:
         """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
@@ -356,7 +349,7 @@ class TrainingConfig:
         return self.drop_edges
 
     def count_activations(self, features: sparse.csr_array) -> int:
-        """Return about how many activations a layer of one network has."""
+        """Return about how many activations a layer has."""
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
 
 
@@ -410,7 +403,7 @@ class Networks:
         return weights
 
     def select(self, models: slice, features: sparse.csr_array) -> Self:
-        """Return some of the models, with ``features`` as the feature matrix of each."""
+        """Return some of the models, each with these features."""
         keys = self.masks.keys[models]
         stack = SparseStack([features] * len(keys), keys.device)
         return type(self)(self.config, stack, [weight[models] for weight in self.weights], keys)
@@ -423,7 +416,7 @@ class Networks:
         return [{"params": [self.weights[0]], "weight_decay": decay}, rest]
 
     def constrain(self) -> None:
-        """Enforce constraints on the weights after a step; these networks have none."""
+        """Enforce constraints on the weights; these networks have none."""
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """Return ``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs."""
@@ -441,8 +434,8 @@ class Networks:
             n = hidden.shape[1] * hidden.shape[2]
             hidden = hidden * self.masks.draw(n, step=step, place=HIDDEN).view_as(hidden)
         if last is not None:
-            # Before the weights: their gradient then adds up labelled rows alone, in the same order
-            # however many rows the other models have.
+            # Before the weights, whose gradient then adds up labelled rows in the same order, however many
+            # rows the other models have.
             hidden = _multiply(last, hidden, self.edge_masks, step, SECOND_EDGES)
         out = hidden @ second
         if config.propagation == "convolution" and last is None:

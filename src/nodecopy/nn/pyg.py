@@ -112,7 +112,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return child(source, self.n_calls - 1)
 
     def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
-        """Return the sampler of the last call if the data are the same, unchanged tensors, else a new one."""
+        """Return the sampler of the last call if the tensors are the same and unchanged, else a new one."""
         check_text(self.labels, "labels of NodeCopy")
         if self.mask is not None:
             check_text(self.mask, "mask of NodeCopy")

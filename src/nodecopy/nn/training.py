@@ -148,13 +148,12 @@ class EarlyStopping:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Take back the best weights of each model."""
         for best, weight in zip(self.best, self.networks.weights, strict=True):
             weight.copy_(best)
 
 
 class CrossEntropy:
-    """The default objective: the cross-entropy of labelled nodes."""
+    """The cross-entropy of labelled nodes, the default objective."""
 
     parameter_groups: Sequence[dict[str, Any]] = ()
 
@@ -182,7 +181,7 @@ def stack_matrices(networks: Networks, matrices: Sequence[Any]) -> Stack | None:
 
 
 def build_predictor(networks: Networks, matrices: Sequence[Any]) -> Callable[[int | None], Tensor]:
-    """Return a function of a step that computes the logits of all nodes, with the masks of the step."""
+    """Return a function that computes the logits of all nodes with the masks of a step."""
     if networks.config.is_compiled(networks.features.device):
         compiled = compile_networks(networks, matrices)
         return lambda step: torch.stack([network.logits(step) for network in compiled])
@@ -210,12 +209,11 @@ class TorchSteps:
         self.objective = CrossEntropy(self.networks, matrices, self.targets)
 
     def take(self, epoch: int) -> None:
-        """Take the step of an epoch."""
         self.stepper.step(lambda: self.objective.losses(epoch).sum())
 
 
 class CompiledSteps:
-    """Training steps on the cross-entropy of labelled nodes in compiled code, one network after another."""
+    """Training steps on the cross-entropy in compiled code, one network after another."""
 
     def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
         self.networks, self.targets = networks, targets
@@ -229,13 +227,11 @@ class CompiledSteps:
         ]
 
     def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        """Continue on other graphs."""
         compiled = compile_networks(self.networks, matrices, self.targets.rows)
         for trainer, network in zip(self.trainers, compiled, strict=True):
             trainer.change_network(network)
 
     def take(self, epoch: int) -> None:
-        """Take the step of an epoch."""
         for trainer in self.trainers:
             trainer.step(epoch)
 
@@ -290,7 +286,7 @@ _nesting = SimpleNamespace(lock=Lock(), depth=0, n_threads=1)  # open blocks, an
 
 
 def _forget_threads() -> None:
-    """Forget open blocks, and use one thread, in a forked process: a fork does not copy threads."""
+    """Use one thread in a forked process, which has no copy of the threads."""
     _nesting.lock, _nesting.depth = Lock(), 0
     torch.set_num_threads(1)
 
@@ -300,7 +296,7 @@ os.register_at_fork(after_in_child=_forget_threads)
 
 @contextmanager
 def one_thread_per_operation() -> Iterator[int]:
-    """Let torch compute every operation on one thread inside the block; yields how many it had before."""
+    """Let torch compute operations on one thread inside the block; yields how many it had before."""
     with _nesting.lock:
         n_threads = torch.get_num_threads()
         if not _nesting.depth:
@@ -316,14 +312,14 @@ def one_thread_per_operation() -> Iterator[int]:
 
 
 def choose_threads(n_entries: int, device: torch.device) -> AbstractContextManager[object]:
-    """Return the context in which a network is computed whose largest layer has ``n_entries`` entries."""
+    """Return the context for a network whose largest layer has ``n_entries`` entries."""
     if n_entries >= LARGE or device.type != "cpu":
         return nullcontext()
     return one_thread_per_operation()
 
 
 def share_threads(networks: Networks) -> AbstractContextManager[object]:
-    """Return the context in which networks are computed: one thread per operation, unless they are large."""
+    """Return the context for networks: one thread per operation, unless one is large."""
     features = networks.features
     n_entries = max(int(features.entries.max()), features.shape[1] * networks.config.n_hidden)
     return choose_threads(n_entries if len(features.entries) == 1 else 0, features.device)
