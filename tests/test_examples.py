@@ -21,10 +21,9 @@ from examples.own.classifier import RandomWalkClassifier
 from examples.own.donor_rule import SameDegree
 from examples.own.graph_model import Rewired
 from examples.own.recommender import CoOccurrence
-from nodecopy import Graph, GraphModel, NodeCopying, datasets
+from nodecopy import NodeCopying, datasets
 from nodecopy.attacks import TargetedAttack
-from nodecopy.classify import BayesianGCN, Classifier
-from nodecopy.recommend import Recommender
+from nodecopy.classify import BayesianGCN
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import ClassifierContract
 from tests.contracts.graph_models import GraphModelContract
@@ -35,21 +34,12 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 class TestGraphModel(GraphModelContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> GraphModel[Graph]:
-        return Rewired(0.5)
+    models = (Rewired(0.5),)
 
 
 class TestClassifier(ClassifierContract):
-    needs_features = False
-    predicts_other_graphs = False
-    is_random = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return RandomWalkClassifier()
+    needs_features = predicts_other_graphs = is_random = False
+    classifiers = (RandomWalkClassifier(),)
 
 
 class TestAttack(AttackContract):
@@ -62,11 +52,7 @@ class TestAttack(AttackContract):
 
 class TestRecommender(RecommenderContract):
     classes = (CoOccurrence,)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        return CoOccurrence()
+    recommenders = (CoOccurrence(),)
 
 
 def test_a_graph_model_of_ones_own_serves_the_bayesian_gcn() -> None:

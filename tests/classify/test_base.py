@@ -18,7 +18,7 @@ from nodecopy import Graph, datasets, load, read_graph
 from nodecopy.classify import APPNP, GCN, MLP, SGC, Classifier, Prediction, SoftVoting, Trial
 from nodecopy.classify.base import entropy, warn_if_not_learned
 from nodecopy.errors import DataWarning, InputError
-from tests.contracts.classifiers import ClassifierContract, planted_graph
+from tests.contracts.classifiers import planted_graph
 
 GRAPH = planted_graph()
 
@@ -35,15 +35,6 @@ class LabelPropagation(Classifier):
             p = adjacency @ p + 1e-9
             p /= p.sum(axis=1, keepdims=True)
         return p
-
-
-class TestOwnClassifier(ClassifierContract):
-    needs_features = predicts_other_graphs = is_random = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return LabelPropagation(n_steps=8)
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs

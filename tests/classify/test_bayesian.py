@@ -10,7 +10,7 @@ from numpy.random import SeedSequence
 
 from nodecopy import Graph, GraphModel, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy._core.random import Rng, generator
-from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, Classifier, Prediction, Trial
+from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, Prediction, Trial
 from nodecopy.classify.networks import TrainingBatch
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
@@ -40,10 +40,7 @@ CLASSIFIERS = {
 
 
 class TestBayesianGCN(ClassifierContract):
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
+    classifiers = CLASSIFIERS
 
 
 def fit(classifier: BayesianGCN, rng: int = 0) -> BayesianGCN:

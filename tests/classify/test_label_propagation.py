@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.classify import Classifier, LabelPropagation, Trial
+from nodecopy.classify import LabelPropagation, Trial
 from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 
 class TestLabelPropagation(ClassifierContract):
-    needs_features = False
-    predicts_other_graphs = False
-    is_random = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return LabelPropagation(n_steps=20)
+    needs_features = predicts_other_graphs = is_random = False
+    classifiers = (LabelPropagation(n_steps=20),)
 
 
 def path_graph() -> Graph:

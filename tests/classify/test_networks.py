@@ -53,10 +53,7 @@ CLASSIFIERS = {
 
 
 class TestNetworks(ClassifierContract):
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
+    classifiers = CLASSIFIERS
 
 
 @pytest.mark.parametrize("kind", [MLP, GCN, APPNP])

@@ -82,10 +82,7 @@ class TestCustomNetwork(ClassifierContract):
 
         monkeypatch.setattr("tests.contracts.classifiers.load", load)
 
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
+    classifiers = CLASSIFIERS
 
 
 @pytest.mark.parametrize("wrap", [BayesianGCN, SelfTraining])
@@ -273,11 +270,7 @@ def trained_gcn(graph: Graph) -> Any:
 
 class TestModuleClassifier(ClassifierContract):
     is_random = trains = can_be_saved = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return ModuleClassifier(trained_gcn(planted_graph()))
+    classifiers = (ModuleClassifier(trained_gcn(planted_graph())),)
 
     def test_a_class_without_training_nodes_stays(
         self, classifier: Classifier, observed: Graph, nodes: Any

@@ -30,11 +30,7 @@ CLASSIFIERS = {"sgc": SGC(), "dgi": DGI(16, n_epochs=60, learning_rate=0.01)}
 
 class TestRegressions(ClassifierContract):
     is_random = False
-
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
+    classifiers = CLASSIFIERS
 
 
 def test_it_is_the_regression_of_scikit_learn_on_propagated_features() -> None:

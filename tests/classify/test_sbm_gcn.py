@@ -9,7 +9,7 @@ import torch
 from scipy import sparse
 
 from nodecopy._core.random import seed_sequence
-from nodecopy.classify import APPNP, GCN, SBMGCN, Classifier, Trial
+from nodecopy.classify import APPNP, GCN, SBMGCN, Trial
 from nodecopy.classify.networks import TrainingBatch
 from nodecopy.classify.sbm_gcn import GenerativeBatch, GenerativeObjective
 from nodecopy.errors import InputError
@@ -19,11 +19,8 @@ from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 
 class TestSBMGCN(ClassifierContract):
-    @pytest.fixture(scope="class", params=["paper", "authors"])
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        base = GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)
-        return SBMGCN(objective=request.param, base=base)
+    base = GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)
+    classifiers = (SBMGCN(objective="paper", base=base), SBMGCN(objective="authors", base=base))
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,7 @@ CLASSIFIERS = {
 
 
 class TestSelfTraining(ClassifierContract):
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
+    classifiers = CLASSIFIERS
 
 
 class Scripted(Classifier):
@@ -286,10 +283,7 @@ def test_dgi_does_not_vote_in_large_graphs_unless_it_is_named(
 
 
 class TestSoftVoting(ClassifierContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return SoftVoting([GCN(n_epochs=30), SGC()])
+    classifiers = (SoftVoting([GCN(n_epochs=30), SGC()]),)
 
 
 @pytest.mark.parametrize("weights", [None, [1, 3], np.array([0.0, 2.0]), [1e308, 1e308]])

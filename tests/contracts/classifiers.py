@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nodecopy.classify import Classifier, Trial
 from nodecopy.datasets import label_split
 from nodecopy.errors import DataWarning, InputError, NotFittedError
 from nodecopy.metrics.classification import nll
+from tests.contracts.parameters import parametrise
 
 CLASSES = ("ash", "oak", "yew")
 N_NODES = 60
@@ -41,7 +43,7 @@ def other_edges(graph: Graph) -> Graph:
 
 
 class ClassifierContract:
-    """Inherit, and override ``classifier`` with one that is not fitted; it is fitted once per class.
+    """Inherit, and set ``classifiers`` to some that are not fitted; each is fitted once per class.
 
     The suite works for classes of your own. Set ``needs_features`` and ``predicts_other_graphs`` to False
     where they do not apply, ``is_random`` to False if nothing is drawn, ``trains`` to False if ``fit`` trains
@@ -53,11 +55,10 @@ class ClassifierContract:
     is_random = True
     trains = True
     can_be_saved = True
+    classifiers: Mapping[str, Classifier] | tuple[Classifier, ...] = ()
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        raise NotImplementedError("a contract needs a classifier")
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        parametrise(metafunc, classifier=self.classifiers)
 
     @pytest.fixture(scope="class")
     @classmethod

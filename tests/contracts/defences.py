@@ -1,6 +1,6 @@
 """The contract of defences, beyond that of classifiers, as tests that a test class inherits.
 
-To check a defence of your own, inherit :class:`DefenceContract` and override ``classifier``.
+To check a defence of your own, inherit :class:`DefenceContract` and set ``classifiers``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SOME = np.array([40, 3, 7, 59])
 
 
 class DefenceContract(ClassifierContract):
-    """Inherit and override ``classifier`` with a defence that is not fitted."""
+    """Inherit and set ``classifiers`` to defences that are not fitted."""
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from nodecopy import Graph, GraphModel
 from nodecopy._core.estimator import Configurable
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.models import check_graph_model
+from tests.contracts.parameters import parametrise
 from tests.fuzzing import check_rows_of, mutate_arrays
 
 
@@ -32,20 +34,16 @@ def community_graph(*, directed: bool = False, weighted: bool = False) -> Graph:
 
 
 class GraphModelContract:
-    """Tests of one model; a subclass overrides ``model`` (not fitted) and, if necessary, ``observed``.
+    """Inherit and set ``models`` (not fitted) and, if necessary, the observed ``graphs``.
 
-    Each model is fitted once per class and parameter, so that models with a long training stay cheap to test.
+    Each model is fitted once per class and graph, so that models with a long training stay cheap to test.
     """
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> GraphModel[Graph]:
-        raise NotImplementedError("a contract needs a model")
+    models: Mapping[str, GraphModel[Graph]] | tuple[GraphModel[Graph], ...] = ()
+    graphs: Mapping[str, Graph] | tuple[Graph, ...] = (community_graph(),)
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def observed(cls) -> Graph:
-        return community_graph()
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        parametrise(metafunc, model=self.models, observed=self.graphs)
 
     @pytest.fixture(scope="class")
     @classmethod

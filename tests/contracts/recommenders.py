@@ -4,17 +4,14 @@ For a recommender of your own::
 
     class TestMine(RecommenderContract):
         draws = False  # whether two seeds may give two results
-
-        @pytest.fixture(scope="class")
-        @classmethod
-        def recommender(cls):
-            return Mine()
+        recommenders = (Mine(),)
 """
 
 from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.recommend import Recommender
 from nodecopy.recommend import base as best_items
+from tests.contracts.parameters import parametrise
 
 N_USERS, N_ITEMS = 60, 24
 LONER, UNSEEN = 59, 23  # positions of a user without history and of an item that nobody has
@@ -53,17 +51,16 @@ def share_of_own_group(fitted: Recommender) -> float:
 
 
 class RecommenderContract:
-    """Inherit and override ``recommender`` (unfitted); it is fitted once per class and parameter."""
+    """Inherit and set ``recommenders`` (unfitted); each is fitted once per class."""
 
     scores_new_users = True
     draws = False
     classes: tuple[type, ...] = ()
     """Classes from outside the package that a saved file may hold."""
+    recommenders: Mapping[str, Recommender] | tuple[Recommender, ...] = ()
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        raise NotImplementedError("a contract needs a recommender")
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        parametrise(metafunc, recommender=self.recommenders)
 
     @pytest.fixture(scope="class")
     @classmethod

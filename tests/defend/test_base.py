@@ -48,10 +48,7 @@ class NeighbourMean(Defence):
 
 
 class TestOwnDefence(DefenceContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Defence:
-        return NeighbourMean(GCN(**QUICK))
+    classifiers = (NeighbourMean(GCN(**QUICK)),)
 
 
 @pytest.fixture(scope="module")

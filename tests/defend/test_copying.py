@@ -52,10 +52,7 @@ DEFENCES: dict[str, Defence] = {
 
 
 class TestCopyingDefence(DefenceContract):
-    @pytest.fixture(scope="class", params=DEFENCES)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        return DEFENCES[request.param]
+    classifiers = DEFENCES
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import torch
 from nodecopy import Graph, to_pyg
 from nodecopy.attacks import DICE
 from nodecopy.classify import APPNP, GCN, CustomNetwork, SelfTraining
-from nodecopy.defend import Defence, EdgeReport, EvidenceDefence, NodeReport, WholeGraphDefence, evidence
+from nodecopy.defend import EdgeReport, EvidenceDefence, NodeReport, WholeGraphDefence, evidence
 from nodecopy.defend.evidence import add_evidence, combine_evidence, compare_classes
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
@@ -24,10 +24,7 @@ QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
 class TestEvidenceDefence(DefenceContract):
-    @pytest.fixture(scope="class", params=[4, 0])
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        return EvidenceDefence(GCN(**QUICK), n_donors=request.param)
+    classifiers = tuple(EvidenceDefence(GCN(**QUICK), n_donors=n) for n in (4, 0))
 
 
 def direct_evidence(log_odds: Any, neighbours: Any) -> Any:

@@ -29,10 +29,7 @@ DEFENCES: dict[str, Defence] = {
 
 
 class TestUnknownTargets(DefenceContract):
-    @pytest.fixture(scope="class", params=DEFENCES)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        return DEFENCES[request.param]
+    classifiers = DEFENCES
 
 
 def whole(graph: Graph | None = None, **parameters: Any) -> WholeGraphDefence:

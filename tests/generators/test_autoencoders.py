@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from nodecopy import Graph, GraphModel, datasets
+from nodecopy import Graph, datasets
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.generators import DGLFRM, DGLFRMB, GAE, VGAE, Graphite
@@ -45,23 +45,15 @@ from tests.generators.scoring import score_link_prediction
 
 
 class TestContract(GraphModelContract):
-    @pytest.fixture(
-        scope="class",
-        params=[
-            VGAE(n_epochs=20, sampler="raw"),
-            VGAE(n_epochs=20, sampler="calibrated"),
-            VGAE(n_epochs=20),
-            GAE(n_epochs=20, balanced=False),
-            Graphite(n_epochs=20),
-            DGLFRMB(n_latent=8, alpha=3, n_epochs=20),
-            DGLFRM(n_latent=8, alpha=3, n_epochs=20),
-        ],
-        ids=repr,
+    models = (
+        VGAE(n_epochs=20, sampler="raw"),
+        VGAE(n_epochs=20, sampler="calibrated"),
+        VGAE(n_epochs=20),
+        GAE(n_epochs=20, balanced=False),
+        Graphite(n_epochs=20),
+        DGLFRMB(n_latent=8, alpha=3, n_epochs=20),
+        DGLFRM(n_latent=8, alpha=3, n_epochs=20),
     )
-    @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
-        model: GraphModel[Graph] = request.param
-        return model
 
 
 CPU = torch.device("cpu")

@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from nodecopy import Graph, GraphModel, datasets
+from nodecopy import Graph, datasets
 from nodecopy.generators import CELL, VGAE, NetGAN
 from nodecopy.generators.autoencoders import PairLoss
 from nodecopy.generators.cell import TransitionLoss, stationary_distribution
@@ -222,20 +222,8 @@ def test_an_interrupted_fit_keeps_the_previous_one() -> None:
 
 
 class TestContract(GraphModelContract):
-    @pytest.fixture(
-        scope="class",
-        params=[CELL(rank=3, n_steps=20, evaluate_every=5), NetGAN(n_steps=4, evaluate_every=2, **SMALL)],
-        ids=["CELL", "NetGAN"],
-    )
-    @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
-        model: GraphModel[Graph] = request.param
-        return model
-
-    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
-    @classmethod
-    def observed(cls, request: pytest.FixtureRequest) -> Graph:
-        return community_graph(weighted=request.param)
+    models = (CELL(rank=3, n_steps=20, evaluate_every=5), NetGAN(n_steps=4, evaluate_every=2, **SMALL))
+    graphs = tuple(community_graph(weighted=weighted) for weighted in (False, True))
 
 
 @pytest.mark.parametrize("logits_at_once", [1, 50, None])

@@ -99,15 +99,8 @@ def draw_directed(n_nodes: int) -> Graph:
 
 
 class TestDirectedCopying(GraphModelContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> DirectedCopying:
-        return DirectedCopying("labels")
-
-    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
-    @classmethod
-    def observed(cls, request: pytest.FixtureRequest) -> Graph:
-        return community_graph(directed=True, weighted=request.param)
+    models = (DirectedCopying("labels"),)
+    graphs = tuple(community_graph(directed=True, weighted=weighted) for weighted in (False, True))
 
 
 def test_either_end_decides() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
+from examples.own.recommender import CoOccurrence
 from nodecopy import Interactions, Jaccard
 from nodecopy.copying import Weighted
 from nodecopy.datasets import interaction_split
@@ -53,29 +54,12 @@ CLOSED_FORMS: dict[str, Recommender] = {
 
 
 class TestClosedForms(RecommenderContract):
-    @pytest.fixture(scope="class", params=CLOSED_FORMS)
-    @classmethod
-    def recommender(cls, request: pytest.FixtureRequest) -> Recommender:
-        return CLOSED_FORMS[request.param]
+    recommenders = CLOSED_FORMS
 
     def test_own_group_first(self, fitted: Recommender) -> None:
         """The best item is of the user's group for most users; popularity has a third by chance."""
         share = share_of_own_group(fitted)
         assert share < 0.6 if isinstance(fitted, Popularity) else share > 0.8
-
-
-class CoOccurrence(Recommender):
-    """The recommender of the documentation: linear, without parameters."""
-
-    is_linear = True
-
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
-        self.counts_ = sparse.csr_array(interactions.matrix.T @ interactions.matrix)
-
-    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        return np.asarray((rows @ self.counts_).toarray())
 
 
 class RandomProjection(EmbeddingRecommender):
@@ -93,24 +77,11 @@ class RandomProjection(EmbeddingRecommender):
         self.user_embeddings_ = np.asarray(interactions.matrix @ basis)
 
 
-class TestOwnRecommender(RecommenderContract):
-    classes = (CoOccurrence,)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        return CoOccurrence()
-
-
 class TestOwnEmbeddings(RecommenderContract):
     scores_new_users = False
     draws = True
     classes = (RandomProjection,)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        return RandomProjection()
+    recommenders = (RandomProjection(),)
 
 
 def test_similar_items_by_the_model() -> None:

@@ -121,11 +121,7 @@ needs_implicit = pytest.mark.skipif(
 @needs_implicit
 class TestIALS(RecommenderContract):
     draws = True
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        return IALS(n_factors=4, regularisation=1.0, confidence=5.0)
+    recommenders = (IALS(n_factors=4, regularisation=1.0, confidence=5.0),)
 
     def test_own_group_first(self, fitted: Recommender) -> None:
         assert share_of_own_group(fitted) > 0.8

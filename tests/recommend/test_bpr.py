@@ -38,11 +38,7 @@ NETWORKS: dict[str, Recommender] = {
 class TestNetworks(RecommenderContract):
     scores_new_users = False
     draws = True
-
-    @pytest.fixture(scope="class", params=NETWORKS)
-    @classmethod
-    def recommender(cls, request: pytest.FixtureRequest) -> Recommender:
-        return NETWORKS[request.param]
+    recommenders = NETWORKS
 
     def test_own_group_first(self, fitted: Recommender) -> None:
         """A third by chance; more than half of 59 users by chance has a probability below 0.01."""
