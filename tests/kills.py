@@ -90,8 +90,8 @@ class Outcome:
     left_behind: list[str] = field(default_factory=list)
 
 
-def sample(*options: str, seed: int = 0) -> list[str]:
-    return ["sample", "graph.csv", "-n", "2", "--seed", str(seed), "--out", "samples", *options]
+def sample(*options: str, seed: int = 0, suffix: str = "csv") -> list[str]:
+    return ["sample", f"graph.{suffix}", "-n", "2", "--seed", str(seed), "--out", "samples", *options]
 
 
 def fetch_file() -> None:
@@ -124,18 +124,7 @@ COMMANDS = {
     "sample-graphml": Command(sample("--format", "graphml"), whole=("samples",)),
     "sample-parquet": Command(sample("--format", "parquet"), whole=("samples",)),
     "sample-duckdb": Command(
-        [
-            "sample",
-            "graph.parquet",
-            "--engine",
-            "duckdb",
-            "--donors",
-            "jaccard",
-            "-n",
-            "2",
-            "--out",
-            "samples",
-        ],
+        sample("--engine", "duckdb", "--donors", "jaccard", suffix="parquet"),
         whole=("samples",),
         unordered=True,
     ),

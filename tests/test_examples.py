@@ -22,7 +22,6 @@ from examples.own.donor_rule import SameDegree
 from examples.own.graph_model import Rewired
 from examples.own.recommender import CoOccurrence
 from nodecopy import NodeCopying, datasets
-from nodecopy.attacks import TargetedAttack
 from nodecopy.classify import BayesianGCN
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import ClassifierContract
@@ -44,10 +43,7 @@ class TestClassifier(ClassifierContract):
 
 class TestAttack(AttackContract):
     needs_features = False
-    connects_isolated = True
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return LinkToRarestClass(together=together)
+    attack = LinkToRarestClass()
 
 
 class TestRecommender(RecommenderContract):

@@ -12,8 +12,6 @@ from docs.result_tables.cells import Row
 from docs.result_tables.defence import worst_table
 from docs.result_tables.sharpness import Sharpness, describe_sharpness, find_sharpness
 
-ROOT = Path(__file__).parents[1]
-
 
 def make_rows(method: str, nodes: str = "200", **scores: tuple[float, float, float]) -> list[Row]:
     """Return rows of coverage, ratio and bias in percent; keys are statistics."""

@@ -38,23 +38,12 @@ MADE: list[Configurable] = [
 ]  # fmt: skip
 
 
-def plain(model: Configurable) -> dict[str, Any]:
-    """Return parameters that can be compared."""
-    return {
-        name: np.asarray(value).tolist() if isinstance(value, np.ndarray) else value
-        for name, value in model.get_params().items()
-        if not isinstance(value, Configurable)
-    }
-
-
 @pytest.mark.parametrize("model", MADE, ids=lambda model: type(model).__name__)
 def test_a_clone_has_the_same_settings_and_nothing_else(model: Configurable) -> None:
     other = base.clone(model)
     assert type(other) is type(model)
     assert other is not model
-    assert plain(other) == plain(model)
-    again = type(model)(**model.get_params(deep=False))
-    assert plain(again) == plain(model)
+    assert repr(other) == repr(model)
 
 
 def test_parameters_of_parts_are_read_and_changed() -> None:

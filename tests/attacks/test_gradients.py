@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph
-from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack
 from nodecopy.attacks.gradients import RewiredGCN
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
@@ -144,17 +144,13 @@ SURROGATE = DRAWS.normal(size=(12, 4)), DRAWS.normal(size=(4, 3))  # training on
 
 class TestFGA(AttackContract):
     budget = 3
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return FGA(surrogate=SURROGATE, together=together)
+    attack = FGA(surrogate=SURROGATE)
 
 
 class TestFGAAsRunByTheAuthors(AttackContract):
     budget = 3
     connects_isolated = False
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return FGA(loss="training-set", surrogate=SURROGATE, together=together)
+    attack = FGA(loss="training-set", surrogate=SURROGATE)
 
     def test_every_flip_is_at_node_zero(self, graph: Graph) -> None:
         assert (self.run(graph).flips == 0).any(axis=1).all()
@@ -225,10 +221,7 @@ def test_later_targets_are_attacked_in_the_graph_that_earlier_attacks_left() -> 
 class TestAdaptiveCopyingAttack(AttackContract):
     @pytest.fixture(autouse=True)
     def choose(self, donors: str) -> None:
-        self.donors = donors
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return AdaptiveCopyingAttack(self.donors, n_donors=3, surrogate=SURROGATE, together=together)
+        self.attack = AdaptiveCopyingAttack(donors, n_donors=3, surrogate=SURROGATE)
 
 
 def test_given_donors_are_attacked() -> None:

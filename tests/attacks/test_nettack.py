@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from nodecopy import Graph
-from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation, TargetedAttack
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation
 from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, FeatureCoOccurrence, NettackEdits
 from nodecopy.errors import DataWarning, InputError
 from tests.attacks import oracles
@@ -28,13 +28,11 @@ LINEAR = np.random.default_rng(1).normal(size=(12, 3))  # training one in each t
 
 
 class TestNettack(AttackContract):
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return Nettack(degree_test=False, surrogate=LINEAR, together=together)
+    attack = Nettack(degree_test=False, surrogate=LINEAR)
 
 
 class TestIndirectNettack(AttackContract):
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return Nettack(degree_test=False, surrogate=LINEAR, direct=False, together=together)
+    attack = Nettack(degree_test=False, surrogate=LINEAR, direct=False)
 
     def test_edges_of_the_target_are_not_flipped(self, graph: Graph) -> None:
         for target in TARGETS:
@@ -43,9 +41,7 @@ class TestIndirectNettack(AttackContract):
 
 class TestNettackWithFeatures(AttackContract):
     connects_isolated = False
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return Nettack(degree_test=False, surrogate=LINEAR, features=True, together=together)
+    attack = Nettack(degree_test=False, surrogate=LINEAR, features=True)
 
     def test_budget_of_an_isolated_target_is_spent_on_edges_or_features(self, graph: Graph) -> None:
         isolated = with_isolated(graph, 4)

@@ -150,14 +150,6 @@ def test_nodes_are_sorted_found_and_shown_in_the_graph(watched: Watched) -> None
     assert watched.ask(f"{VIEW}.selected") == 33
 
 
-def test_recommendations_follow_the_chosen_user(watched: Watched) -> None:
-    page = watched.page
-    section = page.locator("section[data-kind=recommendations]")
-    section.get_by_label("user").select_option("user 7")
-    assert section.locator("h3").first.inner_text().startswith("History of user 7: ")
-    assert section.locator("table").first.locator("tbody tr").count() >= 1
-
-
 @pytest.mark.parametrize("watched", [{"scheme": "dark"}], indirect=True)
 def test_dark_where_the_reader_wants_it(watched: Watched) -> None:
     brightness = (

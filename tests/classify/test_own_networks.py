@@ -99,20 +99,6 @@ def test_a_bare_factory_is_a_custom_network_with_its_defaults(wrap: Any) -> None
     assert bare.network_device() == "cpu"
 
 
-def test_results_do_not_depend_on_global_generators_nor_change_them() -> None:
-    classifier = CustomNetwork(build_gat, **FAST)
-    states = []
-    for seed in (1, 2):
-        torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        before: Any = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002
-        states.append(classifier.fit(GRAPH, SPLIT.train, rng=0).predict_proba(GRAPH))
-        assert torch.equal(before[0], torch.get_rng_state())
-        after: Any = np.random.get_state()  # noqa: NPY002
-        assert np.array_equal(before[1][1], after[1])
-    assert np.array_equal(states[0], states[1])
-
-
 def test_threads_do_not_draw_from_each_others_generators() -> None:
     classifiers = [CustomNetwork(build_gat, **FAST) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
@@ -127,9 +113,7 @@ def test_weights_are_given_to_networks_that_take_them() -> None:
     base = CustomNetwork(Convolution, n_epochs=40, learning_rate=0.1)
     changed = [base.fit(graph, SPLIT.train, rng=0).predict_proba() for graph in (weighted, GRAPH)]
     assert not np.allclose(changed[0], changed[1], atol=1e-3)
-    with pytest.warns(
-        DataWarning, match="weights of the graph are not used: GAT takes no edge_weight"
-    ) as seen:
+    with pytest.warns(DataWarning, match="not used: GAT takes no edge_weight") as seen:
         BayesianGCN(n_graphs=2, base=CustomNetwork(build_gat, **FAST)).fit(weighted, SPLIT.train, rng=0)
     assert sum("edge_weight" in str(entry.message) for entry in seen) == 1
 
@@ -196,18 +180,12 @@ class Exploding(Refusing):
         (SHARED, "got a GraphSAGE, which is one module"),
         (GCN, r"got the class GCN: use GCN\(\)"),
         (lambda n, k: None, "factory of CustomNetwork must return a torch.nn.Module .* got None"),
-        (
-            lambda n: None,
-            "must build a network from these numbers; called with 12 and 3, it raised TypeError",
-        ),
+        (lambda n: None, "called with 12 and 3, it raised TypeError"),
         (lambda n, k: SHARED, "must return a new module in each call; got the same GraphSAGE again"),
         (lambda n, k: pyg.GraphSAGE(n, 8, 2), "GraphSAGE must return 3 columns, the second argument.* got 8"),
         (lambda n, k: pyg.GraphSAGE(5, 8, 2, k), r"GraphSAGE must accept x \(torch.float32, \[60, 12\]\)"),
         (Refusing, "Refusing must accept .* TypeError: no such edges"),
-        (
-            Exploding,
-            "the training loss of Exploding must stay finite; got nan by epoch 10. Lower learning_rate",
-        ),
+        (Exploding, "training loss of Exploding must stay finite; got nan by epoch 10"),
     ],
 )
 def test_errors_name_the_factory(factory: Any, message: str) -> None:

@@ -17,7 +17,6 @@ import nodecopy
 from nodecopy import Graph, GraphModel
 from nodecopy._core.estimator import Configurable
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.models import check_graph_model
 from tests.contracts.parameters import parametrise
 from tests.fuzzing import check_rows_of, mutate_arrays
 
@@ -51,10 +50,6 @@ class GraphModelContract:
         unfitted: GraphModel[Graph] = pickle.loads(pickle.dumps(model))
         assert unfitted.fit(observed, rng=0) is unfitted
         return unfitted
-
-    def test_it_is_a_graph_model(self, model: GraphModel[Graph]) -> None:
-        assert isinstance(model, GraphModel)
-        assert check_graph_model(model, "model") is model
 
     def test_parameters_are_read_and_set_by_name(self, model: GraphModel[Graph]) -> None:
         params = model.get_params(deep=False)

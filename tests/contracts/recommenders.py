@@ -22,7 +22,7 @@ import nodecopy
 from nodecopy import Interactions
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.recommend import Recommender
+from nodecopy.recommend import Popularity, Recommender
 from nodecopy.recommend import base as best_items
 from tests.contracts.parameters import parametrise
 
@@ -55,6 +55,8 @@ class RecommenderContract:
 
     scores_new_users = True
     draws = False
+    min_own_group = 0.0
+    """The share of users whose best item is of their own group; a third by chance."""
     classes: tuple[type, ...] = ()
     """Classes from outside the package that a saved file may hold."""
     recommenders: Mapping[str, Recommender] | tuple[Recommender, ...] = ()
@@ -98,18 +100,9 @@ class RecommenderContract:
             np.testing.assert_allclose(scores[user], best, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(scores[user], unseen_scores[user, columns], rtol=1e-5, atol=1e-6)
 
-    def test_seen_items_on_request(self, fitted: Recommender, split: Any) -> None:
-        items, scores = fitted.recommend(split.train.user_ids[:2], N_ITEMS, exclude_seen=False)
-        assert np.isfinite(scores).all()
-        assert sorted(items[1].tolist()) == sorted(split.train.item_ids.tolist())
-
-    def test_seen_items_fill_the_row_with_minus_infinity(self, fitted: Recommender, split: Any) -> None:
-        items, scores = fitted.recommend(split.train.user_ids[:3], N_ITEMS)
-        seen = split.train.rows.degrees[:3]
-        assert np.isneginf(scores).sum(axis=1).tolist() == seen.tolist()
-        for user in range(3):
-            own = split.train.item_ids[split.train.matrix[[user]].indices]
-            assert set(items[user, N_ITEMS - seen[user] :].tolist()) == set(own.tolist())
+    def test_own_group_first(self, fitted: Recommender) -> None:
+        share = share_of_own_group(fitted)
+        assert share < 0.6 if isinstance(fitted, Popularity) else share > self.min_own_group
 
     def test_items_and_exclude_choose_the_candidates(self, fitted: Recommender, split: Any) -> None:
         """The list of some candidates is the list of all items without the others, in the same order."""

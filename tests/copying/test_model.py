@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 import math
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import nodecopy
 from nodecopy import (
-    Balanced,
     Graph,
     Interactions,
     Jaccard,
@@ -29,7 +26,6 @@ from nodecopy.copying import DonorRows
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.model import EdgeTrackingSampler
 from nodecopy.errors import InputError, NotFittedError
-from tests.contracts.graph_models import community_graph
 from tests.copying import oracles
 from tests.copying.oracles import all_donors, dense, with_keep
 from tests.strategies import graphs, interactions
@@ -180,37 +176,9 @@ def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed:
     assert graph.directed or union.sample(rng=seed) == sample.undirected()
 
 
-SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
 RATINGS = Interactions(
     np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
 )
-
-DONOR_RULES: dict[str, Any] = {
-    "labels": SameLabel(),
-    "given labels": SameLabel(np.arange(20) % 3),
-    "listed labels": SameLabel([number % 3 for number in range(20)]),
-    "neighbours": NearestNeighbours(4, ties="all", include_self=False),
-    "groups": NearestNeighbours(3, groups="labels", max_degree_ratio=3.0),
-    "jaccard": Jaccard(include_self=False, exponent=2.0, max_donors=3),
-    "dense similarity": Weighted(SIMILARITY),
-    "sparse similarity": Weighted(sparse.coo_array(SIMILARITY)),
-    "balanced": Balanced(NearestNeighbours(3)),
-}
-
-
-@pytest.mark.parametrize("name", DONOR_RULES)
-@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
-def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: str, tmp_path: Path) -> None:
-    model = NodeCopying(DONOR_RULES[name], 0.25, symmetrise).fit(community_graph(weighted=True))
-    model.save(tmp_path / "model.npz")
-    loaded = nodecopy.load(tmp_path / "model.npz")
-    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
-    assert (loaded.keep, loaded.symmetrise, type(loaded.donors)) == (
-        0.25,
-        symmetrise,
-        type(DONOR_RULES[name]),
-    )
-    assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
 
 
 def test_the_edges_that_small_classes_lose() -> None:

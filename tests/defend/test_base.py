@@ -88,10 +88,7 @@ def test_external_classifier(tmp_path: Any) -> None:
         def predict_proba(self, graph: Graph) -> Any:
             return super().predict_proba(graph)[1:]
 
-    for wrong, message in (
-        (Short(), "classifier must have 60 rows"),
-        (3, r"must have predict_proba\(graph\)"),
-    ):
+    for wrong, message in ((Short(), "must have 60 rows"), (3, r"must have predict_proba\(graph\)")):
         with pytest.raises(InputError, match=message):
             CopyingDefence(n_donors=2).from_classifier(wrong, CLEAN)
     with pytest.raises(NotFittedError, match=r"this GCN is not fitted yet: call fit\(graph, train\) first"):

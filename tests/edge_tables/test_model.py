@@ -64,9 +64,6 @@ def test_samples_are_those_of_the_model_in_memory(
     assert twins.in_tables(engine) == twins.in_memory()
 
 
-pytest.importorskip("ibis")
-
-
 def donors(donors: Any, engine: TableEngine, edges: Any, **more: Any) -> dict[Any, Any]:
     drawn = EdgeTableCopying(donors).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
     return {row["node"]: row["donor"] for row in engine.rows(drawn)}
@@ -142,17 +139,11 @@ def test_shared_items_that_too_many_have_do_not_count(engine: TableEngine, rule:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda e: NearestNeighboursTable(table(e, node=[1], donor=[7])),
-            "must name nodes of the graph; 1 rows",
-        ),
+        (lambda e: NearestNeighboursTable(table(e, node=[1], donor=[7])), "must name nodes of"),
         (lambda e: NearestNeighboursTable(table(e, node=["1"], donor=["2"])), "ids like the edges"),
         (lambda e: WeightedTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
         (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
-        (
-            lambda e: SameLabelTable(table(e, id=["a"], label=[0])),
-            "ids must be integers in all tables or strings in all tables",
-        ),
+        (lambda e: SameLabelTable(table(e, id=["a"], label=[0])), "ids must be integers in all tables"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
         (lambda e: JaccardTable(max_item_degree=0), "max_item_degree of JaccardTable"),
@@ -164,7 +155,6 @@ def test_tables_that_cannot_be_used(engine: TableEngine, make: Any, message: str
         donors(make(engine), engine, table(engine, source=[1], target=[2]))
 
 
-ibis = pytest.importorskip("ibis")
 WORDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -200,9 +190,6 @@ def test_uniforms_and_coins_are_those_of_numpy(engine: TableEngine, key: tuple[i
 def test_literals_are_exact(engine: TableEngine, value: float) -> None:
     row = table(engine, row=[0]).select(value=exact_literal(value))
     assert engine.row(row)["value"] == value
-
-
-pytest.importorskip("ibis")
 
 
 def of_tables(engine: TableEngine, graph: Graph, **more: Any) -> dict[str, float]:

@@ -181,17 +181,6 @@ def test_trials_do_not_depend_on_order_or_batch(tmp_path: Path, batch_size: int 
     assert scores(table, parts) == scores(table, whole)
 
 
-def test_a_damaged_record_is_computed_again(store: Store) -> None:
-    table = make_experiment()
-    run(table, store)
-    before = scores(table, store)
-    store.path(table.cells(0)[0], 2).write_text('{"experiment": "fa')
-    reports: list[JobResult] = []
-    run(table, store, on_batch=reports.append)
-    assert [one.job.trials for one in reports] == [(2,)]
-    assert scores(table, store) == before
-
-
 @pytest.mark.slow
 def test_processes_change_nothing(tmp_path: Path) -> None:
     table = make_experiment()

@@ -87,9 +87,7 @@ def test_wrong_arguments(rows: Any) -> None:
         NeighbourSearch(rows).nearest(1)
     with pytest.raises(InputError, match="ties of NeighbourSearch must be one of 'first', 'all'"):
         NeighbourSearch(np.eye(2)).nearest(1, ties="last")
-    with pytest.raises(
-        InputError, match=r"queries of NeighbourSearch must have shape \(3, 2\); got \(3, 1\)"
-    ):
+    with pytest.raises(InputError, match=r"must have shape \(3, 2\); got \(3, 1\)"):
         NeighbourSearch(np.ones((3, 2)), queries=np.ones((3, 1)))
 
 

@@ -15,7 +15,7 @@ from nodecopy import Graph
 from nodecopy.generators import MMSBM, SBM, DegreeCorrectedSBM
 from nodecopy.generators import blocks as mmsbm
 from nodecopy.generators.blocks import _StochasticGradient, assign_blocks, count_pairs, draw_block_edges
-from tests.generators.frequencies import assert_frequencies, edge_frequencies
+from tests.generators.helpers import assert_frequencies, edge_frequencies
 
 
 def test_label_propagation_without_labels_divides_cliques() -> None:

@@ -138,16 +138,6 @@ ATTRIBUTES = [
 ]
 
 
-def test_attributes_of_networkx() -> None:
-    network = nx.path_graph(["a", "b", "c"])
-    other = annotate(network, ATTRIBUTES)
-    assert other.graph == {"density": 0.5}
-    assert dict(other.nodes(data=True)) == {"a": {"centrality": 1.0}, "b": {}, "c": {"centrality": 2.0}}
-    assert list(other.edges(data=True)) == [("a", "b", {}), ("b", "c", {"flow": 3.0})]
-    assert not network.graph
-    assert not network.nodes["a"]
-
-
 def test_attributes_of_igraph() -> None:
     igraph = pytest.importorskip("igraph")
     other = annotate(igraph.Graph.Ring(3, circular=False), ATTRIBUTES)

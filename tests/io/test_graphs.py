@@ -60,7 +60,7 @@ def test_the_caller_names_columns(write: Write) -> None:
     ("text", "ids"),
     [
         ("1,2\n", [1, 2]),
-        ("-1,20\n", [-1, 20]),
+        (f"{-(2**63)},20\n", [-(2**63), 20]),
         ("007,8\n", ["007", "8"]),
         ("1,b\n", ["1", "b"]),
         ("1_0,2\n", ["1_0", "2"]),
@@ -373,6 +373,7 @@ def test_zeros_of_frames() -> None:
     edges = pandas.DataFrame({"source": ["007", "012"], "target": ["012", "100"]})
     table = pandas.DataFrame({"id": ["007"], "label": ["x"]})
     assert read_graph(edges, labels=table).node_ids.tolist() == ["007", "012", "100"]
+    assert read_graph(edges.replace({"007": "7", "012": "12"})).node_ids.tolist() == ["100", "12", "7"]
     with pytest.raises(InputError, match=r"the data frame: id '7' .* but '007' is"):
         read_graph(edges, labels=table.assign(id=[7]))
     mixed = pandas.DataFrame({"source": [7, 8], "target": ["007", "9"]})
