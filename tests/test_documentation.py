@@ -18,11 +18,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("pandas")
-pytest.importorskip("sklearn")
-pytest.importorskip("matplotlib")
-
 from docs import model_pictures, result_pictures
 from docs.reference_pages import complete_parameters, list_commands, list_parameters, render_command
 from docs.result_tables.pages import README, documented_tables, find_block

@@ -11,11 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch_geometric")
-pytest.importorskip("matplotlib")
-pytest.importorskip("pandas")
-pytest.importorskip("sklearn")
-
 from examples.own.attack import LinkToRarestClass
 from examples.own.classifier import RandomWalkClassifier
 from examples.own.donor_rule import SameDegree
@@ -91,7 +86,6 @@ def test_an_example_runs(example: Path) -> None:
 @pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom_and_holds_no_output() -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
     notebook = nbformat.read(ROOT / "examples" / "tour.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()

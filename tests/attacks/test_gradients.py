@@ -169,9 +169,8 @@ def planted() -> Graph:
 
 def dense_loss(graph: Graph, target: int) -> float:
     first, second = map(torch.from_numpy, WEIGHTS)
-    logits = dense_gcn(
-        torch.from_numpy(graph.adjacency.toarray()).double(), features_of(graph), first, second
-    )
+    adjacency = torch.from_numpy(graph.adjacency.toarray()).double()
+    logits = dense_gcn(adjacency, features_of(graph), first, second)
     return float(-logits[target].log_softmax(0)[target % 3])
 
 
@@ -202,9 +201,8 @@ def test_fga_makes_the_steepest_flip_each_time() -> None:
 
 def test_more_flips_per_step_are_fewer_gradients() -> None:
     graph = planted()
-    one_each, four_each = (
-        FGA(flips_per_step=n, surrogate=WEIGHTS).attack(graph, [7], budget=4) for n in (1, 4)
-    )
+    attacks = [FGA(flips_per_step=n, surrogate=WEIGHTS) for n in (1, 4)]
+    one_each, four_each = (attack.attack(graph, [7], budget=4) for attack in attacks)
     assert one_each.flips[0].tolist() == four_each.flips[0].tolist()
     assert four_each.spent.tolist() == [4]
 
@@ -236,9 +234,8 @@ def test_given_donors_are_attacked() -> None:
 def test_donors_by_an_embedding() -> None:
     """On a line of positions the donors of node 4 are 3 and 5."""
     graph = planted_graph()
-    attack = AdaptiveCopyingAttack(
-        lambda graph: np.arange(graph.n_nodes)[:, None], n_donors=2, surrogate=SURROGATE
-    )
+    line: Any = lambda graph: np.arange(graph.n_nodes)[:, None]  # noqa: E731
+    attack = AdaptiveCopyingAttack(line, n_donors=2, surrogate=SURROGATE)
     flips = attack.attack(graph, [4], budget=6, rng=0).flips
     assert len(flips) == 6
     assert np.isin(flips, [3, 5]).any(axis=1).all()

@@ -162,8 +162,6 @@ PATH = Graph.from_edges(["007", "b", "c"], ["b", "c", "d"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 @pytest.mark.parametrize("together", [True, False])
 def test_written_and_read_again(suffix: str, together: bool, tmp_path: Path) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     flips = DICE(together=together).attack(GRAPH, [4, 50, 21], rng=0)
     flips.save(tmp_path / f"flips{suffix}")
     again = Perturbation.load(tmp_path / f"flips{suffix}", GRAPH)

@@ -104,7 +104,6 @@ def test_predict_graph_may_return_an_array() -> None:
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
     """Text and missing cells were refused; new rows with other categories would have other columns."""
-    pytest.importorskip("sklearn")
     edges = {"source": list("abcde"), "target": list("bcdef")}
     ages, cities = [31, None, 45, 38, 50, 29], ["Oslo", "Rome", "Oslo", "Rome", "Oslo", ""]
     features = {"id": list("abcdef"), "age": ages, "city": cities}

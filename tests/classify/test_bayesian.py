@@ -21,21 +21,16 @@ from tests.contracts.classifiers import ClassifierContract, planted_graph
 GRAPH = planted_graph()
 SPLIT = label_split(GRAPH.labels, 3, validation=15, test=30, rng=0)
 SHORT = GCN(n_epochs=15, learning_rate=0.05)
-FEW: dict[str, Any] = {"n_graphs": 2, "n_weight_samples": 2, "base": SHORT}
+LONGER = GCN(n_epochs=25, learning_rate=0.05)
+G3NN = GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)
+TWO: dict[str, Any] = {"n_graphs": 2, "n_weight_samples": 2}
+FEW = TWO | {"base": SHORT}
 CLASSIFIERS = {
-    "gcn": BayesianGCN(n_graphs=2, n_weight_samples=2, base=GCN(n_epochs=25, learning_rate=0.05)),
-    "appnp": BayesianGCN(
-        n_graphs=2, n_weight_samples=2, base=APPNP(n_epochs=25, learning_rate=0.05, n_steps=4)
-    ),
-    "sbm-gcn": BayesianGCN(
-        n_graphs=2,
-        n_weight_samples=2,
-        base=SBMGCN(base=GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)),
-    ),
-    "validation": BayesianGCN(
-        n_graphs=2, n_weight_samples=2, n_rounds="validation", base=GCN(n_epochs=25, learning_rate=0.05)
-    ),
-    "online": BayesianGCN(n_graphs=4, schedule="online", base=GCN(n_epochs=25, learning_rate=0.05)),
+    "gcn": BayesianGCN(**TWO, base=LONGER),
+    "appnp": BayesianGCN(**TWO, base=APPNP(n_epochs=25, learning_rate=0.05, n_steps=4)),
+    "sbm-gcn": BayesianGCN(**TWO, base=SBMGCN(base=G3NN)),
+    "validation": BayesianGCN(**TWO, n_rounds="validation", base=LONGER),
+    "online": BayesianGCN(n_graphs=4, schedule="online", base=LONGER),
 }
 
 
@@ -164,9 +159,7 @@ def test_wrong_parameters(settings: dict[str, Any], message: str) -> None:
         fit(BayesianGCN(**settings))
 
 
-def test_rounds_by_validation_need_validation_before_anything_is_trained(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rounds_by_validation_need_validation_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TrainingBatch, "train", lambda *_: pytest.fail("trained"))
     with pytest.raises(InputError, match="decides the number of rounds"):
         BayesianGCN(n_rounds="validation").fit(GRAPH, SPLIT.train, rng=0)

@@ -255,9 +255,7 @@ def record(monkeypatch: pytest.MonkeyPatch, classifier: Classifier) -> list[tupl
     ],
     ids=["mlp", "gcn", "appnp", "dfnet", "sbm-gcn", "bayesian-rounds", "bayesian-online"],
 )
-def test_every_seed_has_one_purpose(
-    monkeypatch: pytest.MonkeyPatch, classifier: Classifier, n_seeds: int
-) -> None:
+def test_purposes_of_seeds(monkeypatch: pytest.MonkeyPatch, classifier: Classifier, n_seeds: int) -> None:
     used = record(monkeypatch, classifier)
     keys = [key for _, key in used]
     assert len(keys) == len(set(keys)) == n_seeds

@@ -143,9 +143,7 @@ def test_damaged_parts_are_refused(classifier: Classifier, changes: dict[str, An
         replace(part, **changes)
 
 
-def test_features_are_propagated_once_for_graphs_that_differ_in_labels_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_features_are_propagated_once_whatever_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
 
     def find(matrix: Any, rank: int) -> Any:

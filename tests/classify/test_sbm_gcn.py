@@ -95,9 +95,8 @@ def test_both_networks_are_trained() -> None:
     TrainingBatch.train(batch, batch.observed, [seed_sequence(0)], build_objective=build_objective)
     (objective,) = objectives
     assert not any(torch.equal(*pair) for pair in zip(objective.prior.weights, before, strict=True))
-    assert all(
-        group["weight_decay"] == batch.engine.config.weight_decay for group in objective.parameter_groups
-    )
+    decays = {group["weight_decay"] for group in objective.parameter_groups}
+    assert decays == {batch.engine.config.weight_decay}
 
 
 def test_networks_on_sampled_graphs() -> None:

@@ -13,8 +13,6 @@ from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
 
-pytest.importorskip("torch")
-
 
 @pytest.fixture
 def files(run: Run) -> Graph:
@@ -179,6 +177,5 @@ def test_misled_targets_are_named(run: Run, files: Graph) -> None:
 
 
 def test_classes_that_are_numbers_are_printed_as_json(run: Run) -> None:
-    pytest.importorskip("sklearn")
     result = run("attack", "digits", "--n-targets", "1", "--method", "dice", "--json").json()
     assert isinstance(result["predictions"][0]["before"], int)

@@ -66,8 +66,6 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("sklearn")
     ran = run("demo", "--out", "demo").ok()
     assert "edge_homophily" in ran.out
     assert "Bayesian GCN" in ran.out

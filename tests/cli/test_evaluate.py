@@ -70,9 +70,8 @@ def test_files_of_a_split_and_tuning(run: Run) -> None:
         Path(f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
     files = ("train.txt", "--test", "test.txt", "--validation", "valid.txt", "--metric", "recall@20")
     answer = run("evaluate", *files, "--model", "copy-ease", "--json").json()
-    assert values(answer) == pytest.approx(
-        CopyEASE().fit(train).evaluate(test, metrics=["recall@20"]), abs=1e-3
-    )
+    expected = CopyEASE().fit(train).evaluate(test, metrics=["recall@20"])
+    assert values(answer) == pytest.approx(expected, abs=1e-3)
     tuned = run("evaluate", *files, "--model", "ease", "--tune", "--json").json()
     assert any("EASE was tuned" in notice for notice in tuned["notices"])
     expected = EASE().tune(train, split.validation).fit(train).evaluate(test, metrics=["recall@20"])

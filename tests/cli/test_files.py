@@ -98,8 +98,7 @@ def test_a_report_holds_out_one_label_in_five() -> None:
 
 def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogCaptureFixture) -> None:
     club = datasets.load("karate")
-    with caplog.at_level("INFO", "nodecopy"):
-        split, _ = split_as_in_experiments(club, "karate", 1, 0)
+    split, _ = split_as_in_experiments(club, "karate", 1, 0)
     assert [len(part) for part in split] == [2, 10, 22]
     assert "10 validation nodes and 22 test nodes, since karate has 32 labelled" in caplog.text
     with pytest.raises(InputError, match=r"--labels-per-class must be below \d+, .* of karate; got 500"):

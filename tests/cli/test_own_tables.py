@@ -14,9 +14,6 @@ from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.measurements import measured_graph
 
-pytest.importorskip("torch")
-pytest.importorskip("sklearn")
-
 FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
 QUICK = ("--n-graphs", "2", "--n-rounds", "1")
 N_LABELLED = 120
@@ -83,9 +80,7 @@ def test_features_without_edges(run: Run, truth: dict[str, str]) -> None:
     assert "there are no edges, so each node is connected to its 7 nearest neighbours by features" in ran.err
     assert "--n-neighbours" in ran.err
     assert accuracy("predictions.csv", truth) > 0.5
-    ran = run(
-        "report", "features.csv", "--labels", "labels.csv", "--samples", "2", "--without", "attack"
-    ).ok()
+    run("report", "features.csv", "--labels", "labels.csv", "--samples", "2", "--without", "attack").ok()
     assert Path("report.html").is_file()
 
 

@@ -78,9 +78,7 @@ def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch
     assert run("recommend", "library", "--save", "popular.npz", "--model", "popularity").code == 0
 
 
-def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
-    run: Run, log: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outputs_are_checked_before_learning(run: Run, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CopyEASE, "fit", None)
     Path("folder.csv").mkdir()
     for option, path, message in (

@@ -51,16 +51,12 @@ def test_json(run: Run, table: str) -> None:
 @pytest.mark.parametrize(
     "wrong", [("--device", "abacus"), ("--workers", "0"), ("--seed", "-1"), ("--out", "{table}/in-a-file")]
 )
-def test_what_is_computed_anew_is_not_removed_before_all_is_checked(
-    run: Run, table: str, wrong: tuple[str, str]
-) -> None:
+def test_results_are_not_removed_before_all_is_checked(run: Run, table: str, wrong: tuple[str, str]) -> None:
     run("reproduce", table, "--methods", "weak", "--labels", "1")
     before = sorted(Path("results/store").rglob("*.json"))
     assert before
-    found = run(
-        "reproduce", table, "--fresh", "--methods", "weak", *(one.format(table=table) for one in wrong)
-    )
-    assert found.code == 2
+    options = [option.format(table=table) for option in wrong]
+    assert run("reproduce", table, "--fresh", "--methods", "weak", *options).code == 2
     assert sorted(Path("results/store").rglob("*.json")) == before
 
 
@@ -81,9 +77,7 @@ def test_out(run: Run, table: str) -> None:
         assert len(list(csv.DictReader(file))) == 6
 
 
-def test_no_table_is_written_where_one_form_fails(
-    run: Run, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_table_is_written_if_one_fails(run: Run, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(results: object) -> str:
         raise OSError(28, "No space left on device")
 

@@ -16,8 +16,6 @@ from nodecopy import Graph, NodeCopying, SameLabel, datasets, read_graph, write_
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
-pytest.importorskip("pyarrow")
-
 
 @pytest.fixture
 def edges(tmp_path: Path) -> Path:
@@ -140,7 +138,6 @@ def engine_rows(path: Path | str) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def engine_files(tmp_path: Path) -> tuple[str, str]:
     """A graph with ids that a careless statement would stumble over, and labels for them."""
-    pytest.importorskip("duckdb")
     pairs = np.random.default_rng(0).choice(len(IDS), (30, 2))
     source, target = (np.array(IDS)[column] for column in pairs.T)
     write_table(tmp_path / "it's edges.parquet", {"source": source, "target": target})
@@ -149,9 +146,7 @@ def engine_files(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("more", [("--symmetrise", "maximum"), ("--directed",), ("--keep", "0.25")])
-def test_the_engine_gives_the_samples_of_memory(
-    run: Run, engine_files: tuple[str, str], more: tuple[str, ...]
-) -> None:
+def test_engine_samples_are_equal(run: Run, engine_files: tuple[str, str], more: tuple[str, ...]) -> None:
     edges, labels = engine_files
     shared = (edges, "--labels", labels, "-n", "3", "--seed", "5", *more)
     assert run("sample", *shared, "--out", "there", "--engine", "duckdb", "--memory", "200MB").code == 0

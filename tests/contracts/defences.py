@@ -20,7 +20,8 @@ from nodecopy.defend import Defence
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import N_NODES, ClassifierContract, other_edges
 
-SOME = np.array([40, 3, 7, 59])
+TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
 class DefenceContract(ClassifierContract):

@@ -242,16 +242,12 @@ class RecommenderContract:
         clone = type(recommender)(**copy.deepcopy(params))
         assert clone.set_params(**copy.deepcopy(params)) is clone
         assert clone.get_params(deep=False).keys() == params.keys()
-        first, second = (
-            copy.deepcopy(model).fit(split.train, rng=0).score() for model in (clone, recommender)
-        )
-        assert np.array_equal(first, second)
+        models = [copy.deepcopy(model).fit(split.train, rng=0) for model in (clone, recommender)]
+        assert np.array_equal(models[0].score(), models[1].score())
         with pytest.raises(InputError, match="nonsense"):
             clone.set_params(nonsense=1)
 
-    def test_weights_and_repeated_rows_do_not_count(
-        self, recommender: Recommender, fitted: Recommender
-    ) -> None:
+    def test_weights_and_repeated_rows(self, recommender: Recommender, fitted: Recommender) -> None:
         train = fitted.interactions_
         users, items, _ = train.table()
         twice = np.concatenate([np.arange(len(users)), np.arange(5)])

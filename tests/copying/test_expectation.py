@@ -108,9 +108,8 @@ def test_single_precision_weights_keep_double_precision_sums() -> None:
 
 
 def test_too_many_weights_name_the_way_out() -> None:
-    model = NodeCopying(SameLabel([0] * 12), symmetrise="maximum").fit(
-        Graph(np.arange(1.0, 145.0).reshape(12, 12))
-    )
+    graph = Graph(np.arange(1.0, 145.0).reshape(12, 12))
+    model = NodeCopying(SameLabel([0] * 12), symmetrise="maximum").fit(graph)
     with pytest.raises(InputError, match=r"at most 64 different weights; got 66\. Use monte_carlo_adjacency"):
         model.expected_adjacency()
     for other in (

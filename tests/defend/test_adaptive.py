@@ -24,12 +24,11 @@ from nodecopy.defend.robust_networks import NetworkEdits, RewiredRobustNetwork
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph
+from tests.contracts.defences import QUICK, TRAIN
 
-QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 EVIDENCE: dict[str, Any] = {"classifier": GCN(**QUICK), "n_donors": 4, "retrain": True}
 DEFENCE = EvidenceDefence(uncertain_share=1.0, **EVIDENCE)
 NETWORKS: dict[str, Any] = {"guard": GNNGuard(**QUICK), "soft-median": SoftMedianGCN(**QUICK)}
-TRAIN = np.arange(9)
 SEED = child(seed_sequence(0), AttackSeeds.SURROGATE)
 
 

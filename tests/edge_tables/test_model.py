@@ -32,8 +32,6 @@ from nodecopy.io.node_tables import label_array
 from tests.edge_tables.twins import RULES, Twins, edge_table, in_order, table
 from tests.strategies import TEXTS, graphs, interactions
 
-pytest.importorskip("ibis")
-
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[TableEngine]:
@@ -71,12 +69,8 @@ def donors(donors: Any, engine: TableEngine, edges: Any, **more: Any) -> dict[An
 
 def test_nodes_that_are_not_listed_keep_their_own(engine: TableEngine) -> None:
     edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
-    assert donors(NearestNeighboursTable(table(engine, node=[1], donor=[4])), engine, edges) == {
-        1: 4,
-        2: 2,
-        3: 3,
-        4: 4,
-    }
+    nearest = NearestNeighboursTable(table(engine, node=[1], donor=[4]))
+    assert donors(nearest, engine, edges) == {1: 4, 2: 2, 3: 3, 4: 4}
     weights = WeightedTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
     assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
     labels = SameLabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
@@ -161,16 +155,13 @@ few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck
 
 @few
 @given(st.tuples(WORDS, WORDS), st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
-def test_threefry_gives_the_bits_of_numpy(
-    engine: TableEngine, key: tuple[int, int], counters: list[tuple[int, int]]
-) -> None:
+def test_threefry_bits(engine: TableEngine, key: tuple[int, int], counters: list[tuple[int, int]]) -> None:
     first, second = np.array(counters).T
     given_counters = table(engine, row=np.arange(len(first)), first=first, second=second)
     found = threefry(given_counters, key, given_counters.first, given_counters.second).order_by("row")
     x, y = random.threefry(key, first, second)
-    assert [(row["x"], row["y"]) for row in engine.rows(found)] == list(
-        zip(x.tolist(), y.tolist(), strict=True)
-    )
+    expected = list(zip(x.tolist(), y.tolist(), strict=True))
+    assert [(row["x"], row["y"]) for row in engine.rows(found)] == expected
 
 
 @few

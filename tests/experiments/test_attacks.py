@@ -18,8 +18,6 @@ from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.attack import score_detection
 from tests.experiments.fakes import load
 
-pytest.importorskip("torch")
-
 TOML = """
 title = "Under attack"
 task = "attack"
@@ -47,6 +45,12 @@ settings = { skill = 9.0 }
 gain_over = ["weak"]
 [published.karate]
 weak = ["-", "60.0±5.0"]
+"""
+SUSPECTS = """
+[methods.suspects]
+title = "Suspects"
+class = "nodecopy.defend.SuspectCorrection"
+settings = { n_donors = 3 }
 """
 
 
@@ -124,20 +128,10 @@ def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None
 
 
 def test_with_unknown_targets_all_test_nodes_are_predicted(store: Store) -> None:
-    text = TOML.replace(
-        "n_targets = 5",
-        'n_targets = 5\nknown_targets = false\nscores = ["accuracy", "others", "auc", "recall"]',
-    )
-    text = (
-        text[: text.index("[published")]
-        + """[methods.suspects]
-title = "Suspects"
-class = "nodecopy.defend.SuspectCorrection"
-settings = { n_donors = 3 }
-"""
-    )
+    text = TOML.partition("[published")[0] + SUSPECTS
+    unknown = 'known_targets = false\nscores = ["accuracy", "others", "auc", "recall"]'
+    text = text.replace("n_targets = 5", f"n_targets = 5\n{unknown}")
     text = text.replace('"karate"', '"digits"').replace("test = 16", "test = 60")
-    pytest.importorskip("sklearn")
     table = make_experiment(text).narrow(trials=1, attacks=["dice"], methods=["strong", "suspects"])
     run(table, store)
     cells = summarise(table, store).cells

@@ -6,8 +6,6 @@ import re
 
 import pytest
 
-pytest.importorskip("torch")
-
 from nodecopy.errors import InputError
 from nodecopy.experiments import config
 from tests.experiments import fakes, test_attacks, test_generation, test_recommendation

@@ -66,19 +66,6 @@ def test_scale_does_not_matter(scale: float) -> None:
     assert ragged(NeighbourSearch(rows).nearest(2)) == [[0, 1], [1, 0], [2, 1], [3, 2]]
 
 
-def test_a_node_comes_before_its_duplicates() -> None:
-    same = np.full((4, 2), 0.3)
-    assert ragged(NeighbourSearch(same).nearest(1)) == [[0], [1], [2], [3]]
-    assert ragged(NeighbourSearch(same).nearest(2)) == [[0, 1], [1, 0], [2, 0], [3, 0]]
-    assert ragged(NeighbourSearch(same).nearest(1, ties="all")) == [
-        [0, 1, 2, 3],
-        [1, 0, 2, 3],
-        [2, 0, 1, 3],
-        [3, 0, 1, 2],
-    ]
-    assert ragged(NeighbourSearch(same).nearest(1, include_self=False)) == [[1], [0], [0], [0]]
-
-
 @pytest.mark.parametrize(
     "rows", [[[np.nan]], [[np.inf]], sparse.csr_array([[np.nan]]), [1.0], [["a"]], [[1], [1, 2]], [[1j]]]
 )

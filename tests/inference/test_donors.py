@@ -158,9 +158,8 @@ def entry_covariances(A: Floats, Q: Floats) -> Floats:
     covariances = np.zeros((n, n, n, n))
     for i, j, k in product(range(n), repeat=3):
         if i != j and i != k:
-            shared = (
-                q[i, j] * (1 - q[i, j]) if j == k else (Q[i] @ (A[:, j] * A[:, k]) - p[i, j] * p[i, k]) / 4
-            )
+            of_donors = (Q[i] @ (A[:, j] * A[:, k]) - p[i, j] * p[i, k]) / 4
+            shared = q[i, j] * (1 - q[i, j]) if j == k else of_donors
             covariances[i, j, i, k] = covariances[j, i, i, k] = shared
             covariances[i, j, k, i] = covariances[j, i, k, i] = shared
     return covariances

@@ -139,7 +139,6 @@ ATTRIBUTES = [
 
 
 def test_attributes_of_igraph() -> None:
-    igraph = pytest.importorskip("igraph")
     other = annotate(igraph.Graph.Ring(3, circular=False), ATTRIBUTES)
     assert other["density"] == 0.5
     assert other.vs["centrality"] == [1.0, None, 2.0]

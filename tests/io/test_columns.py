@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +61,8 @@ def decide(rows: list[str], roles: Any = EDGE_COLUMNS, **options: Any) -> bool:
         (["x,y,0.5", *(f"{edge},2" for edge in CYCLE)], False, None),
     ],
 )
-def test_headers(
-    rows: list[str], is_header: bool, reason: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        assert decide(rows) is is_header
+def test_headers(rows: list[str], is_header: bool, reason: str | None, caplog: Any) -> None:
+    assert decide(rows) is is_header
     assert len(caplog.messages) == (reason is not None)
     if reason:
         kind = "a header" if is_header else "data"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -247,8 +246,7 @@ def test_names_of_gephi_are_no_classes(suffix: str, tmp_path: Path, caplog: pyte
     """Before, the name of each node was its class."""
     path = tmp_path / f"graph{suffix}"
     (nx.write_gexf if suffix == ".gexf" else nx.write_graphml)(gephi(), path)
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        assert read_graph(path).labels is None
+    assert read_graph(path).labels is None
     assert "node attributes that are not read: " in caplog.text
     graph = read_graph(path, label="modularity_class")
     assert graph.labels is not None
@@ -266,15 +264,12 @@ def test_names_of_gephi_are_no_classes(suffix: str, tmp_path: Path, caplog: pyte
     ],
     ids=["KONECT", "SNAP", "Gephi"],
 )
-def test_directions_that_a_file_states(
-    name: str, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_stated_directions(name: str, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / name).write_text(content)
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        assert not read_graph(tmp_path / name).directed
-        assert "Set directed to change this" in caplog.text
-        caplog.clear()
-        read_graph(tmp_path / name, directed=False)
+    assert not read_graph(tmp_path / name).directed
+    assert "Set directed to change this" in caplog.text
+    caplog.clear()
+    read_graph(tmp_path / name, directed=False)
     assert "directed" not in caplog.text
 
 
@@ -305,8 +300,7 @@ def test_columns_of_users_are_printed_and_hold_ids(tmp_path: Path, caplog: pytes
     """Before, the users of the first log were marks."""
     path = tmp_path / "log.csv"
     path.write_text("mark,kunde,film\n2.5,1,31\n3.0,1,1029\n4.0,2,31\n")
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31])
+    assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31])
     assert "log.csv: kunde is the user and film is the item of each row. Set user or item" in caplog.text
     path.write_text("mark,seen,film\n2.5,True,31\n3.0,False,1029\n")
     with pytest.raises(InputError, match=r"two columns of integers or text"):

@@ -147,9 +147,7 @@ def test_against_the_formulas_in_plain_python(seed: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_compiled_and_plain_statistics_have_the_same_bits(
-    dtype: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_and_plain_statistics_are_equal(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(3000, 20_000, 0)
     rows = graph.rows
     graph = graph.with_rows(Rows(rows.indptr.astype(dtype), rows.indices.astype(dtype), None, 3000))

@@ -236,9 +236,8 @@ def test_training_is_that_of_a_plain_loop() -> None:
 
 
 def test_logits_log_probabilities_and_probabilities_are_trained_alike() -> None:
-    predictions = [
-        train(Probabilities(form)).predict(GRAPH) for form in ("logits", "logarithms", "probabilities")
-    ]
+    forms = ("logits", "logarithms", "probabilities")
+    predictions = [train(Probabilities(form)).predict(GRAPH) for form in forms]
     np.testing.assert_allclose(predictions[1], predictions[0], atol=1e-4)
     np.testing.assert_allclose(predictions[2], predictions[0], atol=1e-4)
 
@@ -252,9 +251,7 @@ def test_frozen_parameters_stay_and_lazy_layers_are_initialised() -> None:
         assert (train(layer).predict(GRAPH).argmax(axis=1) == LABELS).mean() > 0.6
 
 
-def test_early_stopping_restores_the_best_state_with_running_statistics(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_early_stopping_restores_the_best_running_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     module, seen = pyg.GIN(12, 8, 2, 3, norm="batch_norm"), list[tuple[float, Any]]()
 
     def record(network: ModuleNetwork, x: Tensor, edges: Any, watched: Targets) -> float:

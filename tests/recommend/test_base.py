@@ -122,11 +122,8 @@ def test_unknown_items_are_refused_or_ignored() -> None:
     log = tastes()
     fitted, user, (first, second) = EASE().fit(log), log.user_ids[:1], log.item_ids[:2].tolist()
     plain = fitted.recommend(user, 1, items=[first, second], exclude=[second], exclude_seen=False)
-    stock: dict[str, Any] = {
-        "items": [first, second, "new"],
-        "exclude": [second, "old"],
-        "exclude_seen": False,
-    }
+    stock: dict[str, Any] = {"items": [first, second, "new"], "exclude": [second, "old"]}
+    stock |= {"exclude_seen": False}
     ignored = fitted.recommend(user, 1, **stock, unknown="ignore")
     assert (ignored[0].tolist(), ignored[1].tolist()) == (plain[0].tolist(), plain[1].tolist())
     assert fitted.to_pandas(user, 1, **stock, unknown="ignore")["item"].tolist() == [first]
@@ -212,9 +209,8 @@ def test_a_recommender_that_is_fitted_to_the_same_interactions_is_not_fitted_aga
     log = tastes()
     fitted = EASE().fit(log)
     assert fit_copy(fitted, log, None, SeedSequence(0)) is fitted
-    other = fit_copy(
-        fitted, Interactions(log.matrix[:9], log.user_ids[:9], log.item_ids), None, SeedSequence(0)
-    )
+    part = Interactions(log.matrix[:9], log.user_ids[:9], log.item_ids)
+    other = fit_copy(fitted, part, None, SeedSequence(0))
     assert (other.interactions_.n_users, fitted.interactions_) == (9, log)
 
 
@@ -270,8 +266,7 @@ def test_tables_are_aligned_by_their_ids(caplog: pytest.LogCaptureFixture) -> No
     assert align(TRAIN, TRAIN, "test") is TRAIN
     assert align(sparse.csr_array([[0, 0], [1, 0]]), TRAIN, "test") == align(part, TRAIN, "test")
     strangers = Interactions.from_table(["ann", "cleo", "bob"], [2, 1, 3])
-    with caplog.at_level("INFO", "nodecopy"):
-        aligned = align(strangers, TRAIN, "test", "ignore")
+    aligned = align(strangers, TRAIN, "test", "ignore")
     assert aligned == Interactions([[0, 1], [0, 0]], ["ann", "bob"], [1, 2])
     assert "test: 2 of 3 interactions are of unknown users or items" in caplog.text
     history = align(strangers, TRAIN, "history", "ignore", keep_users=True)
@@ -315,9 +310,7 @@ def test_select_best(
 
 
 @pytest.mark.parametrize("choice", [{}, {"items": np.arange(0, 10**6, 3)}, {"exclude": np.arange(500)}])
-def test_a_million_items_need_no_matrix_of_users_and_items(
-    choice: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_of_a_million_items(choice: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """All scores of 60 users would take 240 MB; blocks of 4 users take 16 MB, and as much to select."""
     n_users, n_items, rng = 60, 10**6, np.random.default_rng(0)
     columns = rng.integers(n_items, size=n_users * 5)

@@ -210,10 +210,6 @@ def test_lists_are_summarised_with_intervals() -> None:
     assert wide["n_splits"] == 2
 
 
-pytest.importorskip("torch")
-pytest.importorskip("sklearn")
-
-
 @pytest.fixture(scope="module")
 def digits() -> Any:
     return datasets.load("digits")
@@ -245,9 +241,7 @@ def test_the_attacked_digit_is_misled_and_corrected(digits: Any, split: Any) -> 
     assert {edge.neighbour for edge in repair.evidence.edges} == neighbours
 
 
-def test_the_node_that_came_closest_is_shown_if_none_is_misled(
-    digits: Any, split: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_closest_node_is_shown(digits: Any, split: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[int, float]] = []
 
     def harmless(graph: Graph, node: int, train: Any, rng: Any) -> tuple[Graph, Any]:
