@@ -99,6 +99,12 @@ def test_a_bare_factory_is_a_custom_network_with_its_defaults(wrap: Any) -> None
     assert bare.network_device() == "cpu"
 
 
+def test_global_generators_are_not_changed() -> None:
+    before = torch.get_rng_state()
+    CustomNetwork(build_gat, **FAST).fit(GRAPH, SPLIT.train, rng=0).predict_proba(GRAPH)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_threads_do_not_draw_from_each_others_generators() -> None:
     classifiers = [CustomNetwork(build_gat, **FAST) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:

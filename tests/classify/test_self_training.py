@@ -231,9 +231,9 @@ def test_features_decide_about_network_and_donors(
 ) -> None:
     graph = RING.replace(features=features)
     base = build(graph)
+    assert network is GCN or base.base.n_hidden == 16
     assert isinstance(base.base, network)
     assert isinstance(base.graph_model.donors.donors, donors)
-    assert network is GCN or base.base.n_hidden == 16
     monkeypatch.setattr(defaults, "MAX_NODES_FOR_NEAREST", 39)
     assert isinstance(build(graph).graph_model.donors.donors, SameLabel)  # in large graphs
 

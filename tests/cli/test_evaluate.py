@@ -29,9 +29,8 @@ def values(answer: dict[str, Any], number: int = 0) -> dict[str, float]:
 
 
 def test_json_is_what_the_library_says(run: Run) -> None:
-    answer = run(
-        "evaluate", "library", "--model", "ease", "--model", "popularity", "--metric", "recall@10", "--json"
-    ).json()
+    models = ("--model", "ease", "--model", "popularity")
+    answer = run("evaluate", "library", *models, "--metric", "recall@10", "--json").json()
     seed = child(np.random.SeedSequence(0), 0)
     train, _, test = datasets.interaction_split(datasets.load("library"), (0.8, 0.0, 0.2), rng=seed)
     assert (answer["split"], answer["train"], answer["test"]) == ("random", 2695, 674)
@@ -45,9 +44,8 @@ def test_splits_of_a_log_with_times(run: Run, log: Interactions) -> None:
     options = ("log.csv", "--model", "ease", "--metric", "ndcg@20")
     train, _, test = datasets.time_split(log, (0.7, 0.0, 0.3))
     expected = EASE().fit(train).evaluate(test, metrics=["ndcg@20"])
-    assert values(
-        run("evaluate", *options, "--split", "time", "--test-share", "0.3", "--json").json()
-    ) == pytest.approx(expected)
+    answer = run("evaluate", *options, "--split", "time", "--test-share", "0.3", "--json").json()
+    assert values(answer) == pytest.approx(expected)
     train, _, test = datasets.last_item_split(log, n_validation=0)
     expected = EASE().fit(train).evaluate(test, metrics=["ndcg@20"])
     answer = run("evaluate", *options, "--split", "last-item", "--json").json()

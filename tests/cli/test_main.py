@@ -266,7 +266,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixt
 
 def test_json_has_null_in_place_of_undefined_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"a": [1.5, math.nan], "b": ({"c": math.inf},)})
-    assert capsys.readouterr().json() == {"a": [1.5, None], "b": [{"c": None}]}
+    assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": [{"c": None}]}
 
 
 def test_decisions_and_warnings_are_printed_once_and_kept(capsys: pytest.CaptureFixture[str]) -> None:

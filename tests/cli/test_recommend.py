@@ -52,9 +52,8 @@ def test_json_is_what_the_library_says(run: Run) -> None:
 
 
 def test_who_has_no_history_gets_what_is_popular(run: Run, log: str) -> None:
-    answer = run(
-        "recommend", log, "--user", "dora", "--user", "emil", "--min-rating", "3", "--k", "4", "--json"
-    ).json()
+    users = ("--user", "dora", "--user", "emil")
+    answer = run("recommend", log, *users, "--min-rating", "3", "--k", "4", "--json").json()
     dora, emil = answer["recommendations"]
     assert [dora["by"], emil["by"], dora["history"], emil["history"]] == ["Popularity", "Popularity", 0, 0]
     assert [(row["item"], row["score"]) for row in emil["items"]] == [
@@ -98,23 +97,20 @@ def test_outputs_are_checked_before_learning(run: Run, log: str, monkeypatch: py
 def test_users_and_items_are_filtered(run: Run, log: str) -> None:
     """Lists of ids are given by commas or in a file; the candidates are those in stock."""
     Path("users.txt").write_text("ben\ncleo\n\n", encoding="utf-8")
-    answer = run(
-        "recommend", log, "--users", "users.txt", "--user", "cleo", "--items", "tea,pie", "--k", "9", "--json"
-    ).json()
+    users = ("--users", "users.txt", "--user", "cleo")
+    answer = run("recommend", log, *users, "--items", "tea,pie", "--k", "9", "--json").json()
     lists = {row["user"]: [item["item"] for item in row["items"]] for row in answer["recommendations"]}
     assert lists == {"cleo": ["tea"], "ben": ["pie"]}
-    answer = run(
-        "recommend", log, "--users", "ben,cleo", "--exclude", "pie", "--include-seen", "--k", "2", "--json"
-    ).json()
+    options = ("--exclude", "pie", "--include-seen", "--k", "2", "--json")
+    answer = run("recommend", log, "--users", "ben,cleo", *options).json()
     for row in answer["recommendations"]:
         assert len(row["items"]) == 2
         assert "pie" not in [item["item"] for item in row["items"]]
 
 
 def test_recommendations_are_explained(run: Run) -> None:
-    answer = run(
-        "recommend", "library", "--user", "reader 007", "--k", "2", "--explain", "3", "--json"
-    ).json()
+    reader = ("library", "--user", "reader 007")
+    answer = run("recommend", *reader, "--k", "2", "--explain", "3", "--json").json()
     model = CopyEASE().fit(datasets.load("library"))
     for entry in answer["recommendations"][0]["items"]:
         explanation = model.explain("reader 007", entry["item"], 3).to_dict()

@@ -200,7 +200,7 @@ def test_damaged_matrix_market_files(text: str, fragment: str, tmp_path: Path) -
         read_matrix_market(tmp_path / "a.mtx")
 
 
-def test_networkx_and_its_files(tmp_path: Path) -> None:
+def test_networkx_and_its_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     network = to_networkx(Graph([[0, 2.0], [2.0, 0]], labels=[1, -1]))
     assert dict(network.nodes(data=True)) == {0: {"label": 1}, 1: {}}
     assert list(network.edges(data=True)) == [(0, 1, {"weight": 2.0})]
@@ -210,6 +210,13 @@ def test_networkx_and_its_files(tmp_path: Path) -> None:
     assert read_graph(path).directed
     assert read_graph(path).node_ids.tolist() == [3, 1, 2]
     assert not read_graph(path, directed=False).directed
+    network = nx.path_graph(["ann", "bob"])
+    nx.set_node_attributes(network, {"ann": {"age": 31, "club": 0}, "bob": {"age": 45, "club": 1}})
+    nx.write_graphml(network, path)
+    assert read_graph(path).labels is None
+    assert np.asarray(read_graph(path, label="club").labels).tolist() == [0, 1]
+    assert "node attributes that are not read: age, club. Set label" in caplog.messages[0]
+    assert caplog.messages[1].endswith("not read: age.")
 
 
 def test_a_missing_library_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
