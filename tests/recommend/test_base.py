@@ -122,8 +122,7 @@ def test_unknown_items_are_refused_or_ignored() -> None:
     log = tastes()
     fitted, user, (first, second) = EASE().fit(log), log.user_ids[:1], log.item_ids[:2].tolist()
     plain = fitted.recommend(user, 1, items=[first, second], exclude=[second], exclude_seen=False)
-    stock: dict[str, Any] = {"items": [first, second, "new"], "exclude": [second, "old"]}
-    stock |= {"exclude_seen": False}
+    stock: Any = {"items": [first, second, "new"], "exclude": [second, "old"], "exclude_seen": False}
     ignored = fitted.recommend(user, 1, **stock, unknown="ignore")
     assert (ignored[0].tolist(), ignored[1].tolist()) == (plain[0].tolist(), plain[1].tolist())
     assert fitted.to_pandas(user, 1, **stock, unknown="ignore")["item"].tolist() == [first]
