@@ -25,16 +25,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow
 from pyarrow import parquet
 from rich.console import Console
 from rich.progress import track
 
-from nodecopy import Graph, Interactions, cli, write_graph, write_interactions
+from nodecopy import Interactions, cli, write_graph, write_interactions
 from nodecopy.datasets import fetching
 from nodecopy.datasets.fetching import DataFile, Source
-from nodecopy.io.tables import write_table
+from tests.cli.labelled_files import write_files
 
 Tree: TypeAlias = dict[str, bytes]
 SHIM = Path(__file__).with_name("kill_shim.c")
@@ -90,8 +89,8 @@ class Outcome:
     left_behind: list[str] = field(default_factory=list)
 
 
-def sample(*options: str, seed: int = 0) -> list[str]:
-    return ["sample", "graph.csv", "-n", "2", "--seed", str(seed), "--out", "samples", *options]
+def sample(*options: str, seed: int = 0, suffix: str = "csv") -> list[str]:
+    return ["sample", f"graph.{suffix}", "-n", "2", "--seed", str(seed), "--out", "samples", *options]
 
 
 def fetch_file() -> None:
@@ -124,18 +123,7 @@ COMMANDS = {
     "sample-graphml": Command(sample("--format", "graphml"), whole=("samples",)),
     "sample-parquet": Command(sample("--format", "parquet"), whole=("samples",)),
     "sample-duckdb": Command(
-        [
-            "sample",
-            "graph.parquet",
-            "--engine",
-            "duckdb",
-            "--donors",
-            "jaccard",
-            "-n",
-            "2",
-            "--out",
-            "samples",
-        ],
+        sample("--engine", "duckdb", "--donors", "jaccard", suffix="parquet"),
         whole=("samples",),
         unordered=True,
     ),
@@ -162,17 +150,9 @@ COMMANDS = {
 
 def write_inputs(folder: Path) -> None:
     """Write a graph, its nodes, a log and an experiment."""
-    names = np.array([f"p{number:02d}" for number in range(30)])
-    first = np.repeat(np.arange(30), 2)
-    second = (first + np.tile([2, 4], 30)) % 30
-    for suffix in ("csv", "parquet"):
-        write_graph(Graph.from_edges(names[first], names[second]), folder / f"graph.{suffix}")
-    values = np.random.default_rng(0).random((30, 2)) + np.eye(2)[np.arange(30) % 2]
-    write_table(folder / "features.csv", {"id": names, "a": values[:, 0], "b": values[:, 1]})
-    write_table(
-        folder / "labels.csv", {"id": names[:29], "label": np.array(["cat", "dog"])[np.arange(29) % 2]}
-    )
-    write_interactions(Interactions.from_table(names[first], names[second]), folder / "log.csv")
+    graph = write_files(folder)
+    write_graph(graph, folder / "graph.parquet")
+    write_interactions(Interactions.from_table(*graph.edges()[:2]), folder / "log.csv")
     (folder / "kills.toml").write_text(EXPERIMENT)
 
 

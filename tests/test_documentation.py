@@ -18,11 +18,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("pandas")
-pytest.importorskip("sklearn")
-pytest.importorskip("matplotlib")
-
 from docs import model_pictures, result_pictures
 from docs.reference_pages import complete_parameters, list_commands, list_parameters, render_command
 from docs.result_tables.pages import README, documented_tables, find_block
@@ -33,31 +28,16 @@ DOCS = ROOT / "docs"
 TEXT = README.read_text(encoding="utf-8")
 PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "results").glob("*.md"), *ROOT.glob("*.md")])
 WITH_CODE = [
-    "installation",
-    "ten_minutes",
-    "troubleshooting",
-    "model",
-    "expectations",
-    "reproducibility",
-    "defence",
-    "few_labels",
-    "recommendation",
-    "your_data",
-]
+    "installation", "ten_minutes", "troubleshooting", "model", "expectations", "reproducibility", "defence",
+    "few_labels", "recommendation", "your_data",
+]  # fmt: skip
 GENERATED = {DOCS / name for name in ("api", "commands", "gallery", "pictures", "tables", "_build")}
 """Folders that a build fills."""
 NAMES = re.findall(r"^   (nodecopy\.[\w.]+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
 PACKAGES = [
-    "attacks",
-    "classify",
-    "datasets",
-    "defend",
-    "edge_tables",
-    "generators",
-    "inference",
-    "metrics",
+    "attacks", "classify", "datasets", "defend", "edge_tables", "generators", "inference", "metrics",
     "recommend",
-]
+]  # fmt: skip
 tables = cache(documented_tables)
 
 

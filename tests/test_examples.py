@@ -11,20 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch_geometric")
-pytest.importorskip("matplotlib")
-pytest.importorskip("pandas")
-pytest.importorskip("sklearn")
-
 from examples.own.attack import LinkToRarestClass
 from examples.own.classifier import RandomWalkClassifier
 from examples.own.donor_rule import SameDegree
 from examples.own.graph_model import Rewired
 from examples.own.recommender import CoOccurrence
-from nodecopy import Graph, GraphModel, NodeCopying, datasets
-from nodecopy.attacks import TargetedAttack
-from nodecopy.classify import BayesianGCN, Classifier
-from nodecopy.recommend import Recommender
+from nodecopy import NodeCopying, datasets
+from nodecopy.classify import BayesianGCN
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import ClassifierContract
 from tests.contracts.graph_models import GraphModelContract
@@ -35,38 +28,22 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 class TestGraphModel(GraphModelContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> GraphModel[Graph]:
-        return Rewired(0.5)
+    models = (Rewired(0.5),)
 
 
 class TestClassifier(ClassifierContract):
-    needs_features = False
-    predicts_other_graphs = False
-    is_random = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return RandomWalkClassifier()
+    needs_features = predicts_other_graphs = is_random = False
+    classifiers = (RandomWalkClassifier(),)
 
 
 class TestAttack(AttackContract):
     needs_features = False
-    connects_isolated = True
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return LinkToRarestClass(together=together)
+    attack = LinkToRarestClass()
 
 
 class TestRecommender(RecommenderContract):
     classes = (CoOccurrence,)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        return CoOccurrence()
+    recommenders = (CoOccurrence(),)
 
 
 def test_a_graph_model_of_ones_own_serves_the_bayesian_gcn() -> None:
@@ -109,7 +86,6 @@ def test_an_example_runs(example: Path) -> None:
 @pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom_and_holds_no_output() -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
     notebook = nbformat.read(ROOT / "examples" / "tour.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()

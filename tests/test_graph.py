@@ -27,20 +27,22 @@ def dense(graph: Graph) -> list[list[float]]:
     return rows
 
 
-def test_self_loops() -> None:
-    assert dense(Graph([[1, 1], [1, 0]])) == [[0, 1], [1, 0]]
-    assert dense(Graph([[1, 1], [0, 0]], directed=True)) == [[1, 1], [0, 0]]
+TWICE = sparse.coo_array(([2.0, 3.0], ([0, 0], [1, 1])), shape=(2, 2))
 
 
-def test_asymmetric_pairs_take_the_larger_weight() -> None:
-    assert dense(Graph([[0, 2], [5, 0]])) == [[0, 5], [5, 0]]
-    assert dense(Graph([[0, 2], [0, 0]])) == [[0, 2], [2, 0]]
-
-
-def test_duplicates_add_up_in_a_matrix_and_take_the_largest_in_a_list() -> None:
-    twice = sparse.coo_array(([2.0, 3.0], ([0, 0], [1, 1])), shape=(2, 2))
-    assert dense(Graph(twice, directed=True)) == [[0, 5], [0, 0]]
-    assert dense(Graph.from_edges([0, 0, 1], [1, 1, 0], [2, 3, 4])) == [[0, 4], [4, 0]]
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (Graph([[1, 1], [1, 0]]), [[0, 1], [1, 0]]),  # self-loops are of directed graphs only
+        (Graph([[1, 1], [0, 0]], directed=True), [[1, 1], [0, 0]]),
+        (Graph([[0, 2], [5, 0]]), [[0, 5], [5, 0]]),  # a pair has the larger weight
+        (Graph([[0, 2], [0, 0]]), [[0, 2], [2, 0]]),
+        (Graph(TWICE, directed=True), [[0, 5], [0, 0]]),  # duplicates add up in a matrix,
+        (Graph.from_edges([0, 0, 1], [1, 1, 0], [2, 3, 4]), [[0, 4], [4, 0]]),  # not in a list of edges
+    ],
+)
+def test_loops_asymmetric_pairs_and_duplicates(graph: Graph, expected: list[list[float]]) -> None:
+    assert dense(graph) == expected
 
 
 def test_zeros_are_no_edges_and_ones_are_not_stored() -> None:

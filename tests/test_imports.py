@@ -69,7 +69,6 @@ print(nodecopy.sample_like(networkx.path_graph(3), donors=nodecopy.Jaccard(), rn
 
 
 def test_classifiers_of_graphs_need_no_scikit_learn() -> None:
-    pytest.importorskip("torch")
     code = """
 import sys
 sys.modules["sklearn"] = None  # any import of it fails

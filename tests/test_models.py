@@ -44,15 +44,9 @@ def model() -> RandomPairs:
     return RandomPairs().fit(Graph(np.eye(12, k=1), node_ids=[f"n{number}" for number in range(12)]))
 
 
-def test_a_model_of_the_user_is_a_graph_model(model: RandomPairs) -> None:
-    assert check_graph_model(model, "model") is model
-    assert model.get_params() == {"probability": 0.5}
-    assert model.set_params(probability=0.0) is model
-    assert model.sample(rng=0).n_edges == 0
-
-
 @pytest.mark.parametrize("wrong", [RandomPairs, SameLabel(), None, "sbm"], ids=repr)
-def test_other_objects_are_no_graph_models(wrong: Any) -> None:
+def test_other_objects_are_no_graph_models(wrong: Any, model: RandomPairs) -> None:
+    assert check_graph_model(model, "model") is model
     with pytest.raises(InputError, match=r"graph_model must be a graph model such as .*; got"):
         check_graph_model(wrong, "graph_model")
 

@@ -12,8 +12,6 @@ from docs.result_tables.cells import Row
 from docs.result_tables.defence import worst_table
 from docs.result_tables.sharpness import Sharpness, describe_sharpness, find_sharpness
 
-ROOT = Path(__file__).parents[1]
-
 
 def make_rows(method: str, nodes: str = "200", **scores: tuple[float, float, float]) -> list[Row]:
     """Return rows of coverage, ratio and bias in percent; keys are statistics."""
@@ -34,9 +32,7 @@ ROWS = [
 
 def test_cells_outside_of_the_limits_are_bold_and_listed_with_the_reason() -> None:
     table = inference_tables.coverage_table(ROWS).splitlines()[-1]
-    assert table.startswith(
-        "| sbm, 200 nodes, degree 15 | 95.0, 1.00 | - | **99.0, 1.30** | **88.0, 0.95** |"
-    )
+    assert table.startswith("| sbm, 200 nodes, degree 15 | 95.0, 1.00 | - | **99.0, 1.30** | **88.0, 0.95**")
     misses = inference_tables.list_misses(ROWS)
     assert misses.startswith("1 of 3 cells are inside the limits (1 of 3 of sbm, dc-sbm, dot-product and")
     assert "The lowest coverage of all is 88.0 %. Of the 2 others, 0 have coverage above 98 %" in misses
@@ -50,9 +46,8 @@ def test_estimated_communities_have_a_sentence_and_are_not_pooled() -> None:
         *make_rows("copying", found_modularity=(95, 90, 0)),
         *make_rows("copying", nodes="1000", found_modularity=(10, 20, 0)),
     ]
-    assert inference_tables.methods_table(rows, "coverage") == inference_tables.methods_table(
-        ROWS, "coverage"
-    )
+    tables = [inference_tables.methods_table(given, "coverage") for given in (rows, ROWS)]
+    assert tables[0] == tables[1]
     assert inference_tables.list_misses(rows) == inference_tables.list_misses(ROWS)
     text = inference_tables.describe_estimated_communities(rows)
     assert "covers in 1 of 2 cells (coverage 95 to 95 %, ratios 0.90 to 0.90)" in text
@@ -78,9 +73,7 @@ def test_errors_of_ratios_are_those_of_means_over_trials() -> None:
     assert "is at most that of both others in 1 cells (100%); if the mean" in describe_sharpness(rows)
 
 
-def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_of_few_labels_show_means_and_gains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = "dataset,labels,visible_validation,score,method,n,mean,best,seconds,published"
     rows = [
         "cora,5,500,accuracy,gcn,50,68.5,False,,,,",
@@ -134,14 +127,10 @@ def test_the_table_of_public_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_lowest_accuracy_is_that_of_the_worst_attack() -> None:
-    values = [
-        ("evidence-5", "evidence", "73.5"),
-        ("expected-5", "evidence", "71.25"),
-        ("fga-5", "gnnguard", "3"),
-    ]
+    runs = [("evidence-5", "evidence", "73"), ("expected-5", "evidence", "71.25"), ("fga-5", "gnnguard", "3")]
     rows = [
         {"dataset": "cora", "attack": attack, "method": method, "score": "accuracy", "mean": mean, "n": "10"}
-        for attack, method, mean in values
+        for attack, method, mean in runs
     ]
     (line,) = worst_table(rows).splitlines()[2:]  # GNNGuard was not run under the attack that knows it
     assert line == "| Evidence, self-trained APPNP | 71.2, expected donors | - | - | - |"

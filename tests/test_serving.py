@@ -56,9 +56,8 @@ def test_new_rows_count_at_once_and_are_fitted_by_update(user: str, path: Path) 
     rows = Interactions.from_table([user] * 3, [*new, "a new title"])
     fitted = model.partial_fit(rows)
     assert names(service.recommend(user, 5)) == fitted.recommend([user], 5)[0][0].tolist()
-    assert (
-        names(RecommendationService(path).recommend(OTHER, 5)) == fitted.recommend([OTHER], 5)[0][0].tolist()
-    )
+    reloaded = RecommendationService(path)
+    assert names(reloaded.recommend(OTHER, 5)) == fitted.recommend([OTHER], 5)[0][0].tolist()
     assert service.update() == 0
 
 
@@ -71,9 +70,7 @@ def test_what_was_seen_stays_excluded_beside_new_rows(tmp_path: Path) -> None:
     assert not set(names(service.recommend(READER, 20))) & set(seen)
 
 
-def test_rows_that_come_during_an_update_wait_for_the_next(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_during_an_update_wait_for_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     service, partial_fit = RecommendationService(path), CopyEASE.partial_fit
 
     def add_and_fit(self: CopyEASE, interactions: Interactions) -> CopyEASE:

@@ -31,6 +31,7 @@ from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorR
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import FeatureScaling
+from tests.contracts.wrong_arguments import crafted_matrices
 from tests.strategies import matrices
 
 
@@ -109,9 +110,7 @@ def test_of_repeated_entries_the_largest_or_the_one_of_highest_rank_counts(
 
 @pytest.mark.parametrize("max_compared", [0, 8])
 @pytest.mark.parametrize("ids", [["b", "a", "c"], [20, 10, 30]])
-def test_few_ids_are_compared_and_many_are_sorted(
-    ids: list[Any], max_compared: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_and_many_ids(ids: list[Any], max_compared: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodecopy._core.arrays.MAX_COMPARED", max_compared)
     names = np.array(ids)
     assert find_positions(names[[2, 0, 2]], names, "items").tolist() == [2, 0, 2]
@@ -126,43 +125,22 @@ FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
 DENSE = np.array([[0, 2.5, 0, 1], [1, 0, 0, 0], [0, 0, 0, 3], [0, 4, 0, 0]])
 
 
+VALID = ("8 bits", "big-endian columns", "few columns", "small integers", "NaN", "data [0 1]")
+
+
 def crafted() -> dict[str, Any]:
-    """Return invalid matrices of shape (2, 2); SciPy does not look at the arrays that are set afterwards."""
-    parts = {
-        "column": ([1.0, 1.0], [1, 10**6], [0, 1, 2]),
-        "negative column": ([1.0, 1.0], [-(10**6), 1], [0, 1, 2]),
-        "falling": ([1.0, 1.0], [0, 1], [0, 10**7, 2]),
-        "falling to zero": ([], [], [0, 10**7, 0]),
-        "negative start": ([1.0, 1.0], [0, 1], [-(10**7), 1, 2]),
-        "late start": ([1.0, 1.0], [0, 1], [1, 1, 2]),
-        "end beyond": ([1.0, 1.0], [0, 1], [0, 1, 10**7]),
-        "end before": ([1.0, 1.0], [0, 1], [0, 0, 1]),
-        "few values": ([1.0], [0, 1], [0, 1, 2]),
-        "short indptr": ([1.0, 1.0], [0, 1], [0, 2]),
-        "float columns": ([1.0, 1.0], [0.0, 1e9], [0, 1, 2]),
-        "large unsigned": ([1.0, 1.0], np.array([0, 2**64 - 1], np.uint64), [0, 1, 2]),
-    }
-    matrices = {}
-    for (name, (data, indices, indptr)), kind in [(p, k) for p in parts.items() for k in ("csr", "csc")]:
-        matrix = getattr(sparse, f"{kind}_array")((2, 2))
-        matrix.data, matrix.indices, matrix.indptr = np.array(data), np.array(indices), np.array(indptr)
-        matrices[f"{kind}: {name}"] = matrix
-    bsr = sparse.bsr_array(np.ones((2, 2)), blocksize=(1, 1))
-    bsr.indices = np.array([0, 10**6, 0, 1])
-    coo = sparse.coo_array(np.eye(2))
-    coo.coords = (np.array([0, 10**6]), np.array([0, 1]))
-    lil = sparse.lil_array(np.eye(2))
-    lil.rows[1] = [10**6]
+    """Return invalid matrices of shape (2, 2)."""
+    unsigned, early = sparse.csr_array(np.eye(2)), sparse.csc_array(np.eye(2))
+    unsigned.indices = np.array([0, 2**64 - 1], np.uint64)
+    early.indptr = np.array([0, 0, 1])
     uneven = sparse.lil_array(np.eye(2))
     uneven.data[1] = [1.0] * 1000
     dok = sparse.dok_array(np.eye(2))
     vars(dok)["_dict"][(10**6, 0)] = 1.0
-    dia = sparse.dia_array(np.eye(2))
-    dia.offsets = np.array([0, 10**6])
     far: Any = sparse.dia_array((np.ones((1, 2)), [0]), shape=(2, 2))
     far.offsets = np.array([-(2**63)])
-    diagonals = {"dia": dia, "far dia": far}
-    return matrices | {"bsr": bsr, "coo": coo, "lil": lil, "uneven lil": uneven, "dok": dok} | diagonals
+    matrices = {name: matrix for name, matrix in crafted_matrices((2, 2)) if not name.endswith(VALID)}
+    return matrices | {"unsigned": unsigned, "early": early, "uneven": uneven, "dok": dok, "far": far}
 
 
 def entries(matrix: Any) -> dict[str, Any]:
@@ -284,9 +262,9 @@ def test_own_rules_return_distributions_of_all_nodes(returned: Any) -> None:
             NodeCopying(rule).fit(Graph([[0, 1], [1, 0]]))
 
 
-@pytest.mark.parametrize("matrix", crafted().values(), ids=crafted())
-def test_readers_refuse_crafted_matrices(matrix: Any, tmp_path: Path) -> None:
-    path = tmp_path / "c.npz"
+@pytest.mark.parametrize("name", [name for name in crafted() if not name.endswith(("None", " 5", "[0 1]"))])
+def test_readers_refuse_crafted_matrices(name: str, tmp_path: Path) -> None:
+    path, matrix = tmp_path / "c.npz", crafted()[name]
     if matrix.format in ("csr", "csc", "bsr"):
         parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
     elif matrix.format == "coo":

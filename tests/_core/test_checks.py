@@ -46,9 +46,7 @@ def test_other_refusals() -> None:
             call()
 
 
-def test_archives_that_unpack_to_far_more_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_that_unpack_to_more_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "graph.npz"
     np.savez_compressed(path, indptr=np.zeros(10**6 + 1, int), indices=np.zeros(0, int), directed=True)
     assert read_graph(path).n_nodes == 10**6
@@ -64,23 +62,13 @@ def test_archives_that_unpack_to_far_more_are_refused(
         read_graph(path)
 
 
-def test_arrays_are_as_large_as_they_say(tmp_path: Path) -> None:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)}
-    )
-    with zipfile.ZipFile(tmp_path / "graph.npz", "w") as archive:
-        archive.writestr("indptr.npy", header.getvalue() + bytes(80))
-    with pytest.raises(InputError, match="must hold its arrays as a whole; one of 8000000000000000000 bytes"):
-        read_graph(tmp_path / "graph.npz")
-
-
-@pytest.mark.parametrize("dtype", ["|V0", "<U0", "|S0"])
-def test_elements_without_bytes_are_counted(tmp_path: Path, dtype: str) -> None:
+@pytest.mark.parametrize("dtype", ["<f8", "|V0", "<U0", "|S0"])
+def test_arrays_are_as_large_as_they_say(tmp_path: Path, dtype: str) -> None:
+    """Elements without bytes are counted."""
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": (10**9,)})
     with zipfile.ZipFile(tmp_path / "graph.npz", "w") as archive:
-        archive.writestr("indptr.npy", header.getvalue())
+        archive.writestr("indptr.npy", header.getvalue() + bytes(80 if dtype == "<f8" else 0))
     with pytest.raises(InputError, match="must hold its arrays as a whole"):
         read_graph(tmp_path / "graph.npz")
 
@@ -102,9 +90,7 @@ def write_edges(path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "graphml"])
-def test_one_long_id_does_not_make_all_of_them_long(
-    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_long_id_pads_no_other(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"edges.{suffix}"
     write_edges(path)
     with pytest.raises(InputError, match=rf"ids must take at most .* 100000 characters.*{LIMIT}"):

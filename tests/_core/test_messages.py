@@ -28,20 +28,18 @@ def test_warnings_name_the_first_caller_outside_the_package() -> None:
 
 
 def test_decisions_are_muted_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        with mute_decisions():
-            log_decision("muted")
-        log_decision("logged")
+    with mute_decisions():
+        log_decision("muted")
+    log_decision("logged")
     assert caplog.messages == ["logged"]
 
 
 def test_the_same_decision_is_logged_once_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        with log_decisions_once():
-            for decision in ("rows are scaled", "weights are ignored", "rows are scaled"):
-                log_decision(decision)
-            LOGGER.warning("rows are scaled")
-        log_decision("rows are scaled")
+    with log_decisions_once():
+        for decision in ("rows are scaled", "weights are ignored", "rows are scaled"):
+            log_decision(decision)
+        LOGGER.warning("rows are scaled")
+    log_decision("rows are scaled")
     decisions = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     assert decisions == ["rows are scaled", "weights are ignored", "rows are scaled"]
     assert len(caplog.records) == 4  # warnings are never dropped

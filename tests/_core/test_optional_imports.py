@@ -46,9 +46,7 @@ PATHS = {"graph": "nodecopy.graph.Graph", "grape": "nowhere:nothing", "tree": "n
 
 def test_names() -> None:
     assert import_by_name("graph", PATHS, "thing") is Graph
-    with pytest.raises(
-        InputError, match=r"thing must be one of grape, graph, tree; got 'graf'. Did you mean gra"
-    ):
+    with pytest.raises(InputError, match=r"got 'graf'. Did you mean gra"):
         check_name("graf", PATHS, "thing")
     with pytest.raises(InputError, match=r"got 'zzz'.$"):
         import_by_name("zzz", PATHS, "thing")

@@ -12,7 +12,7 @@ from nodecopy._core.random import child
 from nodecopy.attacks import Edits, RandomFlips, TargetedAttack
 from nodecopy.attacks.base import AttackSeeds, ceil_of_share, check_budget
 from nodecopy.errors import InputError
-from tests.contracts.attacks import TARGETS, AttackContract
+from tests.contracts.attacks import TARGETS
 from tests.contracts.classifiers import planted_graph
 
 
@@ -23,15 +23,6 @@ class CutEdges(TargetedAttack):
         neighbours = edits.neighbours(target)
         for other in rng.choice(neighbours, min(budget, len(neighbours)), replace=False).tolist():
             edits.flip(target, other)
-
-
-class TestOwnAttack(AttackContract):
-    needs_labels = needs_features = connects_isolated = False
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        attack = CutEdges()
-        attack.together = together
-        return attack
 
 
 def test_share_is_rounded_up_but_not_by_binary_rounding() -> None:

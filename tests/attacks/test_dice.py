@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.attacks import DICE, GlobalDICE, RandomFlips, TargetedAttack
+from nodecopy.attacks import DICE, GlobalDICE, RandomFlips
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract, with_isolated
 
 
 class TestDICE(AttackContract):
     needs_features = connects_isolated = False
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return DICE(together=together)
+    attack = DICE()
 
     def test_isolated_target_is_only_connected(self, graph: Graph) -> None:
         isolated = with_isolated(graph, 4)
@@ -104,9 +102,7 @@ def test_wrong_calls() -> None:
 
 class TestRandomFlips(AttackContract):
     needs_labels = needs_features = False
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return RandomFlips(together=together)
+    attack = RandomFlips()
 
     def test_budget_above_the_number_of_possible_flips(self, graph: Graph) -> None:
         flips = self.run(graph, [4], budget=1000)

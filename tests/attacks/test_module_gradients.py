@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nodecopy import Graph
-from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack
 from nodecopy.attacks import gradients as tested
 from nodecopy.attacks.gradients import RewiredGCN
 from nodecopy.attacks.perturbation import Edits
@@ -68,17 +68,13 @@ MODULES["without loops"] = train_module(SingleLayer(pyg.GCNConv(12, 3, add_self_
 
 class TestFGAOnAModuleWithWeights(AttackContract):
     budget = 3
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return FGA(surrogate=MODULES["GCN"], together=together)
+    attack = FGA(surrogate=MODULES["GCN"])
 
 
 class TestFGAOnAModuleWithoutWeights(AttackContract):
     budget = 3
     connects_isolated = False  # one neighbour of another class is enough
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return FGA(surrogate=MODULES["GraphSAGE"], together=together)
+    attack = FGA(surrogate=MODULES["GraphSAGE"])
 
 
 def loss_at(module: Any, graph: Graph, target: int) -> float:

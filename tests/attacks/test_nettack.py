@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from nodecopy import Graph
-from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation, TargetedAttack
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation
 from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, FeatureCoOccurrence, NettackEdits
 from nodecopy.errors import DataWarning, InputError
 from tests.attacks import oracles
@@ -28,13 +27,11 @@ LINEAR = np.random.default_rng(1).normal(size=(12, 3))  # training one in each t
 
 
 class TestNettack(AttackContract):
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return Nettack(degree_test=False, surrogate=LINEAR, together=together)
+    attack = Nettack(degree_test=False, surrogate=LINEAR)
 
 
 class TestIndirectNettack(AttackContract):
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return Nettack(degree_test=False, surrogate=LINEAR, direct=False, together=together)
+    attack = Nettack(degree_test=False, surrogate=LINEAR, direct=False)
 
     def test_edges_of_the_target_are_not_flipped(self, graph: Graph) -> None:
         for target in TARGETS:
@@ -43,9 +40,7 @@ class TestIndirectNettack(AttackContract):
 
 class TestNettackWithFeatures(AttackContract):
     connects_isolated = False
-
-    def build(self, *, together: bool = True) -> TargetedAttack:
-        return Nettack(degree_test=False, surrogate=LINEAR, features=True, together=together)
+    attack = Nettack(degree_test=False, surrogate=LINEAR, features=True)
 
     def test_budget_of_an_isolated_target_is_spent_on_edges_or_features(self, graph: Graph) -> None:
         isolated = with_isolated(graph, 4)
@@ -239,8 +234,7 @@ def test_surrogates_standardise_measurements(attack: Any, caplog: pytest.LogCapt
     features: Any = graph.features
     standardised = (features - features.mean(axis=0)) / features.std(axis=0)
     amounts = graph.replace(features=standardised * 1e3 ** np.arange(-1, 2).repeat(4) + 5)
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        flips = find_flips(attack(), amounts)
+    flips = find_flips(attack(), amounts)
     (message,) = caplog.messages
     assert message.startswith("features: each column is standardised for the attacker's surrogate, since")
     assert flips == find_flips(attack(scale="none"), graph.replace(features=standardised))

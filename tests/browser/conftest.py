@@ -17,9 +17,8 @@ from tests.report import examples
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with every kind of section and crafted ids."""
     folder = tmp_path_factory.mktemp("page")
-    page.write_page(
-        folder / "page.html", "A report", examples.every_section(folder), origin=examples.CRAFTED[0]
-    )
+    sections = examples.every_section(folder)
+    page.write_page(folder / "page.html", "A report", sections, origin=examples.CRAFTED[0])
     return folder / "page.html"
 
 

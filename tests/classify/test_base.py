@@ -18,7 +18,7 @@ from nodecopy import Graph, datasets, load, read_graph
 from nodecopy.classify import APPNP, GCN, MLP, SGC, Classifier, Prediction, SoftVoting, Trial
 from nodecopy.classify.base import entropy, warn_if_not_learned
 from nodecopy.errors import DataWarning, InputError
-from tests.contracts.classifiers import ClassifierContract, planted_graph
+from tests.contracts.classifiers import planted_graph
 
 GRAPH = planted_graph()
 
@@ -35,15 +35,6 @@ class LabelPropagation(Classifier):
             p = adjacency @ p + 1e-9
             p /= p.sum(axis=1, keepdims=True)
         return p
-
-
-class TestOwnClassifier(ClassifierContract):
-    needs_features = predicts_other_graphs = is_random = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return LabelPropagation(n_steps=8)
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
@@ -83,10 +74,7 @@ class Constant(Classifier):
     ("result", "message"),
     [
         (None, "must be a dense array of class probabilities; got NoneType"),
-        (
-            sparse.csr_array(np.ones((60, 3)) / 3),
-            "must be an array; got scipy.csr_array. Use its method toarray",
-        ),
+        (sparse.csr_array(np.ones((60, 3)) / 3), "must be an array; got scipy.csr_array"),
         (np.ones(60), r"must have 60 rows, one per node; got shape \(60,\)"),
         (np.ones((60, 2)) / 2, r"must have 3 columns, one per class; got shape \(60, 2\)"),
         (np.tile([1.5, -0.5, 0.0], (60, 1)), r"must be probabilities, .* got a row \[ 1.5 -0.5  0. \]"),
@@ -116,7 +104,6 @@ def test_predict_graph_may_return_an_array() -> None:
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
     """Text and missing cells were refused; new rows with other categories would have other columns."""
-    pytest.importorskip("sklearn")
     edges = {"source": list("abcde"), "target": list("bcdef")}
     ages, cities = [31, None, 45, 38, 50, 29], ["Oslo", "Rome", "Oslo", "Rome", "Oslo", ""]
     features = {"id": list("abcdef"), "age": ages, "city": cities}
@@ -226,16 +213,6 @@ def test_one_class_for_all() -> None:
     p = np.tile([0.1, 0.9], (10, 1)).astype(np.float32)
     with pytest.warns(DataWarning, match="all 10 nodes are predicted to be of class b, one of 2"):
         warn_if_not_learned(Prediction(p, np.zeros(10, np.float32)), ["a", "b"])
-
-
-def measurements() -> Graph:
-    """Two classes that differ by a standard deviation in features of different units."""
-    draw = np.random.default_rng(0)
-    labels = np.arange(200) % 2
-    units = np.array([170.0, 5000.0, 0.3, 40.0])
-    features = units * (1 + 0.1 * (labels[:, None] + draw.normal(size=(200, 4))))
-    edges = np.triu(draw.random((200, 200)) < np.where(labels[:, None] == labels, 0.06, 0.02), 1)
-    return Graph(edges | edges.T, features, labels)
 
 
 @pytest.mark.parametrize("kind", [GCN, APPNP, MLP])

@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.classify import Classifier, LabelPropagation, Trial
+from nodecopy.classify import LabelPropagation, Trial
 from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 
 class TestLabelPropagation(ClassifierContract):
-    needs_features = False
-    predicts_other_graphs = False
-    is_random = False
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return LabelPropagation(n_steps=20)
+    needs_features = predicts_other_graphs = is_random = False
+    classifiers = (LabelPropagation(n_steps=20),)
 
 
 def path_graph() -> Graph:
@@ -36,9 +30,8 @@ def test_the_fixed_point() -> None:
     labels = np.zeros((5, 2))
     labels[0, 0] = labels[4, 1] = 1
     scores = np.linalg.solve(np.eye(5) - 0.8 * scale[:, None] * adjacency * scale, 0.2 * labels)
-    np.testing.assert_allclose(
-        prediction.probabilities[:5], scores / scores.sum(axis=1, keepdims=True), atol=1e-5
-    )
+    expected = scores / scores.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(prediction.probabilities[:5], expected, atol=1e-5)
 
 
 def test_agrees_with_pytorch_geometric() -> None:
@@ -59,8 +52,7 @@ def test_labels_spread_along_both_directions_of_edges(caplog: pytest.LogCaptureF
     """Node 2 points to the labelled node 0, and the labelled node 1 points to node 3."""
     edges, train = ([2, 1, 2, 2], [0, 3, 3, 1]), [0, 1]
     graph = Graph.from_edges(*edges, directed=True).replace(labels=[0, 1, 0, 1])
-    with caplog.at_level("INFO", "nodecopy"):
-        p = LabelPropagation(0.5).fit(graph, train).predict_proba()
+    p = LabelPropagation(0.5).fit(graph, train).predict_proba()
     assert "both directions of the directed edges" in caplog.text
     undirected = Graph.from_edges(*edges).replace(labels=[0, 1, 0, 1])
     np.testing.assert_allclose(p, LabelPropagation(0.5).fit(undirected, train).predict_proba(), rtol=1e-6)

@@ -82,10 +82,7 @@ class TestCustomNetwork(ClassifierContract):
 
         monkeypatch.setattr("tests.contracts.classifiers.load", load)
 
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
+    classifiers = CLASSIFIERS
 
 
 @pytest.mark.parametrize("wrap", [BayesianGCN, SelfTraining])
@@ -102,18 +99,10 @@ def test_a_bare_factory_is_a_custom_network_with_its_defaults(wrap: Any) -> None
     assert bare.network_device() == "cpu"
 
 
-def test_results_do_not_depend_on_global_generators_nor_change_them() -> None:
-    classifier = CustomNetwork(build_gat, **FAST)
-    states = []
-    for seed in (1, 2):
-        torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        before: Any = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002
-        states.append(classifier.fit(GRAPH, SPLIT.train, rng=0).predict_proba(GRAPH))
-        assert torch.equal(before[0], torch.get_rng_state())
-        after: Any = np.random.get_state()  # noqa: NPY002
-        assert np.array_equal(before[1][1], after[1])
-    assert np.array_equal(states[0], states[1])
+def test_global_generators_are_not_changed() -> None:
+    before = torch.get_rng_state()
+    CustomNetwork(build_gat, **FAST).fit(GRAPH, SPLIT.train, rng=0).predict_proba(GRAPH)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_threads_do_not_draw_from_each_others_generators() -> None:
@@ -130,9 +119,7 @@ def test_weights_are_given_to_networks_that_take_them() -> None:
     base = CustomNetwork(Convolution, n_epochs=40, learning_rate=0.1)
     changed = [base.fit(graph, SPLIT.train, rng=0).predict_proba() for graph in (weighted, GRAPH)]
     assert not np.allclose(changed[0], changed[1], atol=1e-3)
-    with pytest.warns(
-        DataWarning, match="weights of the graph are not used: GAT takes no edge_weight"
-    ) as seen:
+    with pytest.warns(DataWarning, match="not used: GAT takes no edge_weight") as seen:
         BayesianGCN(n_graphs=2, base=CustomNetwork(build_gat, **FAST)).fit(weighted, SPLIT.train, rng=0)
     assert sum("edge_weight" in str(entry.message) for entry in seen) == 1
 
@@ -199,18 +186,12 @@ class Exploding(Refusing):
         (SHARED, "got a GraphSAGE, which is one module"),
         (GCN, r"got the class GCN: use GCN\(\)"),
         (lambda n, k: None, "factory of CustomNetwork must return a torch.nn.Module .* got None"),
-        (
-            lambda n: None,
-            "must build a network from these numbers; called with 12 and 3, it raised TypeError",
-        ),
+        (lambda n: None, "called with 12 and 3, it raised TypeError"),
         (lambda n, k: SHARED, "must return a new module in each call; got the same GraphSAGE again"),
         (lambda n, k: pyg.GraphSAGE(n, 8, 2), "GraphSAGE must return 3 columns, the second argument.* got 8"),
         (lambda n, k: pyg.GraphSAGE(5, 8, 2, k), r"GraphSAGE must accept x \(torch.float32, \[60, 12\]\)"),
         (Refusing, "Refusing must accept .* TypeError: no such edges"),
-        (
-            Exploding,
-            "the training loss of Exploding must stay finite; got nan by epoch 10. Lower learning_rate",
-        ),
+        (Exploding, "training loss of Exploding must stay finite; got nan by epoch 10"),
     ],
 )
 def test_errors_name_the_factory(factory: Any, message: str) -> None:
@@ -231,8 +212,7 @@ def test_directed_edges_point_to_the_node_that_reads_them(caplog: pytest.LogCapt
     features = np.random.default_rng(0).normal(size=(4, 2))
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], directed=True)
     graph = graph.replace(labels=[0, 1, 0, 1], features=features)
-    with caplog.at_level("INFO", "nodecopy"):
-        CustomNetwork(Recording, n_epochs=30).fit(graph, [0, 1], rng=0)
+    CustomNetwork(Recording, n_epochs=30).fit(graph, [0, 1], rng=0)
     assert torch.equal(seen[0], to_pyg(graph).edge_index)
     assert sum("in-neighbours" in record.message for record in caplog.records) == 1
 
@@ -273,15 +253,9 @@ def trained_gcn(graph: Graph) -> Any:
 
 class TestModuleClassifier(ClassifierContract):
     is_random = trains = can_be_saved = False
+    classifiers = (ModuleClassifier(trained_gcn(planted_graph())),)
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return ModuleClassifier(trained_gcn(planted_graph()))
-
-    def test_a_class_without_training_nodes_stays(
-        self, classifier: Classifier, observed: Graph, nodes: Any
-    ) -> None:
+    def test_all_classes_stay(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
         train = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
         fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed, train)
         assert fitted.classes_.tolist() == ["ash", "oak", "yew"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
@@ -20,6 +22,15 @@ class Ran:
     code: int
     out: str
     err: str
+
+    def ok(self) -> Self:
+        """Return the run itself if the command succeeded."""
+        assert self.code == 0, self.err
+        return self
+
+    def json(self) -> Any:
+        """Return what was printed as JSON."""
+        return json.loads(self.ok().out)
 
 
 Run = Callable[..., Ran]

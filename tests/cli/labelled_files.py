@@ -14,17 +14,18 @@ from nodecopy.io.tables import write_table
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")
 
 
-def write_files() -> Graph:
-    """Thirty people of two kinds, joined with the next ones of their kind; the last has no label."""
-    names = np.array([f"p{number:02d}" for number in range(30)])
-    kind = np.array(["cat", "dog"])[np.arange(30) % 2]
-    first = np.repeat(np.arange(30), 2)
-    second = (first + np.tile([2, 4], 30)) % 30
-    write_graph(Graph.from_edges(names[first], names[second]), "graph.csv")
-    features = np.eye(2)[np.arange(30) % 2] + 0.3 + 0.2 * np.random.default_rng(0).random((30, 2))
-    write_table("features.csv", {"id": names, "a": features[:, 0], "b": features[:, 1]})
-    write_table("labels.csv", {"id": names[:29], "label": kind[:29]})
-    return read_graph("graph.csv", features="features.csv", labels="labels.csv")
+def write_files(folder: Path = Path(), n: int = 30, n_labelled: int = 29) -> Graph:
+    """Write people of two kinds, joined with the next ones of their kind; the first ones have labels."""
+    names = np.array([f"p{number:02d}" for number in range(n)])
+    kind = np.array(["cat", "dog"])[np.arange(n) % 2]
+    first = np.repeat(np.arange(n), 2)
+    second = (first + np.tile([2, 4], n)) % n
+    graph, features, labels = (folder / f"{name}.csv" for name in ("graph", "features", "labels"))
+    write_graph(Graph.from_edges(names[first], names[second]), graph)
+    values = np.eye(2)[np.arange(n) % 2] + 0.3 + 0.2 * np.random.default_rng(0).random((n, 2))
+    write_table(features, {"id": names, "a": values[:, 0], "b": values[:, 1]})
+    write_table(labels, {"id": names[:n_labelled], "label": kind[:n_labelled]})
+    return read_graph(graph, features=features, labels=labels)
 
 
 def rows(path: str) -> list[dict[str, Any]]:

@@ -13,8 +13,6 @@ from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import write_files
 
-pytest.importorskip("torch")
-
 GRAPH = "graph.csv --features features.csv --labels labels.csv"
 MISTAKES = f"""
 sample karat | Did you mean karate?

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,13 @@ def log(run: Run) -> Interactions:
     return log
 
 
-def evaluate_json(run: Run, *options: str | Path) -> dict[str, Any]:
-    ran = run("evaluate", *options, "--json")
-    assert ran.code == 0, ran.err
-    return dict(json.loads(ran.out))
-
-
 def values(answer: dict[str, Any], number: int = 0) -> dict[str, float]:
     return {name: value for name, value in answer["results"][number].items() if "@" in name}
 
 
 def test_json_is_what_the_library_says(run: Run) -> None:
-    answer = evaluate_json(
-        run, "library", "--model", "ease", "--model", "popularity", "--metric", "recall@10"
-    )
+    models = ("--model", "ease", "--model", "popularity")
+    answer = run("evaluate", "library", *models, "--metric", "recall@10", "--json").json()
     seed = child(np.random.SeedSequence(0), 0)
     train, _, test = datasets.interaction_split(datasets.load("library"), (0.8, 0.0, 0.2), rng=seed)
     assert (answer["split"], answer["train"], answer["test"]) == ("random", 2695, 674)
@@ -52,15 +44,14 @@ def test_splits_of_a_log_with_times(run: Run, log: Interactions) -> None:
     options = ("log.csv", "--model", "ease", "--metric", "ndcg@20")
     train, _, test = datasets.time_split(log, (0.7, 0.0, 0.3))
     expected = EASE().fit(train).evaluate(test, metrics=["ndcg@20"])
-    assert values(evaluate_json(run, *options, "--split", "time", "--test-share", "0.3")) == pytest.approx(
-        expected
-    )
+    answer = run("evaluate", *options, "--split", "time", "--test-share", "0.3", "--json").json()
+    assert values(answer) == pytest.approx(expected)
     train, _, test = datasets.last_item_split(log, n_validation=0)
     expected = EASE().fit(train).evaluate(test, metrics=["ndcg@20"])
-    answer = evaluate_json(run, *options, "--split", "last-item")
+    answer = run("evaluate", *options, "--split", "last-item", "--json").json()
     assert values(answer) == pytest.approx(expected)
     assert answer["test"] == answer["test_users"] == 300
-    answer = evaluate_json(run, *options, "--split", "user", "--test-share", "0.5")
+    answer = run("evaluate", *options, "--split", "user", "--test-share", "0.5", "--json").json()
     assert answer["test_users"] == 150
     assert values(answer)["ndcg@20"] > 0.2
 
@@ -76,11 +67,10 @@ def test_files_of_a_split_and_tuning(run: Run) -> None:
         )
         Path(f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
     files = ("train.txt", "--test", "test.txt", "--validation", "valid.txt", "--metric", "recall@20")
-    answer = evaluate_json(run, *files, "--model", "copy-ease")
-    assert values(answer) == pytest.approx(
-        CopyEASE().fit(train).evaluate(test, metrics=["recall@20"]), abs=1e-3
-    )
-    tuned = evaluate_json(run, *files, "--model", "ease", "--tune")
+    answer = run("evaluate", *files, "--model", "copy-ease", "--json").json()
+    expected = CopyEASE().fit(train).evaluate(test, metrics=["recall@20"])
+    assert values(answer) == pytest.approx(expected, abs=1e-3)
+    tuned = run("evaluate", *files, "--model", "ease", "--tune", "--json").json()
     assert any("EASE was tuned" in notice for notice in tuned["notices"])
     expected = EASE().tune(train, split.validation).fit(train).evaluate(test, metrics=["recall@20"])
     assert values(tuned) == pytest.approx(expected, abs=1e-3)

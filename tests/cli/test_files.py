@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ from tests.cli.conftest import Run
 def test_columns_are_named(run: Run) -> None:
     Path("edges.csv").write_text("when,a,b,much\n1,x,y,2\n1,y,z,3\n1,x,y,4\n")
     columns = ("--source", "a", "--target", "b", "--weight", "much", "--duplicates", "sum", "--json")
-    result = json.loads(run("stats", "edges.csv", *columns).out)
+    result = run("stats", "edges.csv", *columns).json()
     assert (result["n_nodes"], result["n_edges"]) == (3, 2)
     assert "repeated edges: 1; their weights are added" in result["notices"][1]
 
@@ -36,7 +35,7 @@ def test_headers_are_decided(run: Run) -> None:
     Path("edges.csv").write_text("ann,bob\nbob,cleo\n")
     ran = run("stats", "edges.csv")
     assert "the first row (ann,bob) is data, since 'bob' occurs again. Use --header" in ran.err
-    result = json.loads(run("stats", "edges.csv", "--header", "--json").out)
+    result = run("stats", "edges.csv", "--header", "--json").json()
     assert result["n_nodes"] == 2
 
 
@@ -99,8 +98,7 @@ def test_a_report_holds_out_one_label_in_five() -> None:
 
 def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogCaptureFixture) -> None:
     club = datasets.load("karate")
-    with caplog.at_level("INFO", "nodecopy"):
-        split, _ = split_as_in_experiments(club, "karate", 1, 0)
+    split, _ = split_as_in_experiments(club, "karate", 1, 0)
     assert [len(part) for part in split] == [2, 10, 22]
     assert "10 validation nodes and 22 test nodes, since karate has 32 labelled" in caplog.text
     with pytest.raises(InputError, match=r"--labels-per-class must be below \d+, .* of karate; got 500"):

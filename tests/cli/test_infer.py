@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ from tests.cli.conftest import Run
 
 
 def test_a_table_of_intervals(run: Run) -> None:
-    ran = run("infer", "karate", "--statistic", "transitivity", "--statistic", "density", "-n", "50")
-    assert ran.code == 0
+    ran = run("infer", "karate", "--statistic", "transitivity", "--statistic", "density", "-n", "50").ok()
     head, *rows = (line.split() for line in ran.out.splitlines())
     assert head[:4] == ["statistic", "observed", "standard", "error"]
     assert [row[0] for row in rows] == ["transitivity", "density"]
@@ -22,7 +20,7 @@ def test_a_table_of_intervals(run: Run) -> None:
 
 def test_json_with_a_null_model(run: Run) -> None:
     arguments = ("--statistic", "assortativity", "--null", "erdos-renyi", "-n", "60", "--json")
-    result = json.loads(run("infer", "karate", *arguments).out)
+    result = run("infer", "karate", *arguments).json()
     estimate = result["statistics"]["assortativity"]
     assert estimate["low"] < estimate["observed"] < estimate["high"]
     assert 0 < result["tests"]["assortativity"]["p_value"] < 0.1
@@ -34,12 +32,11 @@ def test_json_with_a_null_model(run: Run) -> None:
 def test_every_model(run: Run, target: str) -> None:
     for model in MODELS[target]:
         arguments = ("--resample", target, "--model", model, "--statistic", "density", "-n", "5", "--json")
-        assert json.loads(run("infer", "karate", *arguments).out)["n"] == 5
+        assert run("infer", "karate", *arguments).json()["n"] == 5
 
 
 def test_a_picture(run: Run) -> None:
     pytest.importorskip("matplotlib").use("agg")
     Path("edges.csv").write_text("source,target\n" + "\n".join(f"{i},{(i * 7 + 1) % 40}" for i in range(40)))
-    ran = run("infer", "edges.csv", "--statistic", "density", "-n", "5", "--picture", "intervals.png")
-    assert ran.code == 0, ran.err
+    run("infer", "edges.csv", "--statistic", "density", "-n", "5", "--picture", "intervals.png").ok()
     assert Path("intervals.png").read_bytes()[:4] == b"\x89PNG"

@@ -114,9 +114,7 @@ def test_a_usage_error_is_one_line_with_the_nearest_name(run: Run, arguments: st
     assert re.fullmatch(rf"error: {message}\n", ran.err), ran.err
 
 
-def test_an_error_of_the_file_system_is_printed_without_a_traceback(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_file_system_has_no_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -215,8 +213,6 @@ def test_the_examples_run(run: Run, name: str) -> None:
     """In order, in a folder with files of the names that they use; ``stats`` and ``defend`` follow others."""
     if name == "reproduce" and not has_cora():
         pytest.skip("the examples of reproduce need Cora (NODECOPY_DATA)")
-    if name in ("classify", "attack", "defend", "reproduce", "demo"):
-        pytest.importorskip("torch")
     write_example_files()
     if name == "stats":
         run("sample", "edges.csv", "--out", "samples", "--n", "3")
@@ -297,6 +293,5 @@ def test_notices_and_errors_name_options(capsys: pytest.CaptureFixture[str]) -> 
         "columns are standardised. Use --scale-features or --header to change this.",
         "nothing to change.",
     ]
-    assert (
-        describe_error(InputError("n_steps of VGAE", "must be 3."), options) == "n_steps of VGAE must be 3."
-    )
+    error = InputError("n_steps of VGAE", "must be 3.")
+    assert describe_error(error, options) == "n_steps of VGAE must be 3."

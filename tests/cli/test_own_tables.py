@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,6 @@ from nodecopy import Graph
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 from tests.measurements import measured_graph
-
-pytest.importorskip("torch")
-pytest.importorskip("sklearn")
 
 FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
 QUICK = ("--n-graphs", "2", "--n-rounds", "1")
@@ -55,8 +51,7 @@ def accuracy(path: str, truth: dict[str, str]) -> float:
 
 def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) -> None:
     """After ``pip install 'nodecopy[torch,data]'``, two commands and no look into the source."""
-    ran = run("classify", *FILES, *QUICK, "--out", "predictions.csv")
-    assert ran.code == 0, ran.err
+    ran = run("classify", *FILES, *QUICK, "--out", "predictions.csv").ok()
     assert "one-hot encoded text: city (4 values)" in ran.err
     assert "replaced missing cells by medians and marked them: age (" in ran.err
     assert "features: each column is standardised" in ran.err
@@ -70,8 +65,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     total = np.array([float(row["total_uncertainty"]) for row in rows])
     wrong = np.array([row["predicted"] != truth[row["id"]] for row in rows])
     assert total[wrong].mean() > 1.3 * total[~wrong].mean()
-    ran = run("report", *FILES, "--samples", "2", "--out", "page.html")
-    assert ran.code == 0, ran.err
+    ran = run("report", *FILES, "--samples", "2", "--out", "page.html").ok()
     assert "page written to page.html" in ran.err
     assert "features: each column is standardised" in ran.err
     page = Path("page.html").read_text(encoding="utf-8")
@@ -82,13 +76,11 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
 
 def test_features_without_edges(run: Run, truth: dict[str, str]) -> None:
     options = ("--labels", "labels.csv", "--method", "gcn", "--n-neighbours", "7", "--out", "predictions.csv")
-    ran = run("classify", "features.csv", *options)
-    assert ran.code == 0, ran.err
+    ran = run("classify", "features.csv", *options).ok()
     assert "there are no edges, so each node is connected to its 7 nearest neighbours by features" in ran.err
     assert "--n-neighbours" in ran.err
     assert accuracy("predictions.csv", truth) > 0.5
-    ran = run("report", "features.csv", "--labels", "labels.csv", "--samples", "2", "--without", "attack")
-    assert ran.code == 0, ran.err
+    run("report", "features.csv", "--labels", "labels.csv", "--samples", "2", "--without", "attack").ok()
     assert Path("report.html").is_file()
 
 
@@ -102,16 +94,13 @@ def test_a_saved_classifier_predicts_new_rows(run: Run, truth: dict[str, str]) -
     plans = np.array(["basic", "family", "student", "premium"])[new.labels]
     new_files = ["new_edges.csv", "--features", "new_features.csv", "--weight", "amount"]
     new_files += ["--load", "model.npz"]
-    ran = run("classify", *new_files, "--out", "new.csv", "--json")
-    assert ran.code == 0, ran.err
-    result = json.loads(ran.out)
+    ran = run("classify", *new_files, "--out", "new.csv", "--json").ok()
+    result = ran.json()
     assert (result["classifier"], result["predicted"]) == ("model.npz", 150)
     assert "accuracy" not in result
     assert accuracy("new.csv", dict(zip(names.tolist(), plans.tolist(), strict=True))) > 0.7
     write_table("new_labels.csv", {"id": names[:50], "plan": plans[:50]})
-    ran = run("classify", *new_files, "--labels", "new_labels.csv")
-    assert ran.code == 0, ran.err
+    ran = run("classify", *new_files, "--labels", "new_labels.csv").ok()
     assert ran.out.split()[:2] == ["predicted", "accuracy"]
-    ran = run("classify", "new_features.csv", "--load", "model.npz", "--json")
-    assert ran.code == 0, ran.err
-    assert json.loads(ran.out)["predicted"] == 150
+    ran = run("classify", "new_features.csv", "--load", "model.npz", "--json").ok()
+    assert ran.json()["predicted"] == 150

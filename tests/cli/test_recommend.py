@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,15 +36,9 @@ def log(run: Run) -> str:
     return "log.csv"
 
 
-def recommend_json(run: Run, *options: str | Path) -> dict[str, Any]:
-    ran = run("recommend", *options, "--json")
-    assert ran.code == 0, ran.err
-    return dict(json.loads(ran.out))
-
-
 def test_json_is_what_the_library_says(run: Run) -> None:
     names = ["reader 007", "reader 123"]
-    answer = recommend_json(run, "library", "--user", names[0], "--user", names[1], "--k", "4")
+    answer = run("recommend", "library", "--user", names[0], "--user", names[1], "--k", "4", "--json").json()
     assert (answer["source"], answer["model"]) == ("library", "CopyEASE")
     assert (answer["users"], answer["items"], answer["interactions"]) == (300, 72, 3369)
     model = CopyEASE().fit(datasets.load("library"))
@@ -60,7 +52,8 @@ def test_json_is_what_the_library_says(run: Run) -> None:
 
 
 def test_who_has_no_history_gets_what_is_popular(run: Run, log: str) -> None:
-    answer = recommend_json(run, log, "--user", "dora", "--user", "emil", "--min-rating", "3", "--k", "4")
+    users = ("--user", "dora", "--user", "emil")
+    answer = run("recommend", log, *users, "--min-rating", "3", "--k", "4", "--json").json()
     dora, emil = answer["recommendations"]
     assert [dora["by"], emil["by"], dora["history"], emil["history"]] == ["Popularity", "Popularity", 0, 0]
     assert [(row["item"], row["score"]) for row in emil["items"]] == [
@@ -74,19 +67,17 @@ def test_who_has_no_history_gets_what_is_popular(run: Run, log: str) -> None:
 
 
 def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = recommend_json(run, "library", "--user", "reader 001", "--save", "model.npz")
+    first = run("recommend", "library", "--user", "reader 001", "--save", "model.npz", "--json").json()
     assert isinstance(nodecopy.load("model.npz"), CopyEASE)
     monkeypatch.setattr(CopyEASE, "fit", None)
-    second = recommend_json(run, "--model-file", "model.npz", "--user", "reader 001")
+    second = run("recommend", "--model-file", "model.npz", "--user", "reader 001", "--json").json()
     assert second.pop("source") == "model.npz"
     assert first.pop("source") == "library"
     assert first == second
     assert run("recommend", "library", "--save", "popular.npz", "--model", "popularity").code == 0
 
 
-def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
-    run: Run, log: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outputs_are_checked_before_learning(run: Run, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CopyEASE, "fit", None)
     Path("folder.csv").mkdir()
     for option, path, message in (
@@ -106,19 +97,20 @@ def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
 def test_users_and_items_are_filtered(run: Run, log: str) -> None:
     """Lists of ids are given by commas or in a file; the candidates are those in stock."""
     Path("users.txt").write_text("ben\ncleo\n\n", encoding="utf-8")
-    answer = recommend_json(
-        run, log, "--users", "users.txt", "--user", "cleo", "--items", "tea,pie", "--k", "9"
-    )
+    users = ("--users", "users.txt", "--user", "cleo")
+    answer = run("recommend", log, *users, "--items", "tea,pie", "--k", "9", "--json").json()
     lists = {row["user"]: [item["item"] for item in row["items"]] for row in answer["recommendations"]}
     assert lists == {"cleo": ["tea"], "ben": ["pie"]}
-    answer = recommend_json(run, log, "--users", "ben,cleo", "--exclude", "pie", "--include-seen", "--k", "2")
+    options = ("--exclude", "pie", "--include-seen", "--k", "2", "--json")
+    answer = run("recommend", log, "--users", "ben,cleo", *options).json()
     for row in answer["recommendations"]:
         assert len(row["items"]) == 2
         assert "pie" not in [item["item"] for item in row["items"]]
 
 
 def test_recommendations_are_explained(run: Run) -> None:
-    answer = recommend_json(run, "library", "--user", "reader 007", "--k", "2", "--explain", "3")
+    reader = ("library", "--user", "reader 007")
+    answer = run("recommend", *reader, "--k", "2", "--explain", "3", "--json").json()
     model = CopyEASE().fit(datasets.load("library"))
     for entry in answer["recommendations"][0]["items"]:
         explanation = model.explain("reader 007", entry["item"], 3).to_dict()

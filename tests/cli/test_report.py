@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_json_names_the_page_and_its_sections(run: Run) -> None:
-    printed = json.loads(run("report", "karate", "--samples", "2", "--json", "--quiet").out)
+    printed = run("report", "karate", "--samples", "2", "--json", "--quiet").json()
     assert (printed["source"], printed["page"]) == ("karate", "report.html")
     sections = sections_of(Path("report.html"))
     assert [part["title"] for part in printed["sections"]] == [part["title"] for part in sections]
@@ -54,8 +53,7 @@ def test_json_names_the_page_and_its_sections(run: Run) -> None:
 
 
 def test_a_graph_alone(run: Run) -> None:
-    ran = run("report", "karate", "--samples", "4", "--seed", "2")
-    assert ran.code == 0
+    ran = run("report", "karate", "--samples", "4", "--seed", "2").ok()
     assert "written to report.html" in ran.err
     assert "no classification: it needs labels and features" in ran.err
     graphs, statistics = sections_of(Path("report.html"))
@@ -69,8 +67,7 @@ def test_a_graph_alone(run: Run) -> None:
 
 @pytest.mark.usefixtures("brief")
 def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
-    ran = run("report", *write_graph_files(15), "--samples", "2", "--out", "mine.html")
-    assert ran.code == 0
+    ran = run("report", *write_graph_files(15), "--samples", "2", "--out", "mine.html").ok()
     graphs, _, classified, attacked = sections_of(Path("mine.html"))
     assert graphs["ids"] == sorted(examples.graph().node_ids.tolist())
     assert [colours["name"] for colours in graphs["colours"]] == ["label", "predicted class", "uncertainty"]
@@ -93,8 +90,7 @@ def test_interactions_and_results_need_no_graph(run: Run, tmp_path: Path) -> Non
     users, items, _ = log.table()
     write_table("log.csv", {"user": users, "item": items})
     folder = examples.write_results(tmp_path / "results")
-    ran = run("report", "--interactions", "log.csv", "--results", folder)
-    assert ran.code == 0
+    ran = run("report", "--interactions", "log.csv", "--results", folder).ok()
     recommended, tables = sections_of(Path("report.html"))
     assert sorted(user["id"] for user in recommended["users"]) == sorted(map(str, log.user_ids))
     assert tables["experiments"][0]["name"] == "table9"

@@ -35,9 +35,8 @@ def computed() -> int:
 
 
 def test_json(run: Run, table: str) -> None:
-    ran = run("reproduce", table, "--json")
-    assert ran.code == 0
-    found = json.loads(ran.out)
+    ran = run("reproduce", table, "--json").ok()
+    found = ran.json()
     places = [(cell["dataset"], cell["labels"], cell["method"]) for cell in found["cells"]]
     assert places == [("karate", labels, method) for labels in (1, 3) for method in ("weak", "strong")]
     for cell in found["cells"]:
@@ -49,36 +48,22 @@ def test_json(run: Run, table: str) -> None:
     assert found["seed"] == 0
 
 
-def test_a_second_run_computes_nothing_and_says_the_same(run: Run, table: str) -> None:
-    first = run("reproduce", table, "--json")
-    assert computed() == 24
-    second = run("reproduce", table, "--json", "--resume")
-    assert computed() == 24
-    assert second.out == first.out
-    assert "6 trials in" in first.err
-    assert "trials in" not in second.err
-
-
 @pytest.mark.parametrize(
     "wrong", [("--device", "abacus"), ("--workers", "0"), ("--seed", "-1"), ("--out", "{table}/in-a-file")]
 )
-def test_what_is_computed_anew_is_not_removed_before_all_is_checked(
-    run: Run, table: str, wrong: tuple[str, str]
-) -> None:
+def test_results_are_not_removed_before_all_is_checked(run: Run, table: str, wrong: tuple[str, str]) -> None:
     run("reproduce", table, "--methods", "weak", "--labels", "1")
     before = sorted(Path("results/store").rglob("*.json"))
     assert before
-    found = run(
-        "reproduce", table, "--fresh", "--methods", "weak", *(one.format(table=table) for one in wrong)
-    )
-    assert found.code == 2
+    options = [option.format(table=table) for option in wrong]
+    assert run("reproduce", table, "--fresh", "--methods", "weak", *options).code == 2
     assert sorted(Path("results/store").rglob("*.json")) == before
 
 
 def test_stored_shows_what_is_there_and_computes_nothing(run: Run, table: str) -> None:
     run("reproduce", table, "--methods", "weak", "--labels", "1")
     before = computed()
-    found = json.loads(run("reproduce", table, "--stored", "--json").out)
+    found = run("reproduce", table, "--stored", "--json").json()
     assert computed() == before
     assert [(cell["method"], cell["labels"]) for cell in found["cells"]] == [("weak", 1)]
 
@@ -92,9 +77,7 @@ def test_out(run: Run, table: str) -> None:
         assert len(list(csv.DictReader(file))) == 6
 
 
-def test_no_table_is_written_where_one_form_fails(
-    run: Run, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_table_is_written_if_one_fails(run: Run, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(results: object) -> str:
         raise OSError(28, "No space left on device")
 
@@ -159,7 +142,7 @@ def test_a_stopped_run_keeps_what_is_finished_of_a_cell(run: Run, kill: signal.S
         assert "Traceback" not in printed
     times = [path.stat().st_mtime_ns for path in kept]
     ran = run("reproduce", "fake.toml", "--json")
-    assert [cell["n"] for cell in json.loads(ran.out)["cells"]] == [6] * 4
+    assert [cell["n"] for cell in ran.json()["cells"]] == [6] * 4
     assert [path.stat().st_mtime_ns for path in kept] == times  # none was computed again
 
 

@@ -16,8 +16,6 @@ from nodecopy import Graph, NodeCopying, SameLabel, datasets, read_graph, write_
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
-pytest.importorskip("pyarrow")
-
 
 @pytest.fixture
 def edges(tmp_path: Path) -> Path:
@@ -53,7 +51,7 @@ def test_the_number_of_samples_and_workers_do_not_change_a_sample(run: Run) -> N
 
 
 def test_json_is_for_programs(run: Run) -> None:
-    result = json.loads(run("sample", "karate", "-n", "3", "--seed", "9", "--json").out)
+    result = run("sample", "karate", "-n", "3", "--seed", "9", "--json").json()
     sizes = [entry["edges"] for entry in result["samples"]]
     model = NodeCopying(SameLabel()).fit(datasets.load("karate"))
     assert sizes == [sample.n_edges for sample in model.sample_many(3, rng=9)]
@@ -61,12 +59,12 @@ def test_json_is_for_programs(run: Run) -> None:
 
 def test_donor_rules_with_settings(run: Run, edges: Path) -> None:
     jaccard = ("--donors", "jaccard", "--exponent", "2", "--max-donors", "1")
-    result = json.loads(run("sample", edges, *jaccard, "--json").out)
+    result = run("sample", edges, *jaccard, "--json").json()
     assert (result["exponent"], result["max_donors"]) == (2, 1)
     ids = ["dan", "ann", "bob", "cleo"]
     np.savez("similarity.npz", ids=ids, x=np.eye(4)[[2, 3, 0, 1]])
     weighted = ("--donors", "weighted", "--similarity", "similarity.npz")
-    result = json.loads(run("sample", edges, *weighted, "--json").out)
+    result = run("sample", edges, *weighted, "--json").json()
     assert result["samples"] == [{"edges": 4, "overlap": 1.0}]  # opposite corners of a square are alike
     assert "must be given together" in run("sample", edges, *weighted[:2]).err
     assert "must be given together" in run("sample", edges, *weighted[2:]).err
@@ -81,7 +79,6 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
     ran = run("sample", "karate", "--out", "out")
     assert ran.code == 2
     assert "out must be empty or new" in ran.err
-    assert Path("out/precious.txt").read_text() == "mine"
     assert run("sample", "karate", "--out", "out", "--overwrite").code == 2
     assert Path("out/precious.txt").read_text() == "mine"
     assert run("sample", "karate", "--out", "mine").code == 0
@@ -89,10 +86,6 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
     assert Path("mine/sample-1.csv").exists()
     ran = run("sample", "mine/sample-1.csv", "--out", "mine", "--overwrite")
     assert (ran.code, "must not be a folder that is read" in ran.err) == (2, True)
-    Path("mine/notes.txt").write_text("mine")
-    ran = run("sample", "karate", "--out", "mine", "--overwrite")
-    assert (ran.code, "it also holds notes.txt" in ran.err) == (2, True)
-    assert Path("mine/notes.txt").read_text() == "mine"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
@@ -145,7 +138,6 @@ def engine_rows(path: Path | str) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def engine_files(tmp_path: Path) -> tuple[str, str]:
     """A graph with ids that a careless statement would stumble over, and labels for them."""
-    pytest.importorskip("duckdb")
     pairs = np.random.default_rng(0).choice(len(IDS), (30, 2))
     source, target = (np.array(IDS)[column] for column in pairs.T)
     write_table(tmp_path / "it's edges.parquet", {"source": source, "target": target})
@@ -154,9 +146,7 @@ def engine_files(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("more", [("--symmetrise", "maximum"), ("--directed",), ("--keep", "0.25")])
-def test_the_engine_gives_the_samples_of_memory(
-    run: Run, engine_files: tuple[str, str], more: tuple[str, ...]
-) -> None:
+def test_engine_samples_are_equal(run: Run, engine_files: tuple[str, str], more: tuple[str, ...]) -> None:
     edges, labels = engine_files
     shared = (edges, "--labels", labels, "-n", "3", "--seed", "5", *more)
     assert run("sample", *shared, "--out", "there", "--engine", "duckdb", "--memory", "200MB").code == 0

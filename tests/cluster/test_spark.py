@@ -59,9 +59,8 @@ def test_same_edges(engine: Spark, kind: str, donors: str) -> None:
 def test_same_statistics(engine: Spark) -> None:
     data = graph("undirected")
     assert isinstance(data, Graph)
-    found = edge_table_statistics(
-        edge_table(engine, data), engine=engine, nodes=table(engine, id=data.node_ids)
-    )
+    nodes = table(engine, id=data.node_ids)
+    found = edge_table_statistics(edge_table(engine, data), engine=engine, nodes=nodes)
     wanted = statistics(data)
     np.testing.assert_equal(found, {name: wanted[name] for name in found})
 
@@ -73,9 +72,8 @@ def test_a_task_that_fails_once(engine: Spark, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
     given = edge_table(engine, data)
-    flaky = engine.session.table(given.get_name()).mapInPandas(
-        dies_once(str(marks)), "source long, target long"
-    )
+    edges = engine.session.table(given.get_name())
+    flaky = edges.mapInPandas(dies_once(str(marks)), "source long, target long")
     flaky.createOrReplaceTempView("flaky")
     assert twins.in_tables(engine, engine.backend.table("flaky")) == twins.in_memory()
     assert list(marks.iterdir())

@@ -1,10 +1,11 @@
 """The contract of attacks on targets, as tests that a test class inherits.
 
-To check an attack of your own, inherit :class:`AttackContract` and write ``build``.
+To check an attack of your own, inherit :class:`AttackContract` and set ``attack``.
 """
 
 from __future__ import annotations
 
+import copy
 import pickle
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,19 @@ def with_isolated(graph: Graph, node: int) -> Graph:
 
 
 class AttackContract:
-    """Inherit and write ``build``; the class attributes say what the attack needs and does."""
+    """Inherit and set ``attack``; the other attributes say what it needs and does."""
 
     needs_labels = True  # of the targets
     needs_features = True  # whether it trains a surrogate, for which it needs features and two classes
     connects_isolated = True  # whether a budget of 2 is spent on an isolated target
     budget: Any = None  # of most tests; None is the attack's default
+    attack: TargetedAttack
 
     def build(self, *, together: bool = True) -> TargetedAttack:
         """Return the attack, which attacks targets together or each alone."""
-        raise NotImplementedError("a contract needs an attack")
+        attack = copy.copy(self.attack)
+        attack.together = together
+        return attack
 
     @pytest.fixture(scope="class")
     @classmethod

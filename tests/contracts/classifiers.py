@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nodecopy.classify import Classifier, Trial
 from nodecopy.datasets import label_split
 from nodecopy.errors import DataWarning, InputError, NotFittedError
 from nodecopy.metrics.classification import nll
+from tests.contracts.parameters import parametrise
 
 CLASSES = ("ash", "oak", "yew")
 N_NODES = 60
@@ -41,7 +43,7 @@ def other_edges(graph: Graph) -> Graph:
 
 
 class ClassifierContract:
-    """Inherit, and override ``classifier`` with one that is not fitted; it is fitted once per class.
+    """Inherit, and set ``classifiers`` to some that are not fitted; each is fitted once per class.
 
     The suite works for classes of your own. Set ``needs_features`` and ``predicts_other_graphs`` to False
     where they do not apply, ``is_random`` to False if nothing is drawn, ``trains`` to False if ``fit`` trains
@@ -53,11 +55,10 @@ class ClassifierContract:
     is_random = True
     trains = True
     can_be_saved = True
+    classifiers: Mapping[str, Classifier] | tuple[Classifier, ...] = ()
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        raise NotImplementedError("a contract needs a classifier")
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        parametrise(metafunc, classifier=self.classifiers)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -109,9 +110,7 @@ class ClassifierContract:
         other = copy.deepcopy(classifier).fit(observed, nodes.train, rng=0)
         assert np.array_equal(other.predict_proba(), fitted.predict_proba())
 
-    def test_all_labelled_nodes_are_the_default(
-        self, classifier: Classifier, observed: Graph, nodes: Any
-    ) -> None:
+    def test_default_training_nodes(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
         if not self.trains:
             pytest.skip("fit trains nothing")
         labels = np.array(observed.named_labels())
@@ -150,13 +149,11 @@ class ClassifierContract:
         assert unsure.total.max() <= np.log(3) + 1e-5
 
     def test_a_data_frame_tells_the_same(self, fitted: Classifier, observed: Graph) -> None:
-        pytest.importorskip("pandas")
         frame = fitted.to_pandas()
         assert frame.index.tolist() == observed.node_ids.tolist()
         assert frame["predicted"].tolist() == fitted.predict().tolist()
-        np.testing.assert_allclose(
-            frame[[f"p_{name}" for name in CLASSES]], fitted.predict_proba(), atol=1e-6
-        )
+        columns = [f"p_{name}" for name in CLASSES]
+        np.testing.assert_allclose(frame[columns], fitted.predict_proba(), atol=1e-6)
 
     def test_same_seed_same_result(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
@@ -311,7 +308,7 @@ class ClassifierContract:
         with pytest.raises(InputError, match=message):
             self.fit(classifier, observed.replace(features=features), nodes)
 
-    def test_a_class_without_training_nodes_is_left_out(
+    def test_classes_without_training_nodes(
         self, classifier: Classifier, observed: Graph, nodes: Any
     ) -> None:
         """It was refused before, although its labels would serve the evaluation only."""
@@ -333,9 +330,7 @@ class ClassifierContract:
         same = copy.deepcopy(classifier).fit(unlabelled, train, validation=validation, rng=0)
         assert np.array_equal(same.predict_proba(), fitted.predict_proba())
 
-    def test_trials_with_other_classes_run_together(
-        self, classifier: Classifier, observed: Graph, nodes: Any
-    ) -> None:
+    def test_trials_with_other_classes(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
         fewer = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
         complete = Trial(observed, nodes.train, nodes.validation, 0)
         with pytest.warns(DataWarning, match="no training node has class yew"):

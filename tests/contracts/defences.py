@@ -1,6 +1,6 @@
 """The contract of defences, beyond that of classifiers, as tests that a test class inherits.
 
-To check a defence of your own, inherit :class:`DefenceContract` and override ``classifier``.
+To check a defence of your own, inherit :class:`DefenceContract` and set ``classifiers``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from nodecopy.defend import Defence
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import N_NODES, ClassifierContract, other_edges
 
-SOME = np.array([40, 3, 7, 59])
+TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
 class DefenceContract(ClassifierContract):
-    """Inherit and override ``classifier`` with a defence that is not fitted."""
+    """Inherit and set ``classifiers`` to defences that are not fitted."""
 
     @pytest.fixture(scope="class")
     @classmethod

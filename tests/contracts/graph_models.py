@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ import nodecopy
 from nodecopy import Graph, GraphModel
 from nodecopy._core.estimator import Configurable
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.models import check_graph_model
+from tests.contracts.parameters import parametrise
 from tests.fuzzing import check_rows_of, mutate_arrays
 
 
@@ -32,20 +33,16 @@ def community_graph(*, directed: bool = False, weighted: bool = False) -> Graph:
 
 
 class GraphModelContract:
-    """Tests of one model; a subclass overrides ``model`` (not fitted) and, if necessary, ``observed``.
+    """Inherit and set ``models`` (not fitted) and, if necessary, the observed ``graphs``.
 
-    Each model is fitted once per class and parameter, so that models with a long training stay cheap to test.
+    Each model is fitted once per class and graph, so that models with a long training stay cheap to test.
     """
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> GraphModel[Graph]:
-        raise NotImplementedError("a contract needs a model")
+    models: Mapping[str, GraphModel[Graph]] | tuple[GraphModel[Graph], ...] = ()
+    graphs: Mapping[str, Graph] | tuple[Graph, ...] = (community_graph(),)
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def observed(cls) -> Graph:
-        return community_graph()
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        parametrise(metafunc, model=self.models, observed=self.graphs)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -53,10 +50,6 @@ class GraphModelContract:
         unfitted: GraphModel[Graph] = pickle.loads(pickle.dumps(model))
         assert unfitted.fit(observed, rng=0) is unfitted
         return unfitted
-
-    def test_it_is_a_graph_model(self, model: GraphModel[Graph]) -> None:
-        assert isinstance(model, GraphModel)
-        assert check_graph_model(model, "model") is model
 
     def test_parameters_are_read_and_set_by_name(self, model: GraphModel[Graph]) -> None:
         params = model.get_params(deep=False)
@@ -97,9 +90,7 @@ class GraphModelContract:
         loaded.save(tmp_path / "again.npz")
         assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
 
-    def test_damaged_files_give_samples_or_an_error_of_the_package(
-        self, fitted: GraphModel[Graph], tmp_path: Path
-    ) -> None:
+    def test_damaged_files_give_samples_or_errors(self, fitted: GraphModel[Graph], tmp_path: Path) -> None:
         path, kind = tmp_path / "model.npz", type(fitted)
         fitted.save(path)
         content = path.read_bytes()
@@ -115,9 +106,7 @@ class GraphModelContract:
         assert fitted.sample(rng=seed) == fitted.sample(rng=3)
         assert seed.n_children_spawned == 0
 
-    def test_same_seed_same_fit(
-        self, model: GraphModel[Graph], fitted: GraphModel[Graph], observed: Graph
-    ) -> None:
+    def test_seeded_fits(self, model: GraphModel[Graph], fitted: GraphModel[Graph], observed: Graph) -> None:
         again: GraphModel[Graph] = pickle.loads(pickle.dumps(model)).fit(observed, rng=0)
         assert again.sample(rng=3) == fitted.sample(rng=3)
 
@@ -133,9 +122,7 @@ class GraphModelContract:
         pickle.loads(pickle.dumps(model)).fit(observed, rng=1).sample(rng=1)
         assert observed == before
 
-    def test_ids_labels_and_features_are_those_of_the_observed_graph(
-        self, fitted: GraphModel[Graph], observed: Graph
-    ) -> None:
+    def test_ids_labels_and_features_stay(self, fitted: GraphModel[Graph], observed: Graph) -> None:
         for sample in fitted.sample_many(3, rng=2):
             assert sample.n_nodes == observed.n_nodes
             assert sample.replace(adjacency=observed.adjacency) == observed
@@ -144,10 +131,7 @@ class GraphModelContract:
         """The constructor, which checks and canonicalises, changes nothing."""
         for sample in fitted.sample_many(5, rng=4):
             assert sample.directed == observed.directed
-            assert (
-                Graph(**{name: getattr(sample, name) for name in ("adjacency", "directed")}).rows
-                == sample.rows
-            )
+            assert Graph(sample.adjacency, directed=sample.directed).rows == sample.rows
             assert sample.rows.indptr.dtype == sample.rows.indices.dtype
             if not observed.directed:
                 adjacency = sample.adjacency.toarray()
@@ -195,9 +179,7 @@ class GraphModelContract:
             ({"rng": "x"}, "rng must be .* got 'x'"),
         ],
     )
-    def test_wrong_arguments_are_named(
-        self, fitted: GraphModel[Graph], wrong: dict[str, Any], message: str
-    ) -> None:
+    def test_wrong_arguments(self, fitted: GraphModel[Graph], wrong: dict[str, Any], message: str) -> None:
         arguments: dict[str, Any] = {"n": 1, "rng": 0} | wrong
         with pytest.raises(InputError, match=message):
             fitted.sample_many(**arguments)

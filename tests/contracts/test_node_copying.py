@@ -3,9 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
-from nodecopy import Balanced, Graph, GraphModel, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from tests.contracts.graph_models import GraphModelContract, community_graph
 
 RULES: list[Any] = [
@@ -17,42 +16,18 @@ RULES: list[Any] = [
 ]
 
 
-def name_model(model: NodeCopying[Graph]) -> str:
-    return f"{type(model.donors).__name__}-{model.keep}-{model.symmetrise}"
+def name_models(*models: NodeCopying[Graph]) -> dict[str, NodeCopying[Graph]]:
+    return {f"{type(model.donors).__name__}-{model.keep}-{model.symmetrise}": model for model in models}
 
 
-class Undirected(GraphModelContract):
-    @pytest.fixture(
-        scope="class",
-        params=[NodeCopying(rule, symmetrise=name) for rule in RULES for name in ("maximum", "one-endpoint")]
-        + [NodeCopying(SameLabel(), keep=0.4)],
-        ids=name_model,
+class TestUndirected(GraphModelContract):
+    models = name_models(
+        *(NodeCopying(rule, symmetrise=name) for rule in RULES for name in ("maximum", "one-endpoint")),
+        NodeCopying(SameLabel(), keep=0.4),
     )
-    @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
-        model: GraphModel[Graph] = request.param
-        return model
-
-
-class TestBinary(Undirected):
-    pass
-
-
-class TestWeighted(Undirected):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def observed(cls) -> Graph:
-        return community_graph(weighted=True)
+    graphs = tuple(community_graph(weighted=weighted) for weighted in (False, True))
 
 
 class TestDirected(GraphModelContract):
-    @pytest.fixture(scope="class", params=[NodeCopying(rule) for rule in RULES], ids=name_model)
-    @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
-        model: GraphModel[Graph] = request.param
-        return model
-
-    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
-    @classmethod
-    def observed(cls, request: pytest.FixtureRequest) -> Graph:
-        return community_graph(directed=True, weighted=request.param)
+    models = name_models(*(NodeCopying(rule) for rule in RULES))
+    graphs = tuple(community_graph(directed=True, weighted=weighted) for weighted in (False, True))

@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from nodecopy import Balanced, Graph, Interactions, Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
-
-
-@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
-def test_duplicates_of_small_integers_are_added_without_overflow(dtype: str) -> None:
-    largest = min(np.iinfo(dtype).max, 2**40)
-    values = np.array([largest, largest], dtype)
-    matrix = sparse.coo_array((values, ([0, 0], [1, 1])), shape=(2, 2))
-    assert Graph(matrix).adjacency.toarray().tolist() == [[0, 2 * largest], [2 * largest, 0]]
-    assert Interactions(matrix).matrix.toarray().tolist() == [[0, 2 * largest], [0, 0]]
 
 
 @pytest.mark.parametrize(

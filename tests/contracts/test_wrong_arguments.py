@@ -8,12 +8,8 @@ import sys
 
 import pytest
 
-from nodecopy.errors import InputError
-
-pytest.importorskip("torch_geometric")
-pytest.importorskip("ibis")
-
 from nodecopy import Graph
+from nodecopy.errors import InputError
 from tests.contracts.public_calls import NAMES, NOT_CALLED, Call, build_calls
 from tests.contracts.wrong_arguments import check_call
 

@@ -64,9 +64,7 @@ def test_draws_have_their_probabilities(make: Any, keep: float) -> None:
 
 @settings(deadline=None)
 @given(distributions(), st.data(), st.sampled_from([0.0, 0.25, 0.3, 0.99, 1.0]))
-def test_compiled_draws_are_the_same(
-    distribution: DonorDistribution, data: st.DataObject, keep: float
-) -> None:
+def test_compiled_draws_are_equal(distribution: DonorDistribution, data: st.DataObject, keep: float) -> None:
     n = distribution.n_nodes
     u = st.floats(0, 1, exclude_max=True) | st.sampled_from([0.0, keep * ALMOST_ONE, ALMOST_ONE])
     uniforms = np.array(data.draw(st.lists(u, min_size=n, max_size=n)))

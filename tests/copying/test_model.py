@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import logging
 import math
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import nodecopy
 from nodecopy import (
-    Balanced,
     Graph,
     Interactions,
     Jaccard,
@@ -29,7 +25,6 @@ from nodecopy.copying import DonorRows
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.model import EdgeTrackingSampler
 from nodecopy.errors import InputError, NotFittedError
-from tests.contracts.graph_models import community_graph
 from tests.copying import oracles
 from tests.copying.oracles import all_donors, dense, with_keep
 from tests.strategies import graphs, interactions
@@ -88,9 +83,7 @@ def test_samples_follow_their_donors(number: int) -> None:
 
 @pytest.mark.parametrize("symmetrise", RULES)
 @pytest.mark.parametrize("directed", [False, True])
-def test_compiled_samples_are_the_same(
-    symmetrise: str, directed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_samples_are_equal(symmetrise: str, directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rules: list[Any] = [
         Ring(),
         SameLabel(np.arange(40) % 7),
@@ -180,37 +173,9 @@ def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed:
     assert graph.directed or union.sample(rng=seed) == sample.undirected()
 
 
-SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
 RATINGS = Interactions(
     np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
 )
-
-DONOR_RULES: dict[str, Any] = {
-    "labels": SameLabel(),
-    "given labels": SameLabel(np.arange(20) % 3),
-    "listed labels": SameLabel([number % 3 for number in range(20)]),
-    "neighbours": NearestNeighbours(4, ties="all", include_self=False),
-    "groups": NearestNeighbours(3, groups="labels", max_degree_ratio=3.0),
-    "jaccard": Jaccard(include_self=False, exponent=2.0, max_donors=3),
-    "dense similarity": Weighted(SIMILARITY),
-    "sparse similarity": Weighted(sparse.coo_array(SIMILARITY)),
-    "balanced": Balanced(NearestNeighbours(3)),
-}
-
-
-@pytest.mark.parametrize("name", DONOR_RULES)
-@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
-def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: str, tmp_path: Path) -> None:
-    model = NodeCopying(DONOR_RULES[name], 0.25, symmetrise).fit(community_graph(weighted=True))
-    model.save(tmp_path / "model.npz")
-    loaded = nodecopy.load(tmp_path / "model.npz")
-    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
-    assert (loaded.keep, loaded.symmetrise, type(loaded.donors)) == (
-        0.25,
-        symmetrise,
-        type(DONOR_RULES[name]),
-    )
-    assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
 
 
 def test_the_edges_that_small_classes_lose() -> None:
@@ -260,9 +225,7 @@ def test_sampled_edges_are_those_of_the_model_with_the_weights_of_their_origins(
 
 @settings(deadline=None)
 @given(EDGES, st.integers(0, 99))
-def test_the_origin_of_a_directed_edge_is_an_edge_of_the_donor(
-    edges: list[tuple[int, int, float]], seed: int
-) -> None:
+def test_the_origin_is_an_edge_of_the_donor(edges: list[tuple[int, int, float]], seed: int) -> None:
     model, sampler = fit_both(edges, directed=True)
     donors = model.draw_donors(rng=seed)
     for node, target, number in zip(*sampler.sample(rng=seed), strict=True):
@@ -280,8 +243,7 @@ def test_of_parallel_edges_the_heaviest_and_then_the_last_is_the_origin() -> Non
 
 def test_donors_are_chosen_by_what_the_graph_has(caplog: pytest.LogCaptureFixture) -> None:
     club = datasets.load("karate")
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        default = NodeCopying().fit(club)
+    default = NodeCopying().fit(club)
     assert "donors: SameLabel(labels=None), since 34 of 34 nodes have a label. Set donors" in caplog.text
     assert default.sample(rng=0) == NodeCopying(SameLabel()).fit(club).sample(rng=0)
     assert NodeCopying().fit(RATINGS).sample(rng=0) == NodeCopying(Jaccard()).fit(RATINGS).sample(rng=0)

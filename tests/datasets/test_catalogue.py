@@ -37,10 +37,8 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_typed_names_are_the_names() -> None:
     kinds = {name: datasets.describe(name).kind for name in datasets.names()}
-    assert {name for name in kinds if kinds[name] == "graph"} == set(get_args(catalogue.GraphName))
-    assert {name for name in kinds if kinds[name] == "interactions"} == set(
-        get_args(catalogue.InteractionsName)
-    )
+    for kind, names in (("graph", catalogue.GraphName), ("interactions", catalogue.InteractionsName)):
+        assert {name for name in kinds if kinds[name] == kind} == set(get_args(names))
 
 
 def test_every_digest_is_used() -> None:
@@ -82,9 +80,7 @@ def test_embedded_datasets_are_always_there(empty: Path) -> None:
     assert datasets.fetch("karate") == datasets.verify("karate") == ()
 
 
-def test_cora_is_read_from_text_without_planetoids_files(
-    empty: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cora_is_read_from_text_if_need_be(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = {"cora/cora.content": b"31\t0\t1\tTheory\n7\t1\t1\tGenetic\n", "cora/cora.cites": b"7\t31\n"}
     planetoid, form = catalogue.DATASETS["cora"].forms
     small = tuple(
@@ -194,16 +190,14 @@ def test_karate_against_networkx() -> None:
     reference = networkx.karate_club_graph()
     source, target, _ = club.edges()
     assert club.node_ids.tolist() == list(range(1, 35))
-    assert set(zip(source.tolist(), target.tolist(), strict=True)) == {
-        (a + 1, b + 1) for a, b in reference.edges
-    }
+    expected = {(a + 1, b + 1) for a, b in reference.edges}
+    assert set(zip(source.tolist(), target.tolist(), strict=True)) == expected
     named = club.named_labels()
     assert named is not None
     assert named.tolist() == [reference.nodes[node]["club"] for node in reference]
 
 
 def test_digits() -> None:
-    pytest.importorskip("sklearn")
     graph = datasets.load("digits")
     assert (graph.n_nodes, graph.n_edges) == (1797, 6309)
     assert graph.features is not None

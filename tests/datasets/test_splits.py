@@ -31,9 +31,7 @@ HEADER = "user_id:token\titem_id:token\n"
     bound=st.integers(0, 30),
 )
 @settings(max_examples=50, deadline=None)
-def test_label_split_is_disjoint_balanced_and_labelled(
-    seed: int, per_class: int, rest: int, bound: int
-) -> None:
+def test_label_split_is_disjoint_and_balanced(seed: int, per_class: int, rest: int, bound: int) -> None:
     validation, test = min(rest, bound), rest - min(rest, bound)
     split = datasets.label_split(LABELS, per_class, validation, test, rng=seed)
     assert [len(part) for part in split] == [3 * per_class, validation, test]
@@ -250,9 +248,7 @@ def test_lists_of_equal_length_are_no_ratings_beside_other_lists(tmp_path: Path)
     assert datasets.read_split(train, test).test.n_interactions == 4
 
 
-def test_atomic_files_have_a_validation_part_of_their_own(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_atomic_files_have_a_validation_part(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     train, valid, test = write(
         tmp_path,
         x_train_inter=HEADER + "1\ta\n2\tb\n",
@@ -262,8 +258,7 @@ def test_atomic_files_have_a_validation_part_of_their_own(
     split = datasets.read_split([train, valid], test, valid)
     assert split.train == Interactions([[1, 1], [0, 1]], [1, 2], ["a", "b"])
     assert split.validation == Interactions([[0, 1], [0, 0]], [1, 2], ["a", "b"])
-    with caplog.at_level("INFO", "nodecopy"):
-        assert datasets.read_split(train, test, valid) == split
+    assert datasets.read_split(train, test, valid) == split
     assert "the validation part is outside the training part and was added to it" in caplog.text
     valid.write_text(HEADER + "1\tb\n2\tb\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"validation must be inside train; 1 pairs .* train\.union"):

@@ -24,20 +24,17 @@ from nodecopy.defend.robust_networks import NetworkEdits, RewiredRobustNetwork
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph
+from tests.contracts.defences import QUICK, TRAIN
 
-QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 EVIDENCE: dict[str, Any] = {"classifier": GCN(**QUICK), "n_donors": 4, "retrain": True}
 DEFENCE = EvidenceDefence(uncertain_share=1.0, **EVIDENCE)
 NETWORKS: dict[str, Any] = {"guard": GNNGuard(**QUICK), "soft-median": SoftMedianGCN(**QUICK)}
-TRAIN = np.arange(9)
 SEED = child(seed_sequence(0), AttackSeeds.SURROGATE)
 
 
 class TestAttackOnEvidence(AttackContract):
     budget = 2
-
-    def build(self, *, together: bool = True) -> AdaptiveEvidenceAttack:
-        return AdaptiveEvidenceAttack(DEFENCE, together=together)
+    attack = AdaptiveEvidenceAttack(DEFENCE)
 
     def test_attacks_alone_do_not_depend_on_other_targets(self, graph: Graph) -> None:
         """They do: the defence is trained without the edges of all targets."""
@@ -49,16 +46,12 @@ class TestAttackOnEvidence(AttackContract):
 class TestAttackOnGNNGuard(AttackContract):
     budget = 2
     connects_isolated = False  # edges to nodes with other features are removed, and others do no harm
-
-    def build(self, *, together: bool = True) -> AdaptiveNetworkAttack:
-        return AdaptiveNetworkAttack(NETWORKS["guard"], together=together)
+    attack = AdaptiveNetworkAttack(NETWORKS["guard"])
 
 
 class TestAttackOnSoftMedian(AttackContract):
     budget = 2
-
-    def build(self, *, together: bool = True) -> AdaptiveNetworkAttack:
-        return AdaptiveNetworkAttack(NETWORKS["soft-median"], together=together)
+    attack = AdaptiveNetworkAttack(NETWORKS["soft-median"])
 
 
 def flip(graph: Graph, target: int, nodes: Any) -> Graph:

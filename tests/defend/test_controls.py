@@ -24,10 +24,8 @@ from nodecopy.defend.controls import (
 from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
-from tests.contracts.defences import DefenceContract
+from tests.contracts.defences import QUICK, SOME, TRAIN, DefenceContract
 
-TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
-QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 DEFENCES: dict[str, Defence] = {
     "donor-average": DonorAverage(GCN(**QUICK), n_donors=4),
     "without-edges": WithoutEdges(GCN(**QUICK)),
@@ -38,10 +36,7 @@ DEFENCES: dict[str, Defence] = {
 
 
 class TestControls(DefenceContract):
-    @pytest.fixture(scope="class", params=DEFENCES)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        return DEFENCES[request.param]
+    classifiers = DEFENCES
 
 
 @pytest.fixture(scope="module")

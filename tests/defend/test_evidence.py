@@ -11,23 +11,18 @@ import torch
 from nodecopy import Graph, to_pyg
 from nodecopy.attacks import DICE
 from nodecopy.classify import APPNP, GCN, CustomNetwork, SelfTraining
-from nodecopy.defend import Defence, EdgeReport, EvidenceDefence, NodeReport, WholeGraphDefence, evidence
+from nodecopy.defend import EdgeReport, EvidenceDefence, NodeReport, WholeGraphDefence, evidence
 from nodecopy.defend.evidence import add_evidence, combine_evidence, compare_classes
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
-from tests.contracts.defences import DefenceContract
+from tests.contracts.defences import QUICK, SOME, TRAIN, DefenceContract
 
 CLASS_EDGES = np.array([[40.0, 4, 6], [4, 30, 2], [6, 2, 50]])
 CLASS_SHARES = CLASS_EDGES.sum(axis=0) / CLASS_EDGES.sum()
-TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
-QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
 class TestEvidenceDefence(DefenceContract):
-    @pytest.fixture(scope="class", params=[4, 0])
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        return EvidenceDefence(GCN(**QUICK), n_donors=request.param)
+    classifiers = tuple(EvidenceDefence(GCN(**QUICK), n_donors=n) for n in (4, 0))
 
 
 def direct_evidence(log_odds: Any, neighbours: Any) -> Any:
@@ -159,7 +154,6 @@ def test_explanation_agrees_with_the_correction() -> None:
 
 @pytest.mark.parametrize("retrain", [False, True])
 def test_explanations_of_other_graphs(retrain: bool) -> None:
-    pytest.importorskip("torch_geometric")
     graph = planted_graph().replace(node_ids=np.arange(60))  # PyTorch Geometric has no others
     fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=retrain)
     fitted.fit(graph, TRAIN, targets=SOME, rng=0)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from nodecopy.defend import Defence, GNNGuard, SoftMedianGCN
+from nodecopy.defend import GNNGuard, SoftMedianGCN
 from nodecopy.defend.robust_networks import (
     NETWORKS,
     GuardedNetwork,
@@ -20,9 +19,6 @@ from nodecopy.defend.robust_networks import (
     weighted_median,
 )
 from tests.contracts.defences import DefenceContract
-
-TRAIN = np.arange(9)
-DEFENCES: dict[str, Any] = {"guard": GNNGuard, "soft-median": SoftMedianGCN}
 
 
 def test_median_of_every_column() -> None:
@@ -224,8 +220,4 @@ def test_logits_of_a_node_need_few_messages(name: str) -> None:
 
 
 class TestRobustNetworks(DefenceContract):
-    @pytest.fixture(scope="class", params=DEFENCES)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        defence: Defence = DEFENCES[request.param](n_epochs=60, learning_rate=0.05)
-        return defence
+    classifiers = tuple(kind(n_epochs=60, learning_rate=0.05) for kind in (GNNGuard, SoftMedianGCN))

@@ -18,10 +18,8 @@ from nodecopy.defend.unknown import choose_n_corrected, score_all
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.metrics.classification import area_under_roc
 from tests.contracts.classifiers import planted_graph
-from tests.contracts.defences import DefenceContract
+from tests.contracts.defences import QUICK, TRAIN, DefenceContract
 
-TRAIN = np.arange(9)
-QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 DEFENCES: dict[str, Defence] = {
     "copying": SuspectCorrection(GCN(**QUICK), n_donors=4, share=0.2),
     "evidence": WholeGraphDefence(GCN(**QUICK), n_donors=4, share=0.2),
@@ -29,10 +27,7 @@ DEFENCES: dict[str, Defence] = {
 
 
 class TestUnknownTargets(DefenceContract):
-    @pytest.fixture(scope="class", params=DEFENCES)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
-        return DEFENCES[request.param]
+    classifiers = DEFENCES
 
 
 def whole(graph: Graph | None = None, **parameters: Any) -> WholeGraphDefence:
@@ -110,9 +105,7 @@ def test_validation_nodes_decide_how_many_are_corrected() -> None:
     assert choose_n_corrected(None, without_trial, order, zero, right) == 0  # a small share of four
 
 
-def test_retrained_corrections_equal_training_without_the_suspects(
-    attacked: tuple[CopyingDefence, Graph, Any],
-) -> None:
+def test_retraining_leaves_out_the_suspects(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
     graph = attacked[1]
     split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
     defence = SuspectCorrection(GCN(n_epochs=60), n_donors=5, share=0.2, retrain=True)

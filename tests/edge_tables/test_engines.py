@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.edge_tables import EdgeTableCopying, JaccardTable, SameLabelTable
+from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
 from nodecopy.edge_tables.engines import DuckDB, Spark, TableEngine, check_ids, check_weights, select_columns
 from nodecopy.edge_tables.external_sort import HALF, PairSorter
 from nodecopy.errors import InputError
@@ -25,7 +25,6 @@ from nodecopy.io.columns import EDGE_COLUMNS
 from tests.edge_tables.twins import table
 
 ibis = pytest.importorskip("ibis")
-pytest.importorskip("duckdb")
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -80,10 +79,8 @@ def test_names_are_no_patterns(engine: TableEngine, tmp_path: Path, name: str) -
 def test_data_in_memory_become_a_table_of_the_engine(engine: TableEngine, tmp_path: Path) -> None:
     given = ibis.memtable(pyarrow.table({"value": [1, 2, 2]}))
     both = given.join(engine.scan(save(tmp_path / "in.parquet", 2, 3)), "value")
-    assert engine.rows(engine.materialise(engine.scan(given).distinct().order_by("value"))) == [
-        {"value": 1},
-        {"value": 2},
-    ]
+    distinct = engine.materialise(engine.scan(given).distinct().order_by("value"))
+    assert engine.rows(distinct) == [{"value": 1}, {"value": 2}]
     assert engine.rows(engine.scan(both)) == [{"value": 2}] * 2
     edges = ibis.memtable(pyarrow.table({"source": [1, 2], "target": [2, 3]}))
     model = EdgeTableCopying(JaccardTable(), keep=1.0).fit(edges, engine=engine)
@@ -127,9 +124,7 @@ with object.__new__(Spark).atomic_target(Path("out.parquet")) as temporary:
 """
 
 
-def test_a_killed_write_of_spark_is_removed_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_write_of_spark_is_removed_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs no Java: the folder that another process was killed before it renamed."""
     monkeypatch.chdir(tmp_path)
     mine = tmp_path / ".out.parquet-mine"  # the name of a file does not make it ours
@@ -142,9 +137,7 @@ def test_a_killed_write_of_spark_is_removed_by_the_next(
     assert values(tmp_path / "out.parquet/part.parquet") == [1]
 
 
-def test_an_engine_belongs_to_the_process_that_opened_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_belongs_to_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "in.parquet", 1)
     with DuckDB(memory="500MB", threads=1) as opened:
         with monkeypatch.context() as child:
@@ -166,9 +159,7 @@ def test_an_engine_belongs_to_the_process_that_opened_it(
         ({"source": [1], "target": [2], "year": [1999]}, {"source": 1, "target": 2}),
     ],
 )
-def test_columns_are_found_by_name_or_position(
-    engine: TableEngine, columns: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_choice_of_columns(engine: TableEngine, columns: dict[str, Any], expected: dict[str, Any]) -> None:
     selected = select_columns(table(engine, **columns), EDGE_COLUMNS, "edges", n_required=2)
     assert engine.row(selected) == expected
 
@@ -220,14 +211,9 @@ def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
-        (lambda e: e.scan({"a": 1}), "must be a Parquet file or an Ibis table"),
         (lambda e: DuckDB(memory="much"), "memory must be a size"),
         (lambda e: check_ids(table(e, id=[0.5]), ["id"], "nodes", e), "id of nodes must hold integers"),
-        (
-            lambda e: check_ids(table(e, id=["a", None]), ["id"], "nodes", e),
-            "must not be missing; it is in 1",
-        ),
-        (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])).ids(e), "got 2 rows, 1 ids"),
+        (lambda e: check_ids(table(e, id=["a", None]), ["id"], "nodes", e), "must not be missing"),
         (lambda e: check_weights(table(e, weight=["a"]), "edges", e), "weight of edges must hold numbers"),
         (lambda e: check_weights(table(e, weight=[1.0, -1.0, np.inf, np.nan]), "edges", e), "3 rows are not"),
         (lambda e: select_columns(table(e, source=[1]), EDGE_COLUMNS, "edges", n_required=2), "for target"),

@@ -32,8 +32,6 @@ from nodecopy.io.node_tables import label_array
 from tests.edge_tables.twins import RULES, Twins, edge_table, in_order, table
 from tests.strategies import TEXTS, graphs, interactions
 
-pytest.importorskip("ibis")
-
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[TableEngine]:
@@ -64,9 +62,6 @@ def test_samples_are_those_of_the_model_in_memory(
     assert twins.in_tables(engine) == twins.in_memory()
 
 
-pytest.importorskip("ibis")
-
-
 def donors(donors: Any, engine: TableEngine, edges: Any, **more: Any) -> dict[Any, Any]:
     drawn = EdgeTableCopying(donors).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
     return {row["node"]: row["donor"] for row in engine.rows(drawn)}
@@ -74,12 +69,8 @@ def donors(donors: Any, engine: TableEngine, edges: Any, **more: Any) -> dict[An
 
 def test_nodes_that_are_not_listed_keep_their_own(engine: TableEngine) -> None:
     edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
-    assert donors(NearestNeighboursTable(table(engine, node=[1], donor=[4])), engine, edges) == {
-        1: 4,
-        2: 2,
-        3: 3,
-        4: 4,
-    }
+    nearest = NearestNeighboursTable(table(engine, node=[1], donor=[4]))
+    assert donors(nearest, engine, edges) == {1: 4, 2: 2, 3: 3, 4: 4}
     weights = WeightedTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
     assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
     labels = SameLabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
@@ -142,17 +133,11 @@ def test_shared_items_that_too_many_have_do_not_count(engine: TableEngine, rule:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda e: NearestNeighboursTable(table(e, node=[1], donor=[7])),
-            "must name nodes of the graph; 1 rows",
-        ),
+        (lambda e: NearestNeighboursTable(table(e, node=[1], donor=[7])), "must name nodes of"),
         (lambda e: NearestNeighboursTable(table(e, node=["1"], donor=["2"])), "ids like the edges"),
         (lambda e: WeightedTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
         (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
-        (
-            lambda e: SameLabelTable(table(e, id=["a"], label=[0])),
-            "ids must be integers in all tables or strings in all tables",
-        ),
+        (lambda e: SameLabelTable(table(e, id=["a"], label=[0])), "ids must be integers in all tables"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
         (lambda e: JaccardTable(max_item_degree=0), "max_item_degree of JaccardTable"),
@@ -164,23 +149,19 @@ def test_tables_that_cannot_be_used(engine: TableEngine, make: Any, message: str
         donors(make(engine), engine, table(engine, source=[1], target=[2]))
 
 
-ibis = pytest.importorskip("ibis")
 WORDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @few
 @given(st.tuples(WORDS, WORDS), st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
-def test_threefry_gives_the_bits_of_numpy(
-    engine: TableEngine, key: tuple[int, int], counters: list[tuple[int, int]]
-) -> None:
+def test_threefry_bits(engine: TableEngine, key: tuple[int, int], counters: list[tuple[int, int]]) -> None:
     first, second = np.array(counters).T
     given_counters = table(engine, row=np.arange(len(first)), first=first, second=second)
     found = threefry(given_counters, key, given_counters.first, given_counters.second).order_by("row")
     x, y = random.threefry(key, first, second)
-    assert [(row["x"], row["y"]) for row in engine.rows(found)] == list(
-        zip(x.tolist(), y.tolist(), strict=True)
-    )
+    expected = list(zip(x.tolist(), y.tolist(), strict=True))
+    assert [(row["x"], row["y"]) for row in engine.rows(found)] == expected
 
 
 @few
@@ -200,9 +181,6 @@ def test_uniforms_and_coins_are_those_of_numpy(engine: TableEngine, key: tuple[i
 def test_literals_are_exact(engine: TableEngine, value: float) -> None:
     row = table(engine, row=[0]).select(value=exact_literal(value))
     assert engine.row(row)["value"] == value
-
-
-pytest.importorskip("ibis")
 
 
 def of_tables(engine: TableEngine, graph: Graph, **more: Any) -> dict[str, float]:

@@ -24,7 +24,6 @@ from nodecopy.metrics.classification import scores, selective_accuracy
 from tests.experiments.fakes import TOML as FAKE
 from tests.experiments.fakes import make_experiment
 
-pytest.importorskip("torch")
 HERE = "tests.experiments.test_classification"
 CALLS: list[tuple[Graph, Any]] = []
 TOML = f"""
@@ -109,10 +108,8 @@ def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
     experiment = make_experiment(text=text)
     cell = experiment.cells(0)[0]
     (record,) = experiment.task.solve(cell, [1], store, "cpu")
-    test, adjacency = (
-        cell.task.split(cell, 1).test,
-        cell.task.load_with_features(cell).adjacency.toarray() != 0,
-    )
+    test = cell.task.split(cell, 1).test
+    adjacency = cell.task.load_with_features(cell).adjacency.toarray() != 0
     adjacency[test] = adjacency[:, test] = False
     assert int(record.details["seen"].split()[-1]) == adjacency.sum() // 2 < 78
 
@@ -155,9 +152,7 @@ def test_too_many_labels_are_named_as_in_the_file() -> None:
 COLUMNS = TOML.replace("test = 100", "test = 100\nvisible_validation = [50, 0]")
 
 
-def test_trials_that_validation_nodes_do_not_change_are_computed_once(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trials_without_validation_are_computed_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     fitted: list[int] = []
     fit_trials = BayesianGCN.fit_trials
 

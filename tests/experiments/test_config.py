@@ -41,10 +41,7 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
     assert toml.load(path).name == "mine"
     with pytest.raises(InputError, match=r"must be a TOML file that can be read"):
         toml.load(tmp_path / "other.toml")
-    with pytest.raises(
-        InputError,
-        match=r"must be one of .*table1, table1-all, .*table6.*; got 'table22'.* Did you mean table2",
-    ):
+    with pytest.raises(InputError, match=r"must be one of .*table6.*; got 'table22'.* Did you mean table2"):
         load("table22")
 
 
@@ -57,10 +54,7 @@ def read_example(language: str) -> str:
 def test_the_documented_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "neighbour_vote.py").write_text(read_example("python"), encoding="utf-8")
     (tmp_path / "mine.toml").write_text(read_example("toml"), encoding="utf-8")
-    with pytest.raises(
-        InputError,
-        match=r"class of \[methods.neighbour-vote\] must be importable; .*No module named 'neighbour_vote'",
-    ):
+    with pytest.raises(InputError, match=r"\[methods.neighbour-vote\] must be importable; .*No module named"):
         toml.load(tmp_path / "mine.toml")
     monkeypatch.syspath_prepend(tmp_path)
     experiment = toml.load(tmp_path / "mine.toml").narrow(labels=[5], methods=["neighbour-vote"])
@@ -283,7 +277,6 @@ def test_every_configuration_is_sound(name: str) -> None:
 
 @pytest.mark.parametrize("name", toml.names())
 def test_every_class_can_be_made_with_its_settings(name: str) -> None:
-    pytest.importorskip("torch")
     kinds = {"RecommendTask": "evaluate", "PublicSplitTask": "evaluate", "GenerateTask": "sample_many"}
     kinds |= {"CoverageTask": "draw", "LevelTask": "draw"}
     table = load(name)
@@ -308,9 +301,8 @@ def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:
         }
         both = {(method, n) for method in ("gcn", "appnp", "bgcn-copy") for n in (500, 0)}
         assert same == both | {("sbm-gcn", 500)}
-    assert all(
-        cell.trial_seed(3).spawn_key == other.trial_seed(3).spawn_key for cell, other in shared if other
-    )
+    seeds = [(cell.trial_seed(3), other.trial_seed(3)) for cell, other in shared if other]
+    assert all(first.spawn_key == second.spawn_key for first, second in seeds)
 
 
 def test_every_cell_finds_its_stored_trials() -> None:

@@ -44,10 +44,7 @@ def folder(tmp_path: Path) -> Path:
     rows = [f"{node},{label}" for node, label in zip(CLUB.node_ids, labels, strict=True)]
     (data / "labels.csv").write_text("\n".join(["id,label", *rows, ""]))
     users, items, _ = datasets.load("library").table()
-    log = [
-        f"{user},{item},{number % 5 + 1}"
-        for number, (user, item) in enumerate(zip(users, items, strict=True))
-    ]
+    log = [f"{pair[0]},{pair[1]},{n % 5 + 1}" for n, pair in enumerate(zip(users, items, strict=True))]
     (data / "log.csv").write_text("\n".join(["user,item,stars", *log, ""]))
     return tmp_path
 
@@ -116,20 +113,14 @@ def test_files_that_change_while_an_experiment_runs(folder: Path) -> None:
     cell = load(folder, SAMPLES).cells(0)[0]
     with (folder / "data/edges.csv").open("a") as file:
         file.write("1,34\n")
-    with pytest.raises(
-        InputError, match="files of the dataset mine must not change while an experiment runs"
-    ):
+    with pytest.raises(InputError, match="files of the dataset mine must not change"):
         cell.task.load(cell)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "edges.csv",
-            "edgse.csv",
-            "edges of mine must be a file; .*edgse.csv is none. Paths are relative to",
-        ),
+        ("edges.csv", "edgse.csv", "edges of mine must be a file; .*edgse.csv is none"),
         ("edges =", "egdes =", r"key of an entry of datasets of \[protocol\] .*Did you mean edges"),
         ('edges = "data/edges.csv", ', "", "an entry of datasets of .* must have edges; it has name, labels"),
         ('"mine"', '"karate"', "must not be the name of a dataset of the package; got 'karate'"),
@@ -155,7 +146,6 @@ def write_measurements(folder: Path) -> None:
 
 
 def test_the_documented_experiment_runs(folder: Path) -> None:
-    pytest.importorskip("torch")
     page = (Path(__file__).parents[2] / "docs/experiments.md").read_text(encoding="utf-8")
     text = re.findall(r"```toml\n(.*?)```", page.partition("## Your own data")[2], re.DOTALL)[0]
     (folder / "club.toml").write_text(text)
@@ -213,9 +203,8 @@ def test_stub_matching_is_that_of_networkx() -> None:
     nx = pytest.importorskip("networkx")
     graph = draw_null_network("configuration", 60, 10, SeedSequence(0))
     model, names = StubMatching().fit(graph), ["n_edges", "triangles"]
-    ours = np.array(
-        [list(select_statistics(sample, names).values()) for sample in model.sample_many(300, rng=0)]
-    )
+    samples = model.sample_many(300, rng=0)
+    ours = np.array([list(select_statistics(sample, names).values()) for sample in samples])
     theirs = []
     for seed in range(300):
         network = nx.Graph(nx.configuration_model(graph.degrees.tolist(), seed=seed))

@@ -124,11 +124,6 @@ def test_every_trial_is_kept_and_none_is_computed_twice(store: Store) -> None:
     run(table(), store)
     assert Places.trained == 3
     assert records(store) == first
-    store.remove(cell_of("far"), [1])
-    FIT_CACHE.entries.clear()
-    run(table(), store)
-    assert Places.trained == 4
-    assert [one.scores for one in records(store)["far"]] == [one.scores for one in first["far"]]
 
 
 def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:

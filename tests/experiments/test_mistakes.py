@@ -6,8 +6,6 @@ import re
 
 import pytest
 
-pytest.importorskip("torch")
-
 from nodecopy.errors import InputError
 from nodecopy.experiments import config
 from tests.experiments import fakes, test_attacks, test_generation, test_recommendation
@@ -37,18 +35,8 @@ MISTAKES = [
     ("fake", 'title = "Weak"', 'title = "Weak"\non.karate = { paus = 1 }', "Did you mean pause?"),
     ("fake", "skill = 0.3", "skill = { class = 3 }", "skill in [methods.weak] must have a"),
     ("fake", "test = 16", "test = 16\nvisible_validation = [4, 5]", "of [protocol] must be at"),
-    (
-        "fake",
-        'title = "Weak"',
-        'title = "Weak"\nconditions = { labels = [1, 2] }',
-        "[methods.weak] must be some",
-    ),
-    (
-        "fake",
-        "skill = 0.3",
-        'skill = { class = "nodecopy.NodeCopying", use = "embeddings" }',
-        "[methods.weak] must be one",
-    ),
+    ("fake", 'title = "Weak"', 'title = "Weak"\nconditions = { labels = [1, 2] }', "must be some"),
+    ("fake", "skill = 0.3", 'skill = { class = "nodecopy.NodeCopying", use = "embeddings" }', "must be one"),
     ("attack", "nodecopy.attacks.DICE", "nodecopy.classify.GCN", "class of [attacks.dice] must be an"),
     ("attack", "budget = 1.0", "budget = 2.0", "budget of [attacks.dice] must be an"),
     ("attack", "budget = 1.0", "budgets = [1, -1]", "each of budgets of [attacks.dice] must be an"),

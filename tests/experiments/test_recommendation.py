@@ -159,9 +159,7 @@ def test_all_methods_of_a_trial_share_its_split_and_trials_differ() -> None:
     assert sum(part.n_interactions for part in parts) == 3369
 
 
-def test_networks_are_trained_once_for_the_methods_on_them(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_networks_are_trained_once_for_all_methods(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
     table = make_experiment(NETWORKS)
     trained = []
@@ -180,15 +178,13 @@ def test_networks_are_trained_once_for_the_methods_on_them(
     assert records["sgbpr"][0].scores != records["sgbpr-observed"][0].scores
     # Without a graph in the network, copying changes nothing: the same weights give the same scores.
     assert records["ebpr"][0].scores == records["bprmf"][0].scores
-    heads, rows = rendering.main_grid(
-        summarise(table, store), "library", rendering.MARKDOWN, table.task.columns
-    )
+    results = summarise(table, store)
+    heads, rows = rendering.main_grid(results, "library", rendering.MARKDOWN, table.task.columns)
     assert heads == ["method", "NDCG@20", "Recall@10, printed convention"]
     assert len(rows) == 4
 
 
 def test_a_graph_at_test_is_as_if_trained_with_it(store: Store) -> None:
-    pytest.importorskip("torch")
     from nodecopy.recommend import LightGCN, SampledGraphBPR
 
     table = make_experiment(NETWORKS).narrow(methods=["sgbpr", "sgbpr-observed"])
@@ -209,16 +205,13 @@ def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pyte
     table = make_experiment()
     reports: list[JobResult] = []
     run(table, store, on_batch=reports.append)
-    assert {one.job.cell.method: one.skip_reason for one in reports}["ease"].startswith(
-        "EASE needs an abacus"
-    )
+    assert "abacus" in {one.job.cell.method: one.skip_reason for one in reports}["ease"]
     assert [len(records) for records in read_records(table, store).values()] == [3, 0, 3]
     with pytest.raises(MissingExtraError, match="abacus"):
         run(table.narrow(methods=["ease"]), store)
 
 
 def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
-    pytest.importorskip("torch")
     for cell in load("table6").cells(0):
         for choice in cell.search or [dict[str, Any]()]:
             settings = merge_settings(cell.settings, choice)
@@ -272,9 +265,7 @@ def split(monkeypatch: pytest.MonkeyPatch) -> Split[Interactions]:
     return parts
 
 
-def test_settings_are_chosen_on_validation_and_fitted_to_all_of_train(
-    split: Split[Interactions], tmp_path: Path
-) -> None:
+def test_settings_are_chosen_on_validation_parts(split: Split[Interactions], tmp_path: Path) -> None:
     table, store = toml.parse(PUBLIC_SPLIT_TOML, "books"), Store(tmp_path)
     run(table, store)
     records = {cell.method: store.read_finished(cell, [0])[0] for cell in table.cells(0)}
@@ -291,9 +282,7 @@ def test_settings_are_chosen_on_validation_and_fitted_to_all_of_train(
     assert len(FIT_CACHE.entries) == 0
 
 
-def test_one_trial_has_a_verdict_also_in_rows_that_are_not_run(
-    split: Split[Interactions], tmp_path: Path
-) -> None:
+def test_one_trial_has_a_verdict_in_all_rows(split: Split[Interactions], tmp_path: Path) -> None:
     table, store = toml.parse(PUBLIC_SPLIT_TOML, "books"), Store(tmp_path)
     run(table, store)
     results = summarise(table, store)

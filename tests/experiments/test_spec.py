@@ -53,10 +53,7 @@ def test_narrowing() -> None:
         ({"attacks": ["dice"]}, "attacks must be left out: table2 has none; got dice"),
         ({"labels": [7]}, r"labels of table2 must be one of 5, 10, 20; got 7"),
         ({"methods": ["bgcn"]}, r"Did you mean .*bgcn-copy"),
-        (
-            {"methods": ["dfnet-att"], "datasets": ["pubmed"]},
-            "methods must run .*: dfnet-att runs with dataset cora or citeseer",
-        ),
+        ({"methods": ["dfnet-att"], "datasets": ["pubmed"]}, "dfnet-att runs with dataset cora or"),
         ({"methods": []}, r"a method that table2 runs must be given; got none. Allowed: gcn, "),
     ],
 )

@@ -125,9 +125,7 @@ def test_a_record_that_is_not_what_it_should_be_is_missing(
         lambda text: text.replace(CELL.fingerprint, "0" * 12),
     ],
 )
-def test_a_damaged_record_is_logged_and_counts_as_missing(
-    store: Store, caplog: pytest.LogCaptureFixture, damage: object
-) -> None:
+def test_damaged_records_are_missing(store: Store, caplog: pytest.LogCaptureFixture, damage: object) -> None:
     assert callable(damage)
     store.write(CELL, RECORD)
     path = store.path(CELL, 7)

@@ -116,11 +116,7 @@ TABLE = make_experiment(text=TOML.replace('"Absent"', '"Ab_sent & Co | 5 %"'))
 
 @pytest.fixture
 def results(fill: Fill) -> Results:
-    accuracies = {
-        ("weak", 1): [60.0, 61, 62, 63, 64, 65],
-        ("strong", 1): [61.0, 63, 65, 67, 69, 71],
-        ("weak", 3): [71.0, 69, 70, 70, 71, 69],
-    }
+    accuracies = {("weak", 1): WEAK, ("strong", 1): STRONG, ("weak", 3): [71.0, 69, 70, 70, 71, 69]}
     return summarise(TABLE, fill(TABLE, accuracies))
 
 

@@ -26,7 +26,7 @@ from nodecopy.generators import (
 from nodecopy.generators.base import EdgeListModel, list_edges
 from nodecopy.generators.classical import IndependentEdges, _draw_pairs
 from nodecopy.generators.kernels import swap_edges
-from tests.generators.frequencies import assert_frequencies, edge_frequencies
+from tests.generators.helpers import assert_frequencies, edge_frequencies
 from tests.strategies import graphs
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from nodecopy import Graph, GraphModel, datasets
+from nodecopy import Graph, datasets
 from nodecopy.generators import CELL, VGAE, NetGAN
 from nodecopy.generators.autoencoders import PairLoss
 from nodecopy.generators.walks import (
@@ -67,10 +67,8 @@ def test_the_layer_is_that_of_torch() -> None:
 
 
 def test_straight_through_gradients_are_those_of_one_hot_vectors() -> None:
-    logits, table = (
-        torch_random().normal(4, 9).requires_grad_(),
-        torch_random(1).normal(9, 5).requires_grad_(),
-    )
+    logits = torch_random().normal(4, 9).requires_grad_()
+    table = torch_random(1).normal(9, 5).requires_grad_()
     node, outer = torch.tensor([3, 3, 0, 8]), torch_random(2).normal(4, 5)
 
     def gradients(rows: Tensor) -> tuple[Tensor, ...]:
@@ -91,18 +89,15 @@ def test_critic_loss_is_that_of_one_hot_walks() -> None:
     real, fake = (torch.randint(n_nodes, (6, 3), generator=torch_random(seed).source) for seed in (1, 2))
     wide = [one_hot(walks, n_nodes).float() for walks in (real, fake)]
     between = (wide[0] + torch_random(3).uniform(6, 1, 1) * (wide[1] - wide[0])).requires_grad_()
-    (slopes,) = torch.autograd.grad(
-        critic.scores(between @ critic.embedding).sum(), between, create_graph=True
-    )
+    total = critic.scores(between @ critic.embedding).sum()
+    (slopes,) = torch.autograd.grad(total, between, create_graph=True)
     penalty = ((slopes.square().sum(dim=(1, 2)).sqrt() - 1) ** 2).mean()
     scores = [critic.scores(walks @ critic.embedding).mean() for walks in wide]
     reference = scores[1] - scores[0] + PENALTY_WEIGHT * penalty
     loss = critic.loss(real, fake, torch_random(3))
     assert loss.item() == pytest.approx(reference.item(), rel=1e-5)
-    pairs = zip(
-        *(torch.autograd.grad(value, critic.weights[:-1]) for value in (loss, reference)), strict=True
-    )
-    for actual, expected in pairs:
+    gradients = [torch.autograd.grad(value, critic.weights[:-1]) for value in (loss, reference)]
+    for actual, expected in zip(*gradients, strict=True):
         torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-6)
 
 
@@ -113,9 +108,8 @@ def test_both_ways_to_draw_walks_have_the_same_distribution() -> None:
         for weight in generator.weights:
             weight.copy_(torch_random(5).normal(*weight.shape))
     numbers = generator.draw(n, 2, torch_random(1)).numpy()
-    rows = (
-        generator.draw_embedded(n, 2, torch.tensor(5.0), torch.eye(3), torch_random(2)).argmax(dim=2).numpy()
-    )
+    embedded = generator.draw_embedded(n, 2, torch.tensor(5.0), torch.eye(3), torch_random(2))
+    rows = embedded.argmax(dim=2).numpy()
     counts = [np.bincount(walks @ [3, 1], minlength=9) for walks in (numbers, rows)]
     deviation = np.sqrt(counts[0] + counts[1] + 1)
     assert (np.abs(counts[0] - counts[1]) < 5 * deviation).all()
@@ -223,20 +217,8 @@ def test_an_interrupted_fit_keeps_the_previous_one() -> None:
 
 
 class TestContract(GraphModelContract):
-    @pytest.fixture(
-        scope="class",
-        params=[CELL(rank=3, n_steps=20, evaluate_every=5), NetGAN(n_steps=4, evaluate_every=2, **SMALL)],
-        ids=["CELL", "NetGAN"],
-    )
-    @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
-        model: GraphModel[Graph] = request.param
-        return model
-
-    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
-    @classmethod
-    def observed(cls, request: pytest.FixtureRequest) -> Graph:
-        return community_graph(weighted=request.param)
+    models = (CELL(rank=3, n_steps=20, evaluate_every=5), NetGAN(n_steps=4, evaluate_every=2, **SMALL))
+    graphs = tuple(community_graph(weighted=weighted) for weighted in (False, True))
 
 
 @pytest.mark.parametrize("logits_at_once", [1, 50, None])

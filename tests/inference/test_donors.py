@@ -99,15 +99,8 @@ def draw_directed(n_nodes: int) -> Graph:
 
 
 class TestDirectedCopying(GraphModelContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls) -> DirectedCopying:
-        return DirectedCopying("labels")
-
-    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
-    @classmethod
-    def observed(cls, request: pytest.FixtureRequest) -> Graph:
-        return community_graph(directed=True, weighted=request.param)
+    models = (DirectedCopying("labels"),)
+    graphs = tuple(community_graph(directed=True, weighted=weighted) for weighted in (False, True))
 
 
 def test_either_end_decides() -> None:
@@ -165,9 +158,8 @@ def entry_covariances(A: Floats, Q: Floats) -> Floats:
     covariances = np.zeros((n, n, n, n))
     for i, j, k in product(range(n), repeat=3):
         if i != j and i != k:
-            shared = (
-                q[i, j] * (1 - q[i, j]) if j == k else (Q[i] @ (A[:, j] * A[:, k]) - p[i, j] * p[i, k]) / 4
-            )
+            of_donors = (Q[i] @ (A[:, j] * A[:, k]) - p[i, j] * p[i, k]) / 4
+            shared = q[i, j] * (1 - q[i, j]) if j == k else of_donors
             covariances[i, j, i, k] = covariances[j, i, i, k] = shared
             covariances[i, j, k, i] = covariances[j, i, k, i] = shared
     return covariances

@@ -134,18 +134,7 @@ def test_edges_have_the_attributes_of_the_heaviest_of_those_they_are_copied_from
 ATTRIBUTES: list[Any] = [("density", 0.5, ()), ("centrality", [1.0, 2.0], [0, 2]), ("flow", [3.0], [(1, 2)])]
 
 
-def test_attributes_of_networkx() -> None:
-    network = nx.path_graph(["a", "b", "c"])
-    other = annotate(network, ATTRIBUTES)
-    assert other.graph == {"density": 0.5}
-    assert dict(other.nodes(data=True)) == {"a": {"centrality": 1.0}, "b": {}, "c": {"centrality": 2.0}}
-    assert list(other.edges(data=True)) == [("a", "b", {}), ("b", "c", {"flow": 3.0})]
-    assert not network.graph
-    assert not network.nodes["a"]
-
-
 def test_attributes_of_igraph() -> None:
-    igraph = pytest.importorskip("igraph")
     other = annotate(igraph.Graph.Ring(3, circular=False), ATTRIBUTES)
     assert other["density"] == 0.5
     assert other.vs["centrality"] == [1.0, None, 2.0]

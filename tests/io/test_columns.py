@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 
 from nodecopy.errors import DataWarning, InputError
@@ -15,30 +13,22 @@ from nodecopy.io.columns import (
     EDGE_COLUMNS,
     INTERACTION_COLUMNS,
     NODE_COLUMNS,
-    check_identifiers,
     find_header,
     find_id_columns,
     guess_kind,
     holds_numbers,
     holds_times,
     holds_weights,
-    is_number,
     match_columns,
     match_names,
-    parse_numbers,
-    parse_times,
-    read_columns,
-    unify_ids,
 )
-from nodecopy.io.tables import Column, Table
+from nodecopy.io.tables import Column
 
 CYCLE = ["ann,bob", "bob,cleo", "cleo,dan", "dan,eve", "eve,ann"]
 """Edges of text ids, all of which occur twice."""
 PAIRS = [f"{a},{b}" for a in "abcdefgh" for b in "ijklmnop"]
 LOG = [f"{user},{item}" for user in ("ann", "bob", "cleo") for item in ("tea", "jam")]
 NODES = {"ann", "bob", "cleo"}
-FIVE = Table([], None, range(5, 8))
-"""A table whose rows are the lines 5 to 7."""
 
 
 def decide(rows: list[str], roles: Any = EDGE_COLUMNS, **options: Any) -> bool:
@@ -71,11 +61,8 @@ def decide(rows: list[str], roles: Any = EDGE_COLUMNS, **options: Any) -> bool:
         (["x,y,0.5", *(f"{edge},2" for edge in CYCLE)], False, None),
     ],
 )
-def test_headers(
-    rows: list[str], is_header: bool, reason: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "nodecopy"):
-        assert decide(rows) is is_header
+def test_headers(rows: list[str], is_header: bool, reason: str | None, caplog: Any) -> None:
+    assert decide(rows) is is_header
     assert len(caplog.messages) == (reason is not None)
     if reason:
         kind = "a header" if is_header else "data"
@@ -169,14 +156,6 @@ def test_names_match_roles_by_their_words_if_only_one_does() -> None:
     assert match_names(["source", "from_where", "target"], EDGE_COLUMNS) == {"source": 0, "target": 2}
 
 
-def test_columns_of_data_frames_are_found() -> None:
-    frame = pandas.DataFrame({"item": [1, 2], "user": ["a", "b"], "when": [3, 4]})
-    table, columns = read_columns(frame, "interactions", {"time": "when"})
-    found = {role: list(column) for role, column in columns.items()}
-    assert found == {"item": [1, 2], "user": ["a", "b"], "time": [3, 4]}
-    assert table.where(1) == "row 2"
-
-
 @pytest.mark.parametrize(
     ("column", "name", "kinds"),
     [
@@ -207,45 +186,3 @@ def test_numbers_weights_and_times(column: Column, name: str, kinds: tuple[bool,
 )
 def test_columns_of_ids(columns: list[Column], names: list[str], expected: list[int]) -> None:
     assert find_id_columns(columns, names, is_alike=True) == expected
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ([["1", "2"], ["3"]], [[1, 2], [3]]),
-        ([["1", "2"], ["x"]], [["1", "2"], ["x"]]),
-        ([["007"]], [["007"]]),
-        ([[str(2**63)]], [[str(2**63)]]),
-        ([[str(-(2**63))]], [[-(2**63)]]),
-        ([np.array([1, 2]), ["3"]], [[1, 2], [3]]),
-        ([np.array(["1", "2"], object)], [["1", "2"]]),
-    ],
-)
-def test_ids_are_integers_only_if_all_are_in_canonical_form(columns: Any, expected: Any) -> None:
-    assert unify_ids(columns) == expected
-
-
-@pytest.mark.parametrize(
-    ("column", "fragment"),
-    [
-        (["a", ""], "line 6 has no node"),
-        (np.array([1.0, np.nan]), "line 6 has no node"),
-        (np.array([0.5, 1.5]), "integers or strings; it holds float64"),
-    ],
-)
-def test_wrong_ids_are_named_with_their_line(column: Any, fragment: str) -> None:
-    with pytest.raises(InputError, match=fragment):
-        check_identifiers(FIVE, column, "node")
-
-
-def test_numbers_and_times() -> None:
-    assert [is_number(cell) for cell in ("1", " 2.5 ", "1e9", "nan")] == [True] * 4
-    assert [is_number(cell) for cell in ("", "x", "1,5", None)] == [False] * 4
-    assert parse_numbers(FIVE, ["1e3", "-0.5"], "weight").tolist() == [1000.0, -0.5]
-    assert parse_times(FIVE, ["5", "7.5"]).tolist() == [5.0, 7.5]
-    dates = ["1970-01-01T00:00:10", "1970-01-01T01:00:10+01:00", "1970-01-02"]
-    assert parse_times(FIVE, dates).tolist() == [10.0, 10.0, 86400.0]
-    typed = np.array(["2020-01-01"], "datetime64[D]")
-    assert parse_times(FIVE, typed) is typed
-    with pytest.raises(InputError, match="line 6 has time 'soon'; it must be a number or a date"):
-        parse_times(FIVE, ["2020-01-01", "soon"])

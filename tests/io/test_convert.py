@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from types import SimpleNamespace
 from typing import Any
@@ -42,7 +41,6 @@ FEATURES = CLUB.adjacency.toarray() + np.eye(34, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def pyg() -> Any:
-    pytest.importorskip("torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip("torch_geometric.data")
@@ -86,8 +84,7 @@ HOLDERS: dict[str, Any] = {
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_every_holder_is_taken_wherever_a_graph_is(holder: str, caplog: Any, pyg: Any) -> None:
     data = HOLDERS[holder]()
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        graph = as_graph(data)
+    graph = as_graph(data)
     np.testing.assert_array_equal(graph.adjacency.toarray(), CLUB.adjacency.toarray())
     np.testing.assert_array_equal(graph.node_ids, CLUB.node_ids)
     assert "was converted to Graph(34 nodes, 78 undirected edges" in caplog.text
@@ -124,8 +121,7 @@ def test_models_with_torch_take_every_holder(holder: str, pyg: Any) -> None:
 
 
 def test_ids_labels_features_and_what_is_ignored(caplog: Any) -> None:
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        graph = convert_graph(network(), "graph of GCN")
+    graph = convert_graph(network(), "graph of GCN")
     assert graph.node_ids.tolist() == [f"member {node}" for node in reversed(range(34))]
     assert labels_of(graph) == ["ab"[node % 2] for node in reversed(range(34))]
     np.testing.assert_array_equal(graph.features, [[node, 1] for node in reversed(range(34))])
@@ -140,8 +136,7 @@ def test_ids_labels_features_and_what_is_ignored(caplog: Any) -> None:
     nx.set_node_attributes(path, {node: f"city {node}" for node in path}, "label")
     nx.set_node_attributes(path, {node: float(node) for node in path}, "x")
     assert (as_graph(path).labels, as_graph(path).features) == (None, None)
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        assert as_graph(nx.path_graph([5, 3, 9])).node_ids.tolist() == [5, 3, 9]
+    assert as_graph(nx.path_graph([5, 3, 9])).node_ids.tolist() == [5, 3, 9]
     assert "integers choose nodes by position" in caplog.text
 
 
@@ -155,8 +150,7 @@ def test_special_cases(caplog: Any) -> None:
     assert as_interactions(log) is convert_data(log, "graph") is log
     assert as_graph(Ours([(0, 1)])).directed
     arrow, names = sparse.csr_array([[0, 2], [0, 0]]), ["a", "b"]
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        assert as_graph(arrow).n_edges == 1
+    assert as_graph(arrow).n_edges == 1
     assert "not symmetric, so each pair has the larger" in caplog.text
     assert as_graph(arrow, directed=True).directed
     assert as_graph(pd.DataFrame([[0, 1], [1, 0]], names, names)).node_ids.tolist() == names
@@ -264,8 +258,7 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
     assert as_graph(data, weight="edge_attr").adjacency.max() == 7
     for y in (torch.tensor([1]), torch.tensor([0.5, 1.5, 2.0])):  # a label of the graph, a regression
         data = pyg.Data(edge_index=index, y=y, num_nodes=3, edge_attr=torch.ones(2, 4))
-        with caplog.at_level("INFO", logger="nodecopy"):
-            assert as_graph(data).labels is None
+        assert as_graph(data).labels is None
         assert set(caplog.messages[-1].split("ignored: ")[1].split(".")[0].split(", ")) == {"y", "edge_attr"}
     column = pyg.Data(edge_index=index, y=torch.tensor([[0], [1], [0]]), num_nodes=3)
     assert labels_of(as_graph(column)) == [0, 1, 0]
@@ -294,8 +287,7 @@ def test_the_training_mask_of_the_data_is_the_default(caplog: Any, pyg: Any) -> 
 
     data = nodecopy.to_pyg(CLUB.replace(features=FEATURES))
     data.train_mask = torch.arange(34) % 3 == 0
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        assert np.flatnonzero(np.asarray(training_nodes(data, None))).tolist() == list(range(0, 34, 3))
+    assert np.flatnonzero(np.asarray(training_nodes(data, None))).tolist() == list(range(0, 34, 3))
     assert "train: the nodes in train_mask" in caplog.text
     assert training_nodes(data, [1]) == [1]
     assert training_nodes(CLUB, None) is None
@@ -304,11 +296,7 @@ def test_the_training_mask_of_the_data_is_the_default(caplog: Any, pyg: Any) -> 
 
 # Interactions.
 
-LOG: dict[str, Any] = {
-    "user": ["ann", "ann", "bob"],
-    "item": ["tea", "jam", "tea"],
-    "rating": [5.0, 3.0, 4.0],
-}
+LOG: dict[str, Any] = {"user": ["ann", "ann", "bob"], "item": ["tea", "jam", "tea"], "rating": [5.0, 3, 4]}
 EXPECTED = Interactions.from_table(*LOG.values())
 OTHER = Interactions.from_table(["ann", "bob", "cleo"], ["ham", "jam", "tea"])
 LOGS = {
@@ -321,8 +309,7 @@ LOGS = {
 
 @pytest.mark.parametrize("holder", LOGS)
 def test_interactions_of_every_holder(holder: str, caplog: Any) -> None:
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        assert as_interactions(LOGS[holder]) == EXPECTED
+    assert as_interactions(LOGS[holder]) == EXPECTED
     assert "was converted to Interactions(2 users, 2 items" in caplog.text
     fitted = EASE().fit(LOGS[holder], seen=LOGS[holder])
     assert fitted.interactions_ == EXPECTED.binary()
@@ -399,11 +386,7 @@ def test_features_by_id_and_values_in_node_order() -> None:
     [
         (EDGES, {"labels": [0, 1, 0]}, "labels of an edge list must be a dictionary"),
         (EDGES, {"features": np.eye(3)}, "features of an edge list must be a dictionary"),
-        (
-            EDGES,
-            {"labels": {"an": 0, "bo": 1, "cleo": 1}},
-            "labels: 2 of 3 ids are not nodes of the graph: 'an'",
-        ),
+        (EDGES, {"labels": {"an": 0, "bo": 1, "cleo": 1}}, "labels: 2 of 3 ids are not nodes"),
         (EDGES, {"labels": pd.Series([0, 1], ["ann", "ann"])}, "labels: node 'ann' is listed more than once"),
         (EDGES, {"features": {"ann": [1], "cleo": [2]}}, "features: there is no row for a node .*: 'bob'"),
         (EDGES, {"labels": pa.table({"kind": ["x"]})}, "must have columns for id and label; it has 1"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,8 +125,7 @@ def test_atomic_files_of_recbole(write: Write) -> None:
 
 
 def test_lists_of_items(write: Write, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="nodecopy"):
-        log = read_interactions(write(LISTS, "train.txt"))
+    log = read_interactions(write(LISTS, "train.txt"))
     assert log == Interactions([[1, 1], [0, 0], [1, 0]], [0, 2, 7], [3, 5])
     assert "train.txt: each line holds a user and that user's items" in caplog.text
     named = read_interactions(write("ann tea jam\nbob tea\nann ham\n", "names.txt"), lists=True)

@@ -189,7 +189,6 @@ def test_text_for_spreadsheets_is_no_formula(tmp_path: Path) -> None:
     assert read_graph(tmp_path / "escaped.csv", node_ids=["=1+1", "@c", "b"]).n_edges == 2
     assert "'=1+1" in (tmp_path / "escaped.tsv").read_text()
     assert (tmp_path / "escaped.txt").read_text() == (tmp_path / "plain.txt").read_text()
-    write_interactions(
-        Interactions.from_table(["+a", "b"], ["x", "-y"]), tmp_path / "log.csv", spreadsheet=True
-    )
+    log = Interactions.from_table(["+a", "b"], ["x", "-y"])
+    write_interactions(log, tmp_path / "log.csv", spreadsheet=True)
     assert (tmp_path / "log.csv").read_text().splitlines() == ["user,item", "'+a,x", "b,'-y"]

@@ -119,10 +119,8 @@ def test_selective_accuracy_by_enumeration(seed: int, n: int, n_levels: int) -> 
 def test_area_under_roc_agrees_with_scikit_learn(seed: int, n: int, n_levels: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     draws = np.random.default_rng(seed)
-    values, positive = (
-        draws.integers(n_levels, size=n),
-        draws.permutation(np.arange(n) < draws.integers(1, n)),
-    )
+    values = draws.integers(n_levels, size=n)
+    positive = draws.permutation(np.arange(n) < draws.integers(1, n))
     assert area_under_roc(values, positive) == pytest.approx(metrics.roc_auc_score(positive, values))
 
 

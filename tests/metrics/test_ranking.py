@@ -181,7 +181,6 @@ def test_test_interactions_in_train_are_misses_with_a_warning() -> None:
 
 
 def test_an_evaluation_is_a_dictionary_with_the_values_of_users() -> None:
-    pytest.importorskip("pandas")
     train = Interactions([[1, 0], [1, 0], [1, 0]], user_ids=["a", "b", "c"])
     test = Interactions([[0, 1], [0, 0], [0, 1]], user_ids=["a", "b", "c"])
     metrics = evaluate(lambda rows: np.ones((len(rows), 2)), train, test, metrics=["recall@1", "coverage@1"])

@@ -99,9 +99,7 @@ def test_errors(first: Any, second: Any, message: str) -> None:
         (None, (3, 5, False), 4 / 6),
     ],
 )
-def test_a_count_ends_with_the_sample_that_completes_it(
-    stop_after: int | None, counts: tuple[int, int, bool], p_value: float
-) -> None:
+def test_complete_counts(stop_after: int | None, counts: tuple[int, int, bool], p_value: float) -> None:
     tail = TailCount(stop_after)
     for is_extreme in (False, True, True, False, True):
         tail.add(is_extreme)

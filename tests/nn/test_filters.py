@@ -133,16 +133,6 @@ def test_weights_of_unit_length(heads: int) -> None:
     assert counted == len(nets.weights)
 
 
-def test_a_model_of_many_is_the_model_alone() -> None:
-    config = FilterConfig(widths=(4,), n_heads=2)
-    both, alone = networks(config), networks(config, 1)
-    assert all(torch.equal(one[:1], other) for one, other in zip(both.weights, alone.weights, strict=True))
-    with torch.no_grad():
-        together = both.logits(SparseStack([matrix(0), matrix(1)], CPU), None, 3)[:1]
-        apart = alone.logits(SparseStack([matrix(0)], CPU), None, 3)
-    np.testing.assert_allclose(together, apart, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

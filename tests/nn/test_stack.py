@@ -42,9 +42,7 @@ def dense_of(parts: list[sparse.csr_array], n_rows: int, n_columns: int) -> torc
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("shapes", [[(7, 5)] * 3, [(7, 5), (3, 2), (6, 5)]], ids=["equal", "ragged"])
-def test_product_and_gradient_are_those_of_dense_matrices(
-    shapes: list[tuple[int, int]], masked: bool
-) -> None:
+def test_products_and_gradients_are_dense_ones(shapes: list[tuple[int, int]], masked: bool) -> None:
     parts = matrices(*shapes)
     stack = SparseStack(parts, CPU)
     factors, expected = None, dense_of(parts, 7, 5)

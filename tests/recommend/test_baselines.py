@@ -15,7 +15,7 @@ from scipy import sparse
 
 from nodecopy import Interactions, Jaccard, load
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, Recommender, WeightedHybrid, baselines
+from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, WeightedHybrid, baselines
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -51,9 +51,7 @@ def test_explanations_of_nearest_items_are_those_of_the_fit() -> None:
 @given(
     matrices((7, 5), weighted=False), st.integers(1, 7), st.sampled_from([0.0, 2.0]), st.sampled_from([1, 99])
 )
-def test_nearest_rows_against_sets(
-    pattern: sparse.csr_array, n_neighbours: int, shrinkage: float, block: int
-) -> None:
+def test_nearest_rows(pattern: sparse.csr_array, n_neighbours: int, shrinkage: float, block: int) -> None:
     sets = [set(np.flatnonzero(row).tolist()) for row in pattern.toarray()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(baselines, "MAX_BLOCK_PAIRS", block)
@@ -121,14 +119,8 @@ needs_implicit = pytest.mark.skipif(
 @needs_implicit
 class TestIALS(RecommenderContract):
     draws = True
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def recommender(cls) -> Recommender:
-        return IALS(n_factors=4, regularisation=1.0, confidence=5.0)
-
-    def test_own_group_first(self, fitted: Recommender) -> None:
-        assert share_of_own_group(fitted) > 0.8
+    recommenders = (IALS(n_factors=4, regularisation=1.0, confidence=5.0),)
+    min_own_group = 0.8
 
 
 @needs_implicit
@@ -142,13 +134,11 @@ def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
     target[history], weights[history] = 1.0, 5.0
     left = np.vstack([np.sqrt(weights)[:, None] * Y, np.sqrt(2.0) * np.eye(4)])
     factors = np.linalg.lstsq(left, np.concatenate([np.sqrt(weights) * target, np.zeros(4)]), rcond=None)[0]
-    np.testing.assert_allclose(
-        fitted.score_new([log.item_ids[history]])[0], Y @ factors, rtol=1e-4, atol=1e-5
-    )
+    scores = fitted.score_new([log.item_ids[history]])[0]
+    np.testing.assert_allclose(scores, Y @ factors, rtol=1e-4, atol=1e-5)
 
 
 def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     log = tastes()
     model = IALS(4, 2.0, 5.0, device="cpu:0").fit(log, rng=0)
     history = [log.item_ids[[1, 7, 12]]]
@@ -161,7 +151,6 @@ def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
 
 def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The factors of items solve the regressions on those of users, whatever the batches."""
-    pytest.importorskip("torch")
     monkeypatch.setattr(baselines, "MAX_BATCH_ENTRIES", 200)
     A = np.hstack([tastes().matrix.toarray(), np.zeros((60, 1))])
     model = IALS(4, 2.0, 5.0, device="cpu:0").fit(Interactions(A), rng=0)

@@ -37,9 +37,8 @@ def test_scores_are_means_over_samples() -> None:
     rule = Jaccard(include_self=False, exponent=2.0, max_donors=10)
     fitted = EnsembleBPR(base, rule, n_graphs=3).fit(log, rng=7)
     samples = NodeCopying(rule).fit(log).sample_many(3, rng=child(seed_sequence(7), GRAPHS))
-    scores = np.mean(
-        [users @ items.T for users, items in (base.embed(sample.matrix) for sample in samples)], axis=0
-    )
+    embeddings = [base.embed(sample.matrix) for sample in samples]
+    scores = np.mean([users @ items.T for users, items in embeddings], axis=0)
     np.testing.assert_allclose(fitted.score()[HAS_HISTORY], scores[HAS_HISTORY], rtol=1e-4, atol=1e-6)
 
 

@@ -25,8 +25,6 @@ from nodecopy.report.plots import (
     draw_sample_statistics,
 )
 
-pytest.importorskip("matplotlib")
-
 
 def test_each_graph_has_axes_with_its_edges() -> None:
     karate = datasets.load("karate")
@@ -115,9 +113,8 @@ def test_a_column_for_each_stage() -> None:
 
 def test_images_stand_for_nodes_and_long_lists_are_cut() -> None:
     many = {"before": [(1, "own")] * (MAX_NEIGHBOURS + 2)}
-    panels = draw_attacked_node(
-        0, many, {"before": [1.0, 0.0]}, LABELS, ["a", "b"], images=np.zeros((4, 2, 2))
-    )
+    chances, images = {"before": [1.0, 0.0]}, np.zeros((4, 2, 2))
+    panels = draw_attacked_node(0, many, chances, LABELS, ["a", "b"], images=images)
     assert len(panels[0, 0].images) == MAX_NEIGHBOURS + 1
     assert [text.get_text() for text in panels[0, 0].texts] == ["and 2 more"]
 

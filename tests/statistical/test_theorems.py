@@ -170,9 +170,8 @@ def test_er_without_loops_loses_where_the_donor_is_the_neighbour() -> None:
 
 
 def test_sbm_keeps_its_marginals_across_communities() -> None:
-    samples = draw_samples(
-        observe(beta(), 3, symmetric=True, loops=LOOPLESS), same_community(), directed=True
-    )
+    observed = observe(beta(), 3, symmetric=True, loops=LOOPLESS)
+    samples = draw_samples(observed, same_community(), directed=True)
     counts = samples.sum(0)
     assert agrees(counts, beta() * (1 - SAME_COMMUNITY)).all()
     holds = agrees(counts, beta())
@@ -180,9 +179,8 @@ def test_sbm_keeps_its_marginals_across_communities() -> None:
 
 
 def test_sbm_with_loops_keeps_its_marginals_exactly() -> None:
-    samples = draw_samples(
-        observe(beta(), 4, symmetric=False, loops=WITH_LOOPS), same_community(), directed=True
-    )
+    observed = observe(beta(), 4, symmetric=False, loops=WITH_LOOPS)
+    samples = draw_samples(observed, same_community(), directed=True)
     assert agrees(samples.sum(0), beta()).all()
 
 
@@ -246,9 +244,8 @@ def test_the_closed_form_is_the_sum_over_donors() -> None:
 )
 def test_joint_probabilities_without_loops(edge_probability: Floats, P: Floats, donors: Any) -> None:
     """The right joint probability holds for all pairs; the product of the proofs fails for many."""
-    samples = draw_samples(
-        observe(edge_probability, 8, symmetric=True, loops=LOOPLESS), donors(), directed=True
-    )
+    observed = observe(edge_probability, 8, symmetric=True, loops=LOOPLESS)
+    samples = draw_samples(observed, donors(), directed=True)
     counts, exact = joint_counts(samples), all_joints(P, edge_probability, LOOPLESS)
     assert agrees(counts, exact).all()
     claimed = np.outer(edge_probability, edge_probability)
