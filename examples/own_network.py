@@ -60,7 +60,7 @@ print("accuracy on the other digits:", round(classifier.score(), 3))
 # ``surrogate=network`` it follows the gradient of the network itself with respect to its edge weights. Each
 # target has as many flips as edges.
 
-is_correct = classifier.predict() == digits.named_labels()
+is_correct = classifier.predict() == digits.labels
 targets = np.array([node for node in split.test if is_correct[node]][:25])
 attacks = {
     "a GCN of the attacker": FGA().attack(digits, targets, budget="degree", train=split.train, rng=0),
@@ -78,5 +78,5 @@ for name, perturbation in attacks.items():
     attacked = perturbation.apply(digits)
     defence = CopyingDefence().from_classifier(network, attacked, targets=targets)
     predictions = classifier.predict(), defence.undefended(), defence.predict()
-    accuracies = [(p == digits.named_labels())[targets].mean() for p in predictions]
+    accuracies = [(p == digits.labels)[targets].mean() for p in predictions]
     print(f"{name:24}" + "".join(f"{accuracy:10.2f}" for accuracy in accuracies))

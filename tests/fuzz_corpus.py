@@ -186,7 +186,7 @@ def _write_flips(folder: Path, graph: Graph) -> dict[str, Reader]:
 def _write_node_tables(folder: Path, graph: Graph) -> dict[str, Reader]:
     """Write tables and matrices of features, labels, a compressed edge list and a benchmark's archive."""
     x: Any = graph.features
-    labels: Any = graph.labels
+    labels: Any = graph.label_codes
     edges, ids = folder / "graph.csv", graph.node_ids
     (folder / "features.csv").write_text(
         "id,age,city\n" + "".join(f"{i},{n}.5,{'Rome' if n % 2 else ''}\n" for n, i in enumerate(ids))

@@ -76,7 +76,7 @@ def test_copies_and_pickles_are_equal_and_frozen(graph: Graph) -> None:
     _ = graph.adjacency
     for twin in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), graph.replace(), graph):
         assert twin == graph
-        arrays = [twin.rows.indptr, twin.rows.indices, twin.rows.weights, twin.labels]
+        arrays = [twin.rows.indptr, twin.rows.indices, twin.rows.weights, twin.label_codes]
         arrays += [twin.adjacency.data, twin.adjacency.indices, twin.__dict__["_node_ids"]]
         features = twin.features
         arrays.append(features.data if isinstance(features, sparse.csr_array) else features)
@@ -85,8 +85,8 @@ def test_copies_and_pickles_are_equal_and_frozen(graph: Graph) -> None:
 
 def test_attributes_are_frozen() -> None:
     graph = Graph([[0, 1], [1, 0]])
-    with pytest.raises(AttributeError, match=r"frozen; graph.replace\(labels=...\) returns a changed copy"):
-        graph.labels = None
+    with pytest.raises(AttributeError, match=r"frozen; graph.replace\(features=...\) returns a changed copy"):
+        graph.features = None
     with pytest.raises(AttributeError):
         graph.rows.n_columns = 3  # type: ignore[misc]
     with pytest.raises(TypeError):
@@ -125,21 +125,22 @@ def test_equality() -> None:
 
 def test_labels() -> None:
     named = Graph(np.zeros((4, 4)), labels=["dog", "", "cat", "dog"])
-    assert named.labels is not None
-    assert named.labels.tolist() == [1, -1, 0, 1]
+    assert named.label_codes is not None
+    assert named.label_codes.tolist() == [1, -1, 0, 1]
     assert named.label_names == ("cat", "dog")
+    assert (named.labels == "dog").tolist() == [True, False, False, True]  # type: ignore[union-attr]
     codes = Graph(np.zeros((3, 3)), labels=[2.0, np.nan, 0.0])
-    assert codes.labels is not None
-    assert codes.labels.tolist() == [2, -1, 0]
+    assert codes.label_codes is not None
+    assert codes.label_codes.tolist() == [2, -1, 0]
     one_class = Graph(np.zeros((2, 2)), labels=["x", "x"])
     assert repr(one_class) == "Graph(2 nodes, 0 undirected edges, binary, 1 classes)"
     gaps = Graph(np.zeros((3, 3)), labels=np.array(["a", None, float("nan")], object))
-    assert gaps.named_labels().tolist() == ["a", "", ""]  # type: ignore[union-attr]
+    assert gaps.labels.tolist() == ["a", "", ""]  # type: ignore[union-attr]
 
 
 def test_label_names() -> None:
     graph = Graph(np.zeros((2, 2)), labels=[1, -1]).with_label_names(["a", "b"])
-    assert graph.named_labels().tolist() == ["b", ""]  # type: ignore[union-attr]
+    assert graph.labels.tolist() == ["b", ""]  # type: ignore[union-attr]
     for names in (["a"], ["a", "a"], ["a", ""]):
         with pytest.raises(InputError, match="names must"):
             graph.with_label_names(names)
@@ -162,8 +163,8 @@ def test_subgraph_and_component() -> None:
     assert part.node_ids.tolist() == ["c", "b"]
     assert dense(part) == [[0, 2], [2, 0]]
     assert part.label_names == ("x", "y", "z")
-    assert part.labels is not None
-    assert part.labels.tolist() == [0, 1]
+    assert part.label_codes is not None
+    assert part.label_codes.tolist() == [0, 1]
     assert graph.largest_component().node_ids.tolist() == ["a", "b", "c"]
     assert graph.subgraph(["c", "b"]) == part
     assert graph.subgraph([False, True, True, False, False]).node_ids.tolist() == ["b", "c"]

@@ -76,7 +76,7 @@ class Graph(RowData):
 
     how_to_change = "graph.replace({}=...) returns a changed copy"
     features: FloatArray | sparse.csr_array | None
-    labels: NDArray[np.int64] | None
+    label_codes: NDArray[np.int64] | None
     label_names: tuple[str, ...] | None
     directed: bool
     feature_encoder: Any = None
@@ -95,11 +95,11 @@ class Graph(RowData):
             raise InputError("adjacency", f"must be square; got shape {(rows.n_rows, rows.n_columns)}.")
         if not directed:
             rows = _undirected(rows)
-        label_codes, label_names = _labels(labels, rows.n_rows)
+        label_codes, label_names = encode_labels(labels, rows.n_rows)
         self.__dict__.update(
             rows=rows,
             features=_features(features, rows.n_rows),
-            labels=label_codes,
+            label_codes=label_codes,
             label_names=label_names,
             _node_ids=None if node_ids is None else check_ids(node_ids, "node_ids", rows.n_rows),
             directed=bool(directed),
@@ -166,6 +166,13 @@ class Graph(RowData):
         ids: NDArray[Any] | None = self.__dict__["_node_ids"]
         return np.arange(self.n_nodes) if ids is None else ids
 
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The labels as they were given: integers (-1 if unlabelled) or strings (empty if unlabelled)."""
+        if self.label_codes is None or self.label_names is None:
+            return self.label_codes
+        return freeze(np.array([*self.label_names, ""])[self.label_codes])
+
     def edges(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray | None]:
         """Return ids of sources, ids of targets and weights (``None`` if binary), undirected edges once."""
         first, second, weights = self.rows.row_numbers, self.rows.indices, self.rows.weights
@@ -188,7 +195,7 @@ class Graph(RowData):
         if "features" in changes:
             state["features"], state["feature_encoder"] = _features(changes["features"], n_nodes), None
         if "labels" in changes:
-            state["labels"], state["label_names"] = _labels(changes["labels"], n_nodes)
+            state["label_codes"], state["label_names"] = encode_labels(changes["labels"], n_nodes)
         if "node_ids" in changes:
             ids = changes["node_ids"]
             state["_node_ids"] = None if ids is None else check_ids(ids, "node_ids", n_nodes)
@@ -197,12 +204,6 @@ class Graph(RowData):
             raise InputError("adjacency", f"must have {self.n_nodes} rows, one per node; got {n_nodes}.")
         return self._with(**state)
 
-    def named_labels(self) -> NDArray[Any] | None:
-        """Return the names of the labels, or integer codes if they have none."""
-        if self.labels is None or self.label_names is None:
-            return self.labels
-        return np.array([*self.label_names, ""])[self.labels]
-
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """Return the induced subgraph on some nodes (see :meth:`positions`), in the given order."""
         chosen = self.positions(nodes)
@@ -210,7 +211,7 @@ class Graph(RowData):
         return Graph(
             self.adjacency[chosen][:, chosen],
             None if self.features is None else self.features[chosen],
-            None if self.labels is None else self.labels[chosen],
+            None if self.label_codes is None else self.label_codes[chosen],
             self.node_ids[chosen],
             self.directed,
         )._with(label_names=self.label_names, feature_encoder=self.feature_encoder)
@@ -219,7 +220,7 @@ class Graph(RowData):
         """Return a copy with a name for every label code, also for codes that no node has."""
         given = check_vector(names, "names")
         texts = check_ids([str(name) for name in given.tolist()], "names", len(given)).tolist()
-        if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
+        if self.label_codes is None or self.label_codes.max(initial=UNLABELLED) >= len(texts) or "" in texts:
             raise InputError("names", f"must hold a non-empty name for every label; got {len(texts)}.")
         return self._with(label_names=tuple(texts))
 
@@ -240,8 +241,9 @@ class Graph(RowData):
 
     def to_parts(self) -> dict[str, Any]:
         """Return the values from which :meth:`from_parts` rebuilds the graph."""
-        names = ("adjacency", "features", "labels", "label_names", "directed")
-        return {name: getattr(self, name) for name in names} | {"node_ids": self.__dict__["_node_ids"]}
+        names = ("adjacency", "features", "label_names", "directed")
+        others = {"labels": self.label_codes, "node_ids": self.__dict__["_node_ids"]}
+        return {name: getattr(self, name) for name in names} | others
 
     @classmethod
     def from_parts(cls, parts: dict[str, Any]) -> Graph:
@@ -277,7 +279,7 @@ class Graph(RowData):
             self.directed == other.directed
             and self.rows == other.rows
             and np.array_equal(self.node_ids, other.node_ids)
-            and _same(self.named_labels(), other.named_labels())
+            and _same(self.labels, other.labels)
             and _same(self.features, other.features)
         )
 
@@ -287,8 +289,8 @@ class Graph(RowData):
         parts.append("weighted" if self.is_weighted else "binary")
         if self.features is not None:
             parts.append(f"{self.features.shape[1]} features")
-        if self.labels is not None:
-            parts.append(f"{len(np.unique(self.labels[self.labels != UNLABELLED]))} classes")
+        if self.label_codes is not None:
+            parts.append(f"{len(class_codes(self.label_codes)[0])} classes")
         return f"Graph({', '.join(parts)})"
 
 
@@ -324,8 +326,8 @@ def _features(values: Any, n_nodes: int) -> Any:
     return freeze(matrix)
 
 
-def _labels(
-    values: ArrayLike | None, n_nodes: int
+def encode_labels(
+    values: ArrayLike | None, n_nodes: int | None = None
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
     """Return integer codes, -1 for unlabelled nodes, and the names of the codes if labels are strings."""
     if values is None:
@@ -364,11 +366,11 @@ def class_codes(
 
 def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return :func:`class_codes` of the training nodes, and warn about classes that none of them has."""
-    assert graph.labels is not None
-    classes, codes = class_codes(graph.labels, train)
-    left_out = (codes == UNLABELLED) & (graph.labels != UNLABELLED)
+    assert graph.label_codes is not None
+    classes, codes = class_codes(graph.label_codes, train)
+    left_out = (codes == UNLABELLED) & (graph.label_codes != UNLABELLED)
     if left_out.any():
-        missing, counts = np.unique(graph.labels[left_out], return_counts=True)
+        missing, counts = np.unique(graph.label_codes[left_out], return_counts=True)
         names = missing if graph.label_names is None else np.array(graph.label_names)[missing]
         pairs = zip(names.tolist(), counts.tolist(), strict=True)
         listed = list_names([f"{name} ({count} node{'s' * (count > 1)})" for name, count in pairs])

@@ -94,7 +94,9 @@ def deeprobust_nettack(
 
     def flips(target: int) -> set[tuple[int, ...]]:
         attack = theirs(model, nnodes=graph.n_nodes, attack_structure=True, attack_features=False)
-        attack.attack(features, adjacency, graph.labels, target, int(graph.degrees[target]), verbose=False)
+        attack.attack(
+            features, adjacency, graph.label_codes, target, int(graph.degrees[target]), verbose=False
+        )
         return {tuple(map(int, edge)) for edge in attack.structure_perturbations}
 
     return flips

@@ -66,10 +66,10 @@ def test_global_dice_counts() -> None:
     """Half of the flips delete inside a class, the odd one connects."""
     graph = hub()
     flips = GlobalDICE().attack(graph, budget=5, rng=0)
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     assert (len(flips.removed), len(flips.added)) == (2, 3)
-    assert (graph.labels[flips.removed[:, 0]] == graph.labels[flips.removed[:, 1]]).all()
-    ends = graph.labels[flips.added]
+    assert (graph.label_codes[flips.removed[:, 0]] == graph.label_codes[flips.removed[:, 1]]).all()
+    ends = graph.label_codes[flips.added]
     assert (ends[:, 0] != ends[:, 1]).all()
     assert (ends >= 0).all()
     assert flips.apply(graph).n_edges == 8

@@ -66,7 +66,7 @@ def same_as_dense(graph: Graph, rows: list[int], start: Any, ours: Any, dense: A
 def test_the_gradient_equals_autograd_on_a_dense_adjacency(graph: Graph, data: st.DataObject) -> None:
     """Of the victim's loss and of the training set's, at the clean graph and after some flips."""
     first, second = map(torch.from_numpy, WEIGHTS)
-    X, labels = features_of(graph), torch.from_numpy(np.array(graph.labels))
+    X, labels = features_of(graph), torch.from_numpy(np.array(graph.label_codes))
     nodes = st.integers(0, graph.n_nodes - 1)
     row, other = data.draw(st.lists(nodes, min_size=2, max_size=2, unique=True))
     judged = torch.tensor(data.draw(st.lists(nodes, min_size=1)))

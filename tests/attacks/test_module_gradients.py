@@ -30,7 +30,7 @@ def expect_slow_machines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train_module(module: Any, graph: Graph = GRAPH, n_epochs: int = 20) -> Any:
-    network, labels = ModuleNetwork(module, "module"), torch.tensor(graph.labels)
+    network, labels = ModuleNetwork(module, "module"), torch.tensor(graph.label_codes)
     x, edges = network.features(graph), network.edge_index(graph.rows.row_numbers, graph.rows.indices)
     steps = torch.optim.Adam(module.parameters(), lr=0.02)
     for _ in range(n_epochs):
@@ -79,7 +79,7 @@ class TestFGAOnAModuleWithoutWeights(AttackContract):
 
 def loss_at(module: Any, graph: Graph, target: int) -> float:
     """The target's loss, from the module and the graph alone."""
-    network, labels = ModuleNetwork(module, "module"), graph.labels
+    network, labels = ModuleNetwork(module, "module"), graph.label_codes
     assert labels is not None
     edges = network.edge_index(graph.rows.row_numbers, graph.rows.indices)
     with torch.no_grad():
@@ -116,10 +116,13 @@ def test_targets_are_misclassified(kind: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tested, "N_CANDIDATES", 8)
     module = MODULES[kind]
     predicted = ModuleNetwork(module, "module").predict(GRAPH).argmax(axis=1)
-    targets = np.flatnonzero(predicted == GRAPH.labels)[:4]
+    targets = np.flatnonzero(predicted == GRAPH.label_codes)[:4]
     attacked = FGA(surrogate=module).attack(GRAPH, targets, budget=8).apply(GRAPH)
-    assert GRAPH.labels is not None
-    right = ModuleNetwork(module, "module").predict(attacked).argmax(axis=1)[targets] == GRAPH.labels[targets]
+    assert GRAPH.label_codes is not None
+    right = (
+        ModuleNetwork(module, "module").predict(attacked).argmax(axis=1)[targets]
+        == GRAPH.label_codes[targets]
+    )
     assert right.mean() <= 0.5
 
 
@@ -144,7 +147,7 @@ def test_the_gradient_is_that_of_the_library_for_a_gcn() -> None:
     left = ours.free_pairs()
     V = torch.zeros_like(ours.present)
     V[0, 7] = 1 - 2 * ours.present[0, 7]
-    label = torch.tensor(GRAPH.labels)
+    label = torch.tensor(GRAPH.label_codes)
 
     def loss(network: Any, V: Tensor) -> Tensor:
         return nn.functional.cross_entropy(network.logits(V)[[4]], label[[4]])
@@ -165,7 +168,7 @@ def test_the_adaptive_attack_lowers_the_corrected_probability(kind: str) -> None
     attack = AdaptiveCopyingAttack([[1, 13, 22]], surrogate=module)
     perturbation = attack.attack(GRAPH, [4], budget=4)
     assert np.isin(perturbation.flips, [1, 13, 22]).any(axis=1).all()
-    labels: Any = GRAPH.labels
+    labels: Any = GRAPH.label_codes
 
     def corrected(graph: Graph) -> float:
         total = 0.0

@@ -72,8 +72,8 @@ def arrays(graph: Graph) -> tuple[NDArray[Any], NDArray[Any]]:
 def best_margin(graph: Graph, flips: Perturbation, *, features: bool, degree_test: bool) -> float:
     """The lowest margin at node 0 that one more flip can give, by trying all; infinite without any."""
     A, X = arrays(flips.apply(graph))
-    assert graph.labels is not None
-    true, start = int(graph.labels[0]), graph.degrees.tolist()
+    assert graph.label_codes is not None
+    true, start = int(graph.label_codes[0]), graph.degrees.tolist()
     margins = [np.inf]
     for other in set(range(1, len(A))) - set(flips.flips[:, 1].tolist()):
         B = oracles.flip(A, 0, other)
@@ -94,7 +94,7 @@ def best_margin(graph: Graph, flips: Perturbation, *, features: bool, degree_tes
 @settings(deadline=None, max_examples=400)
 def test_every_flip_is_the_best_there_is(graph: Graph, features: bool, degree_test: bool) -> None:
     """By the margin it reaches, since equal margins may belong to different flips."""
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     attacks = [
         Nettack(features=features, degree_test=degree_test, surrogate=WEIGHTS).attack(
             graph, [0], budget=budget
@@ -106,7 +106,7 @@ def test_every_flip_is_the_best_there_is(graph: Graph, features: bool, degree_te
         assert after.spent[0] - before.spent[0] == (best < np.inf)
         if best < np.inf:
             A, X = arrays(after.apply(graph))
-            reached = margin(linear_logits(A, X, WEIGHTS)[0], int(graph.labels[0]))
+            reached = margin(linear_logits(A, X, WEIGHTS)[0], int(graph.label_codes[0]))
             assert reached == pytest.approx(best, abs=1e-9)
 
 
@@ -216,8 +216,8 @@ def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
         pytest.raises(InputError, match=f"classes that some training node has.* got .*'{graph.node_ids[5]}'"),
     ):
         attack.attack(graph, [5], train=[0, 1])
-    assert graph.labels is not None
-    unlabelled = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
+    assert graph.label_codes is not None
+    unlabelled = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.label_codes))
     with pytest.raises(InputError, match=f"labelled nodes; got the node with id '{graph.node_ids[0]}'"):
         attack.attack(unlabelled, [4], train=TRAIN)
 
@@ -252,7 +252,7 @@ def test_surrogates_take_word_counts_as_in_their_papers(attack: Any, scale: str)
 def test_a_class_without_training_nodes_is_left_out() -> None:
     """It was refused before; the surrogate is that of a graph without the labels of the class."""
     graph = planted_graph()
-    labels = np.array(graph.named_labels())
+    labels = np.array(graph.labels)
     train = [node for node in TRAIN if labels[node] != "yew"]
     unlabelled = graph.replace(labels=np.where(labels == "yew", "", labels))
     for attack in (Nettack(degree_test=False), FGA(), AdaptiveCopyingAttack([[1, 2]])):

@@ -40,7 +40,7 @@ class LabelPropagation(Classifier):
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_whole_numbers_as_labels_come_back() -> None:
     graph = planted_graph(strings=False)
-    labels = np.array([4, 9, 2])[np.array(graph.labels)]
+    labels = np.array([4, 9, 2])[np.array(graph.label_codes)]
     fitted = GCN(n_epochs=5).fit(graph.replace(labels=labels), [0, 1, 2], rng=0)
     assert fitted.classes_.tolist() == [2, 4, 9]
     assert set(fitted.predict().tolist()) <= {2, 4, 9}

@@ -19,7 +19,7 @@ from nodecopy.nn.engine import Ensemble
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 GRAPH = planted_graph()
-SPLIT = label_split(GRAPH.labels, 3, validation=15, test=30, rng=0)
+SPLIT = label_split(GRAPH.label_codes, 3, validation=15, test=30, rng=0)
 SHORT = GCN(n_epochs=15, learning_rate=0.05)
 LONGER = GCN(n_epochs=25, learning_rate=0.05)
 G3NN = GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)
@@ -49,7 +49,7 @@ class Recording(GraphModel[Graph]):
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         self.graph_ = graph
-        self.calls.append(("fit", graph.labels))
+        self.calls.append(("fit", graph.label_codes))
         self.calls.append(("seed", seed_sequence(rng).spawn_key))
         return self
 
@@ -73,8 +73,8 @@ def test_algorithm_1() -> None:
     base = GCN(preset="kipf", n_epochs=2, learning_rate=0.05)
     fitted = fit(BayesianGCN(Recording(), n_graphs=2, n_weight_samples=3, base=base))
     expected = base.fit(GRAPH, SPLIT.train, rng=0).predict_proba().argmax(axis=1)
-    assert (expected[SPLIT.train] != np.array(GRAPH.labels)[SPLIT.train]).any()
-    expected[SPLIT.train] = np.array(GRAPH.labels)[SPLIT.train]
+    assert (expected[SPLIT.train] != np.array(GRAPH.label_codes)[SPLIT.train]).any()
+    expected[SPLIT.train] = np.array(GRAPH.label_codes)[SPLIT.train]
     (labels,) = calls_of("fit")
     assert np.array_equal(labels, expected)
     assert len(set(calls_of("draw"))) == 2
@@ -90,7 +90,7 @@ def test_each_round_takes_the_labels_of_the_round_before() -> None:
     first, again, second = calls_of("fit")
     assert np.array_equal(first, again)
     expected = single.predict_proba().argmax(axis=1)
-    expected[SPLIT.train] = np.array(GRAPH.labels)[SPLIT.train]
+    expected[SPLIT.train] = np.array(GRAPH.label_codes)[SPLIT.train]
     assert np.array_equal(second, expected)
 
 
@@ -113,7 +113,7 @@ def test_any_graph_model_stands_in() -> None:
 @pytest.mark.parametrize("best", [0, 1, 2, 3])
 def test_validation_decides_the_number_of_rounds(monkeypatch: pytest.MonkeyPatch, best: int) -> None:
     """Predictions are replaced such that one round, perhaps none, is right at the validation nodes."""
-    truth = np.eye(3, dtype=np.float32)[np.array(GRAPH.labels)]
+    truth = np.eye(3, dtype=np.float32)[np.array(GRAPH.label_codes)]
     predict = TrainingBatch.predict
     predictions: list[Prediction] = []
 

@@ -44,7 +44,9 @@ def test_agrees_with_pytorch_geometric() -> None:
     mask = torch.zeros(graph.n_nodes, dtype=torch.bool)
     mask[train] = True
     edges = torch.from_numpy(np.stack([sources, targets])).long()
-    scores = models.LabelPropagation(7, 0.9)(torch.from_numpy(np.array(graph.labels)), edges, mask).numpy()
+    scores = models.LabelPropagation(7, 0.9)(
+        torch.from_numpy(np.array(graph.label_codes)), edges, mask
+    ).numpy()
     np.testing.assert_allclose(ours, scores / scores.sum(axis=1, keepdims=True), atol=1e-5)
 
 

@@ -99,7 +99,7 @@ def test_wrong_trials(trials: list[Graph], message: str) -> None:
 def test_measurements_are_not_scaled_like_words(seed: int) -> None:
     """By rows of raw features, which was the default, GCN and APPNP did little better than chance (25 %)."""
     graph = measured_graph(seed=seed)
-    train = np.concatenate([np.flatnonzero(graph.labels == code)[:10] for code in range(4)])
+    train = np.concatenate([np.flatnonzero(graph.label_codes == code)[:10] for code in range(4)])
 
     def accuracy(classifier: Classifier) -> float:
         return classifier.fit(graph, train, rng=0).score()

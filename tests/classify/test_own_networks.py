@@ -32,7 +32,7 @@ from tests.contracts.classifiers import N_NODES, ClassifierContract, planted_gra
 
 pyg = pytest.importorskip("torch_geometric.nn")
 GRAPH = planted_graph()
-SPLIT = label_split(GRAPH.labels, 3, validation=15, test=30, rng=0)
+SPLIT = label_split(GRAPH.label_codes, 3, validation=15, test=30, rng=0)
 FAST: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
@@ -256,7 +256,7 @@ class TestModuleClassifier(ClassifierContract):
     classifiers = (ModuleClassifier(trained_gcn(planted_graph())),)
 
     def test_all_classes_stay(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
-        train = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
+        train = nodes.train[np.array(observed.labels)[nodes.train] != "yew"]
         fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed, train)
         assert fitted.classes_.tolist() == ["ash", "oak", "yew"]
         assert "yew" in fitted.predict()

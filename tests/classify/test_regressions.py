@@ -45,9 +45,9 @@ def test_it_is_the_regression_of_scikit_learn_on_propagated_features() -> None:
         rows = (1 - restart) * matrix @ rows + restart * own
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows /= np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean())
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     own_C = C * 3 / len(train)  # of three classes, whose nodes weigh one each
-    oracle = LogisticRegression(C=own_C, max_iter=1000, tol=1e-8).fit(rows[train], graph.labels[train])
+    oracle = LogisticRegression(C=own_C, max_iter=1000, tol=1e-8).fit(rows[train], graph.label_codes[train])
     fitted = SGC(restart, n_steps=n_steps, rank=3, C=C).fit(graph, train)
     np.testing.assert_allclose(fitted.predict_proba(), oracle.predict_proba(rows), atol=2e-3)
 

@@ -33,7 +33,7 @@ from nodecopy.nn.engine import Ensemble
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 GRAPH = planted_graph()
-SPLIT = label_split(GRAPH.labels, 3, validation=15, test=30, rng=0)
+SPLIT = label_split(GRAPH.label_codes, 3, validation=15, test=30, rng=0)
 SHORT = GCN(n_epochs=25, learning_rate=0.05)
 COPYING = BayesianGCN(NodeCopying(SameLabel(), keep=0.5), n_graphs=2, n_weight_samples=2, base=SHORT)
 CLASSIFIERS = {
@@ -95,12 +95,12 @@ def test_the_most_confident_nodes_get_pseudo_labels(balance: float, expected: li
 
 def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
     graph = planted_graph()
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     codes = np.zeros(graph.n_nodes, np.int64)
     codes[-10:], codes[-20:-10] = 1, 2
     n_zeros = []
     for per_class in (1, 4):
-        train = label_split(graph.labels, per_class, validation=0, test=0, rng=0).train
+        train = label_split(graph.label_codes, per_class, validation=0, test=0, rng=0).train
         base = Scripted([confident(codes, np.full(len(codes), 0.9))] * 2)
         SelfTraining(base, 1).fit_trials([Trial(graph, train, rng=0)])
         pseudo = base.trials[1].train[len(train) :]
@@ -109,8 +109,8 @@ def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
 
 
 def test_the_base_alone_has_its_weight_in_the_prediction(caplog: pytest.LogCaptureFixture) -> None:
-    assert GRAPH.labels is not None
-    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
+    assert GRAPH.label_codes is not None
+    right = confident(GRAPH.label_codes, np.full(GRAPH.n_nodes, 0.9))
     rounds = [right, np.roll(right, 1, axis=1), np.roll(right, 2, axis=1)]
     fitted = SelfTraining(Scripted(rounds), 2, base_weight=0.25).fit(GRAPH, SPLIT.train, rng=0)
     assert np.allclose(fitted.predict_proba(), 0.25 * rounds[0] + 0.75 * rounds[2], atol=1e-6)
@@ -126,7 +126,7 @@ def test_the_base_alone_has_its_weight_in_the_prediction(caplog: pytest.LogCaptu
     ("n_labels", "validation", "weight"), [(5, 0, 0.0), (6, 0, 0.5), (6, 15, 0.0)], ids=str
 )
 def test_the_default_base_is_averaged_with_many_labels(n_labels: int, validation: int, weight: float) -> None:
-    split = label_split(GRAPH.labels, n_labels, validation=validation, test=10, rng=0)
+    split = label_split(GRAPH.label_codes, n_labels, validation=validation, test=10, rng=0)
     trial = Trial(GRAPH, split.train, split.validation, 0)
     base, last, default = (
         SelfTraining(voters=["sgc"], **settings).fit_trials([trial], keep_networks=True)[0]

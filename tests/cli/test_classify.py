@@ -113,8 +113,8 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     result = ran.json()
     assert (result["train"], result["validation"], result["predicted"]) == (20, 500, 1000)
     graph, seed = datasets.load("digits"), trial_seed(1, "digits", 0, labels=2)
-    split = datasets.label_split(graph.labels, 2, 500, 1000, rng=child(seed, TrialSeeds.SPLIT))
+    split = datasets.label_split(graph.label_codes, 2, 500, 1000, rng=child(seed, TrialSeeds.SPLIT))
     fitted = GCN().fit(graph, split.train, rng=child(seed, TrialSeeds.METHOD))
     assert [int(row["id"]) for row in rows("predictions.csv")] == split.test.tolist()
-    assert result["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
+    assert result["accuracy"] == (fitted.predict() == graph.label_codes)[split.test].mean()
     assert result["accuracy"] > 0.5

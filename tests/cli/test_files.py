@@ -92,7 +92,7 @@ def test_labelled_nodes_of_a_file_are_split_by_class() -> None:
 def test_a_report_holds_out_one_label_in_five() -> None:
     graph = labelled([0] * 10 + [1] * 5 + [-1])
     split, _ = split_for_report(graph, "edges.csv", 3)
-    assert np.asarray(graph.labels)[split.test].tolist() == [0, 0, 1]
+    assert np.asarray(graph.label_codes)[split.test].tolist() == [0, 0, 1]
     assert sorted([*split.train, *split.test]) == list(range(15))
 
 

@@ -25,7 +25,7 @@ def truth(run: Run) -> dict[str, str]:
     """Write edges with amounts, features with text and missing cells, and some labels; return all labels."""
     graph = measured_graph(400)
     names = np.array([f"customer {number:03d}" for number in range(400)])
-    plans = np.array(["basic", "family", "student", "premium"])[graph.labels]
+    plans = np.array(["basic", "family", "student", "premium"])[graph.label_codes]
     source, target, amount = graph.edges()
     write_table("edges.csv", {"source": names[source], "target": names[target], "amount": amount})
     write_features("features.csv", graph, names)
@@ -91,7 +91,7 @@ def test_a_saved_classifier_predicts_new_rows(run: Run, truth: dict[str, str]) -
     source, target, amount = new.edges()
     write_table("new_edges.csv", {"source": names[source], "target": names[target], "amount": amount})
     write_features("new_features.csv", new, names)
-    plans = np.array(["basic", "family", "student", "premium"])[new.labels]
+    plans = np.array(["basic", "family", "student", "premium"])[new.label_codes]
     new_files = ["new_edges.csv", "--features", "new_features.csv", "--weight", "amount"]
     new_files += ["--load", "model.npz"]
     ran = run("classify", *new_files, "--out", "new.csv", "--json").ok()

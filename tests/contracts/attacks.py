@@ -182,8 +182,8 @@ class AttackContract:
             self.run(graph.replace(adjacency=2 * graph.adjacency))
 
     def test_missing_labels(self, graph: Graph) -> None:
-        assert graph.labels is not None
-        unlabelled = graph.labels.copy()
+        assert graph.label_codes is not None
+        unlabelled = graph.label_codes.copy()
         unlabelled[4] = -1
         if not self.needs_labels:
             for relabelled in (graph.replace(labels=None), graph.replace(labels=unlabelled)):

@@ -68,7 +68,7 @@ class ClassifierContract:
     @pytest.fixture(scope="class")
     @classmethod
     def nodes(cls, observed: Graph) -> Any:
-        return label_split(observed.labels, 3, validation=15, test=30, rng=0)
+        return label_split(observed.label_codes, 3, validation=15, test=30, rng=0)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -82,12 +82,12 @@ class ClassifierContract:
 
     def test_better_than_chance(self, fitted: Classifier, observed: Graph, nodes: Any) -> None:
         """Guessing gets 18 of 30 right with probability 0.003."""
-        right = fitted.predict()[nodes.test] == np.array(observed.named_labels())[nodes.test]
+        right = fitted.predict()[nodes.test] == np.array(observed.labels)[nodes.test]
         assert right.sum() >= 18
         assert fitted.score(nodes.test) == right.mean()
 
     def test_score(self, fitted: Classifier, observed: Graph, nodes: Any) -> None:
-        right = fitted.predict() == np.array(observed.named_labels())
+        right = fitted.predict() == np.array(observed.labels)
         mask = np.zeros(N_NODES, bool)
         mask[nodes.test] = True
         assert fitted.score(mask) == fitted.score(observed.node_ids[nodes.test]) == right[mask].mean()
@@ -97,7 +97,7 @@ class ClassifierContract:
             fitted.score([60])
         if self.predicts_other_graphs:
             changed = other_edges(observed)
-            expected = (fitted.predict(changed) == np.array(observed.named_labels())).mean()
+            expected = (fitted.predict(changed) == np.array(observed.labels)).mean()
             assert fitted.score(graph=changed) == expected
             with pytest.raises(InputError, match="graph must have labels to compare"):
                 fitted.score(graph=observed.replace(labels=None))
@@ -113,7 +113,7 @@ class ClassifierContract:
     def test_default_training_nodes(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
         if not self.trains:
             pytest.skip("fit trains nothing")
-        labels = np.array(observed.named_labels())
+        labels = np.array(observed.labels)
         labels[nodes.test] = ""
         graph = observed.replace(labels=labels)
         train = np.setdiff1d(np.flatnonzero(labels != ""), nodes.validation)
@@ -169,7 +169,7 @@ class ClassifierContract:
     def test_a_trial_is_the_same_whoever_runs_beside_it(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
     ) -> None:
-        other = label_split(observed.labels, 2, validation=12, test=30, rng=1)
+        other = label_split(observed.label_codes, 2, validation=12, test=30, rng=1)
         trials = [
             Trial(other_edges(observed), other.train, other.validation, 5),
             Trial(observed, nodes.train, nodes.validation, seed_sequence(0)),
@@ -191,9 +191,9 @@ class ClassifierContract:
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
     ) -> None:
         hidden = np.setdiff1d(np.arange(N_NODES), np.concatenate([nodes.train, nodes.validation]))
-        labels = np.array(observed.named_labels())
+        labels = np.array(observed.labels)
         labels[hidden] = np.roll(labels[hidden], 1)
-        assert (labels != np.array(observed.named_labels())).any()
+        assert (labels != np.array(observed.labels)).any()
         shuffled = self.fit(classifier, observed.replace(labels=labels), nodes)
         assert np.array_equal(shuffled.predict_proba(), fitted.predict_proba())
         labels[hidden] = ""
@@ -247,7 +247,7 @@ class ClassifierContract:
     def test_calibration(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path
     ) -> None:
-        before, codes = fitted.predict_proba(), np.asarray(observed.labels)
+        before, codes = fitted.predict_proba(), np.asarray(observed.label_codes)
         calibrated = copy.copy(fitted).calibrate()
         p = calibrated.predict_proba()
         assert p.dtype == np.float32
@@ -314,7 +314,7 @@ class ClassifierContract:
         """It was refused before, although its labels would serve the evaluation only."""
         if not self.trains:
             pytest.skip("fit trains nothing")
-        truth = np.array(observed.named_labels())
+        truth = np.array(observed.labels)
         train = nodes.train[truth[nodes.train] != "yew"]
         validation = nodes.validation[truth[nodes.validation] != "yew"]
         fitted = copy.deepcopy(classifier)
@@ -331,7 +331,7 @@ class ClassifierContract:
         assert np.array_equal(same.predict_proba(), fitted.predict_proba())
 
     def test_trials_with_other_classes(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
-        fewer = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
+        fewer = nodes.train[np.array(observed.labels)[nodes.train] != "yew"]
         complete = Trial(observed, nodes.train, nodes.validation, 0)
         with pytest.warns(DataWarning, match="no training node has class yew"):
             partial = Trial(observed, fewer, nodes.validation, 1)

@@ -59,7 +59,7 @@ class DefenceContract(ClassifierContract):
     def test_trials_do_not_depend_on_each_other(
         self, classifier: Defence, targeted: Defence, observed: Graph, nodes: Any
     ) -> None:
-        other = label_split(observed.labels, 2, validation=12, test=30, rng=1)
+        other = label_split(observed.label_codes, 2, validation=12, test=30, rng=1)
         trials = [
             Trial(other_edges(observed), other.train, other.validation, 5),
             Trial(observed, nodes.train, nodes.validation, 0),

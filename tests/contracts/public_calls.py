@@ -163,7 +163,9 @@ def find_use(cls: type) -> Callable[[Any], Any] | None:
         (NodeResampler,): lambda model: bootstrap(
             graph, "triangles", model=model, n=8, resample="nodes", rng=0
         ),
-        (GraphClassifier,): lambda model: model.fit(graph.features, graph.labels).predict(graph.features),
+        (GraphClassifier,): lambda model: model.fit(graph.features, graph.label_codes).predict(
+            graph.features
+        ),
         (Classifier,): lambda model: model.fit(graph, train, rng=0).predict_proba(),
         (Recommender,): lambda model: model.fit(log, rng=0).recommend(k=2),
         (GlobalDICE,): lambda attack: attack.attack(graph, budget=1, rng=0),

@@ -181,7 +181,7 @@ RATINGS = Interactions(
 def test_the_edges_that_small_classes_lose() -> None:
     """Self-loops are dropped: e / n for e edges inside a class of n nodes; docs/model.md has 3.9 and 12."""
     club = datasets.load("karate")
-    labels = np.asarray(club.labels)
+    labels = np.asarray(club.label_codes)
     inside = [club.subgraph(np.flatnonzero(labels == label)) for label in (0, 1)]
     loss = sum(part.n_edges / part.n_nodes for part in inside)
     model = NodeCopying(SameLabel()).fit(club)

@@ -138,8 +138,8 @@ def test_real_graphs(
     assert graph.n_nodes == (n_nodes or datasets.describe(name).counts["nodes"])
     assert (graph.n_edges, graph.degrees.max()) == (n_edges, maximum)
     assert graph.degrees.mean() == pytest.approx(mean, abs=0.006)
-    assert np.unique(graph.labels[graph.labels >= 0]).tolist() == list(range(n_classes))
-    unknown = np.flatnonzero(graph.labels < 0)
+    assert np.unique(graph.label_codes[graph.label_codes >= 0]).tolist() == list(range(n_classes))
+    unknown = np.flatnonzero(graph.label_codes < 0)
     assert len(unknown) == (15 if name == "citeseer" else 0)
     if n_features is None:
         assert graph.features is None
@@ -148,7 +148,7 @@ def test_real_graphs(
     assert graph.features.dtype == np.float32
     assert graph.features[unknown].sum() == 0
     assert name != "coauthor-cs" or graph.features.max() == 105  # counts
-    split = datasets.label_split(graph.labels, rng=0)
+    split = datasets.label_split(graph.label_codes, rng=0)
     assert [len(part) for part in split] == [20 * n_classes, 500, 1000]
 
 
@@ -192,7 +192,7 @@ def test_karate_against_networkx() -> None:
     assert club.node_ids.tolist() == list(range(1, 35))
     expected = {(a + 1, b + 1) for a, b in reference.edges}
     assert set(zip(source.tolist(), target.tolist(), strict=True)) == expected
-    named = club.named_labels()
+    named = club.labels
     assert named is not None
     assert named.tolist() == [reference.nodes[node]["club"] for node in reference]
 
@@ -202,8 +202,8 @@ def test_digits() -> None:
     assert (graph.n_nodes, graph.n_edges) == (1797, 6309)
     assert graph.features is not None
     assert graph.features.shape == (1797, 64)
-    assert graph.labels is not None
-    assert np.unique(graph.labels).tolist() == list(range(10))
+    assert graph.label_codes is not None
+    assert np.unique(graph.label_codes).tolist() == list(range(10))
     source, target, _ = graph.edges()
-    assert (graph.labels[source] == graph.labels[target]).mean() > 0.95
+    assert (graph.label_codes[source] == graph.label_codes[target]).mean() > 0.95
     assert graph.degrees.min() >= 5

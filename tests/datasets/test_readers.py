@@ -78,9 +78,9 @@ def test_planetoid_puts_test_rows_where_the_index_says() -> None:
         test_index=b"4\n2\n",
     )
     assert graph.features is not None
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     assert graph.features.toarray().tolist() == [[1, 0, 0], [2, 0, 0], [0, 3, 0], [0, 0, 0], [0, 0, 4]]  # type: ignore[union-attr]
-    assert graph.labels.tolist() == [0, 1, 0, -1, 1]
+    assert graph.label_codes.tolist() == [0, 1, 0, -1, 1]
     assert [column.tolist() for column in graph.edges()[:2]] == [[0, 2], [1, 4]]
     assert not graph.is_weighted
 
@@ -90,8 +90,8 @@ def test_cora_as_text() -> None:
     graph = readers.read_cora_text(content, b"7\t31\n31\t7\n12\t7\n")
     assert graph.node_ids.tolist() == [31, 7, 12]
     assert graph.label_names == ("Genetic", "Theory")
-    assert graph.labels is not None
-    assert graph.labels.tolist() == [1, 0, 1]
+    assert graph.label_codes is not None
+    assert graph.label_codes.tolist() == [1, 0, 1]
     assert graph.features is not None
     assert graph.features.toarray().tolist() == [[0, 1], [1, 1], [0, 0]]  # type: ignore[union-attr]
     assert graph.features.dtype == np.float32
@@ -108,7 +108,7 @@ def npz(**arrays: Any) -> bytes:
 def test_npz_drops_counts_and_loops_and_takes_names() -> None:
     graph = readers.read_npz(npz(labels=np.array([1, 0]), class_names=np.array(["red", "blue"])))
     assert (graph.n_nodes, graph.n_edges, graph.is_weighted) == (2, 1, False)
-    named = graph.named_labels()
+    named = graph.labels
     assert named is not None
     assert named.tolist() == ["blue", "red"]
     assert graph.features is None

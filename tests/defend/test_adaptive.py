@@ -106,7 +106,7 @@ def test_more_flips_raise_the_loss() -> None:
     graph, targets = planted_graph(), [40, 41, 42]
     attacked = AdaptiveEvidenceAttack(DEFENCE).attack(graph, targets, budget=6, train=TRAIN, rng=0)
     fitted = EvidenceDefence(uncertain_share=1.0, **EVIDENCE).fit(graph, TRAIN, targets=targets, rng=3)
-    own = targets, np.asarray(graph.labels)[targets]
+    own = targets, np.asarray(graph.label_codes)[targets]
     before, after = fitted.predict_proba()[own], fitted.predict_proba(attacked.apply(graph))[own]
     assert after.mean() < before.mean() - 0.1
 
@@ -151,7 +151,7 @@ def test_the_network_is_misled(name: str) -> None:
     """By an attacker who draws another seed, at targets that the network classifies correctly."""
     graph = planted_graph()
     fitted = NETWORKS[name].fit(graph, TRAIN, rng=3)
-    names = np.asarray(graph.named_labels())
+    names = np.asarray(graph.labels)
     targets = np.flatnonzero(fitted.predict() == names)[-8:]
     flips = AdaptiveNetworkAttack(NETWORKS[name]).attack(graph, targets, budget=8, train=TRAIN, rng=0)
     assert (fitted.predict(flips.apply(graph)) == names)[targets].mean() <= 0.25

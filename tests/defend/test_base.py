@@ -199,7 +199,7 @@ def test_defences_check_how_features_were_encoded(tmp_path: Any) -> None:
 
 def test_labels_of_another_graph_are_not_used() -> None:
     """Labels of the graph that is corrected may be wrong or missing; those of ``fit`` are used."""
-    other = CLEAN.replace(labels=np.roll(np.asarray(CLEAN.labels), 7))
+    other = CLEAN.replace(labels=np.roll(np.asarray(CLEAN.label_codes), 7))
     for defence in (
         CopyingDefence(GCN(**QUICK), **RETRAINED),
         SuspectCorrection(GCN(**QUICK), **RETRAINED),

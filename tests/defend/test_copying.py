@@ -187,7 +187,7 @@ def test_features_of_single_nodes_find_no_donors(features: Any) -> None:
 def test_a_graph_without_features_is_defended() -> None:
     graph = add_identity_features(planted_graph().replace(features=None))
     defence = CopyingDefence(GCN(n_epochs=100), donors="neighbourhoods", n_donors=3).fit(graph, TRAIN, rng=0)
-    assert (defence.predict() == np.asarray(graph.named_labels())).mean() > 0.7
+    assert (defence.predict() == np.asarray(graph.labels)).mean() > 0.7
     for wrong in ({"donors": "expected"}, {"donors": "neighbourhoods", "trust_edges": True}):
         with pytest.raises(InputError, match="graph must have features to find similar nodes"):
             CopyingDefence(GCN(n_epochs=1), n_donors=3, **wrong).fit(graph, TRAIN, rng=0)
@@ -239,7 +239,7 @@ def test_correction_of_an_mlp_is_its_own_prediction() -> None:
 def test_copying_corrects_nodes_of_cora_with_random_edges() -> None:
     """The edges of forty nodes are replaced by ten random ones each; most are then misclassified."""
     cora = datasets.load("cora")
-    split = datasets.label_split(cora.labels, 20, rng=1)
+    split = datasets.label_split(cora.label_codes, 20, rng=1)
     draw = np.random.default_rng(1)
     targets = draw.choice(split.test, 40, replace=False)
     adjacency = cora.adjacency.tolil(copy=True)
@@ -249,7 +249,7 @@ def test_copying_corrects_nodes_of_cora_with_random_edges() -> None:
         adjacency[target, others] = adjacency[others, target] = 1
     defence = CopyingDefence()
     defence.fit(cora.replace(adjacency=adjacency.tocsr()), split.train, targets=targets, rng=0)
-    truth = np.asarray(cora.named_labels())
+    truth = np.asarray(cora.labels)
     before, after = ((p == truth)[targets].mean() for p in (defence.undefended(), defence.predict()))
     assert before < 0.5
     assert after > before + 0.2
@@ -262,7 +262,7 @@ def test_adaptive_attack_flips_edges_at_donors_and_lowers_the_corrected_probabil
     donors = {int(target): defence.nearest_donors([target])[0] for target in SOME}
     for flip, owner in zip(flips.flips, flips.owners, strict=True):
         assert np.isin(flip, donors[int(owner)]).any()
-    own = SOME, np.array(graph.labels)[SOME]
+    own = SOME, np.array(graph.label_codes)[SOME]
     before, after = defence.predict_proba()[own], defence.predict_proba(flips.apply(graph))[own]
     assert after.mean() < before.mean() - 0.05
 

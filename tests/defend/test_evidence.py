@@ -203,7 +203,7 @@ def test_any_network_can_be_the_classifier(defence: type[EvidenceDefence]) -> No
     attacked = DICE().attack(graph, [40, 50], budget=1.0, rng=0).apply(graph)
     network = CustomNetwork(TinyNetwork, n_epochs=60, learning_rate=0.05)
     fitted = defence(network, n_donors=4, retrain=True).fit(attacked, TRAIN, targets=nodes, rng=0)
-    assert (fitted.predict() == graph.named_labels())[nodes].mean() > 0.6  # by chance a third
+    assert (fitted.predict() == graph.labels)[nodes].mean() > 0.6  # by chance a third
     assert len(fitted.explain([40])[0].edges) == attacked.degrees[40]
 
 
@@ -213,7 +213,7 @@ def test_attacked_nodes_are_corrected() -> None:
     attacked = DICE().attack(graph, nodes, budget=1.0, rng=0).apply(graph)
     fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True)
     fitted.fit(attacked, TRAIN, targets=nodes, rng=0)
-    truth = np.asarray(graph.named_labels())
+    truth = np.asarray(graph.labels)
     before, after = ((p == truth)[nodes].mean() for p in (fitted.undefended(), fitted.predict()))
     assert after > before + 0.2
 

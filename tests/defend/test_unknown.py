@@ -69,7 +69,7 @@ def test_attacked_nodes_are_detected_and_corrected(attacked: tuple[CopyingDefenc
     defence, graph, targets = attacked
     chosen = np.argsort(-defence.score_suspicion())[:30]
     assert len(np.intersect1d(chosen, targets)) >= 24
-    labels = np.array(graph.labels)
+    labels = np.array(graph.label_codes)
     before = defence.undefended_proba().argmax(axis=1) == labels
     after = correct_share(defence, graph, 0.07).argmax(axis=1) == labels
     assert after[targets].mean() > before[targets].mean() + 0.2
@@ -107,7 +107,7 @@ def test_validation_nodes_decide_how_many_are_corrected() -> None:
 
 def test_retraining_leaves_out_the_suspects(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
     graph = attacked[1]
-    split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
+    split = datasets.label_split(graph.label_codes, 10, validation=0, test=200, rng=0)
     defence = SuspectCorrection(GCN(n_epochs=60), n_donors=5, share=0.2, retrain=True)
     defence.fit(graph, split.train, rng=0)
     suspects = np.argsort(-defence.score_suspicion(), kind="stable")[: round(0.2 * graph.n_nodes)]
@@ -131,7 +131,7 @@ def test_suspicion_weighs_every_edge_by_its_doubt(directed: bool) -> None:
     graph = planted_graph()
     if directed:
         upper = sparse.csr_array(sparse.triu(graph.adjacency))
-        graph = Graph(upper, graph.features, graph.labels, directed=True)
+        graph = Graph(upper, graph.features, graph.label_codes, directed=True)
     correction: Any = whole(graph, n_donors=0).correction_
     evidence, rows = correction.source, graph.rows
     doubt = np.empty(len(rows.indices))

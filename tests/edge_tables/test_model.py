@@ -184,7 +184,7 @@ def test_literals_are_exact(engine: TableEngine, value: float) -> None:
 
 
 def of_tables(engine: TableEngine, graph: Graph, **more: Any) -> dict[str, float]:
-    labels = {} if graph.labels is None else {"label": graph.named_labels()}
+    labels = {} if graph.label_codes is None else {"label": graph.labels}
     nodes = table(engine, id=graph.node_ids, **labels)
     return edge_table_statistics(
         edge_table(engine, graph), engine=engine, nodes=nodes, directed=graph.directed, **more

@@ -56,7 +56,7 @@ class Fake:
 
     def _fit(self, trial: Trial) -> Prediction:
         time.sleep(self.pause)
-        labels = trial.graph.labels
+        labels = trial.graph.label_codes
         assert labels is not None
         logits = generator(trial.rng).normal(size=(trial.graph.n_nodes, len(np.unique(labels))))
         logits[np.arange(len(labels)), labels] += self.skill

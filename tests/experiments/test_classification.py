@@ -85,7 +85,7 @@ def solve(text: str, store: Store, seed: int = 0) -> list[Record]:
 def test_one_fit_without_labels_serves_all_trials(store: Store) -> None:
     assert [record.trial for record in solve(TOML, store)] == [0, 2, 0, 2]
     ((graph, rng),) = CALLS
-    assert graph.labels is None
+    assert graph.label_codes is None
     assert len(rng.spawn_key) == 1  # the dataset; a trial has two more
 
 
@@ -238,18 +238,18 @@ def test_scores_are_those_of_the_classifier(cells: list[Cell], records: list[lis
     graph, split = task.load(cell), task.split(cell, 1)
     (trial,) = task.make_trials(cell, [1], [graph])
     (prediction,) = GCN(n_epochs=30).fit_trials([trial])
-    truth, p = graph.labels[split.test], prediction.probabilities
+    truth, p = graph.label_codes[split.test], prediction.probabilities
     expected = scores(p[split.test], truth)
     assert {name: record.scores[name] for name in expected} == pytest.approx(expected, rel=1e-5)
-    scaling = TemperatureScaling.fit(p, graph.labels, split.validation)
+    scaling = TemperatureScaling.fit(p, graph.label_codes, split.validation)
     assert record.details["temperature"] == pytest.approx(scaling.temperature, rel=1e-3)
     assert record.scores["scaled nll"] == pytest.approx(scores(scaling.apply(p)[split.test], truth)["nll"])
     is_correct, total = p[split.test].argmax(axis=1) == truth, prediction.uncertainty().total[split.test]
     for share, accuracy in zip(LEFT_OUT, selective_accuracy(is_correct, total, LEFT_OUT), strict=True):
         assert record.scores[f"accuracy without {share} by total"] == pytest.approx(accuracy, abs=0.01)
     assert record.scores["errors auc by total"] == pytest.approx(roc_auc_score(~is_correct, total), abs=1e-4)
-    labels = np.where(graph.labels == 1, -1, graph.labels)
-    train = split.train[graph.labels[split.train] != 1]
+    labels = np.where(graph.label_codes == 1, -1, graph.label_codes)
+    train = split.train[graph.label_codes[split.train] != 1]
     (partial,) = GCN(n_epochs=30).fit_trials([Trial(graph.replace(labels=labels), train, rng=trial.rng)])
     assert partial.probabilities.shape[1] == 9
     auc = roc_auc_score(truth == 1, partial.uncertainty().total[split.test])

@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     data = tmp_path / "data"
     data.mkdir()
     write_graph(CLUB, data / "edges.csv")
-    labels: Any = CLUB.named_labels()
+    labels: Any = CLUB.labels
     rows = [f"{node},{label}" for node, label in zip(CLUB.node_ids, labels, strict=True)]
     (data / "labels.csv").write_text("\n".join(["id,label", *rows, ""]))
     users, items, _ = datasets.load("library").table()

@@ -215,7 +215,7 @@ def test_nodes_are_joined_with_their_neighbours(features: Path, caplog: pytest.L
     (features.parent / "labels.csv").write_text("id,label\n009,old\n007,young\n")
     graph = read_feature_graph(features, labels=features.parent / "labels.csv", n_neighbours=2)
     assert graph.node_ids.tolist() == ["007", "008", "009", "010"]
-    assert np.array(graph.named_labels()).tolist() == ["young", "", "old", ""]
+    assert np.array(graph.labels).tolist() == ["young", "", "old", ""]
     # By scaled columns: raw incomes would join 007 with 009 and 010.
     assert graph.adjacency.toarray().tolist() == [[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]]
     assert graph.features.tolist() == [[31, 30000], [33, 90000], [70, 31000], [72, 88000]]  # type: ignore[union-attr]

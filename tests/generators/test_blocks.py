@@ -60,7 +60,7 @@ def test_each_pair_of_nodes_occurs_at_most_once(sizes: list[int], directed: bool
 
 def block_densities(graph: Graph) -> NDArray[np.float64]:
     """Return the density between the labels of two nodes, counted in plain Python."""
-    adjacency, labels = graph.adjacency.toarray() > 0, graph.labels
+    adjacency, labels = graph.adjacency.toarray() > 0, graph.label_codes
     assert labels is not None
     nodes = range(graph.n_nodes)
     result = np.zeros((len(nodes), len(nodes)))
@@ -221,11 +221,11 @@ def planted_graph(n_nodes: int = 300) -> Graph:
 def test_inference_corrects_wrong_labels_and_estimates_strengths() -> None:
     graph = planted_graph()
     rng = np.random.default_rng(1)
-    assert graph.labels is not None
-    wrong = np.where(rng.random(300) < 0.3, rng.integers(0, 3, 300), graph.labels)
+    assert graph.label_codes is not None
+    wrong = np.where(rng.random(300) < 0.3, rng.integers(0, 3, 300), graph.label_codes)
     model = MMSBM(delta=0.01, n_steps=200).fit(graph.replace(labels=wrong), rng=0)
-    right = (model.memberships_.argmax(axis=1) == graph.labels).mean()
-    assert (wrong == graph.labels).mean() < 0.85
+    right = (model.memberships_.argmax(axis=1) == graph.label_codes).mean()
+    assert (wrong == graph.label_codes).mean() < 0.85
     assert right > 0.97
     assert model.strengths_ == pytest.approx([0.12] * 3, rel=0.25)
     samples = [sample.n_edges for sample in model.sample_many(10, rng=0)]

@@ -40,7 +40,7 @@ def test_classes_do_not_cross_communities() -> None:
     classes = np.array(class_of(graph, DegreeClasses(block)))
     assert not set(classes[block == 0]) & set(classes[block == 1])
     club: Any = datasets.load("karate")
-    assert class_of(club, DegreeClasses("labels")) == class_of(club, DegreeClasses(club.labels))
+    assert class_of(club, DegreeClasses("labels")) == class_of(club, DegreeClasses(club.label_codes))
 
 
 def test_a_smaller_tolerance_gives_more_classes() -> None:

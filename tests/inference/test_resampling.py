@@ -57,8 +57,8 @@ def test_samples_are_graphs_that_depend_on_the_seed_alone(resampler: NodeResampl
     assert first == again
     assert first != other
     assert first.directed == directed
-    assert first.labels is not None
-    assert len(first.labels) == first.n_nodes
+    assert first.label_codes is not None
+    assert len(first.label_codes) == first.n_nodes
 
 
 def test_the_bootstrap_takes_edges_among_drawn_nodes() -> None:
@@ -72,9 +72,9 @@ def test_the_bootstrap_takes_edges_among_drawn_nodes() -> None:
 def test_a_subsample_is_an_induced_subgraph() -> None:
     graph = CLUB.replace(labels=np.arange(34))
     sample = NodeSubsampling(0.4).fit(graph).draw(SeedSequence(3))
-    assert sample.labels is not None
-    assert len(set(sample.labels.tolist())) == 14
-    induced = graph.adjacency[sample.labels][:, sample.labels]
+    assert sample.label_codes is not None
+    assert len(set(sample.label_codes.tolist())) == 14
+    induced = graph.adjacency[sample.label_codes][:, sample.label_codes]
     assert np.array_equal(sample.adjacency.toarray(), induced.toarray())
     assert NodeSubsampling(0.5).fit(graph).deviation_factor == pytest.approx(1.0)
     with pytest.raises(InputError, match=r"share of NodeSubsampling must be a number between 0.01 and 0.99"):

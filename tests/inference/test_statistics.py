@@ -36,7 +36,7 @@ from nodecopy.metrics.counting_kernels import sort_by_degree
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 
 CLUB = datasets.load("karate")
-DONORS = SameLabel(CLUB.labels)
+DONORS = SameLabel(CLUB.label_codes)
 GRAPHS = [
     CLUB,
     Graph.from_edges([0, 1, 2], [1, 2, 3], node_ids=range(6)),  # with isolated nodes
@@ -206,7 +206,7 @@ def test_directions_are_ignored_and_results_are_reproducible() -> None:
 
 
 def test_communities_that_do_not_depend_on_edges_are_stable() -> None:
-    result = community_stability(CLUB, lambda graph: graph.labels, model=DONORS, n=5, rng=0)
+    result = community_stability(CLUB, lambda graph: graph.label_codes, model=DONORS, n=5, rng=0)
     assert result.together.tolist() == [1, 1]
     assert result.nodes.tolist() == [1] * 34
     assert result.sizes.sum() == 34

@@ -96,7 +96,7 @@ def test_all_but_features_come_back(graph: Graph) -> None:
     network = to_igraph(graph)
     assert network.vcount() == graph.n_nodes
     assert network.ecount() == graph.n_edges
-    labels = None if graph.labels is None or (graph.labels < 0).all() else graph.named_labels()
+    labels = None if graph.label_codes is None or (graph.label_codes < 0).all() else graph.labels
     other = from_igraph(network)
     if labels is None:
         other = other.replace(labels=None)

@@ -206,7 +206,7 @@ def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: 
 def test_all_but_ids_and_names_come_back(graph: Graph) -> None:
     features = graph.features.toarray() if isinstance(graph.features, sparse.csr_array) else graph.features
     single = None if features is None else features.astype(np.float32)
-    expected = Graph(graph.adjacency.astype(np.float32), single, graph.labels, directed=graph.directed)
+    expected = Graph(graph.adjacency.astype(np.float32), single, graph.label_codes, directed=graph.directed)
     data = to_pyg(graph)
     assert data.num_nodes == graph.n_nodes
     assert data.edge_index.shape == (2, graph.rows.n_entries)

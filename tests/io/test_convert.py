@@ -47,7 +47,7 @@ def pyg() -> Any:
 
 
 def labels_of(graph: Graph) -> list[Any]:
-    return list(np.asarray(graph.named_labels()).tolist())
+    return list(np.asarray(graph.labels).tolist())
 
 
 def network() -> Any:
@@ -88,7 +88,7 @@ def test_every_holder_is_taken_wherever_a_graph_is(holder: str, caplog: Any, pyg
     np.testing.assert_array_equal(graph.adjacency.toarray(), CLUB.adjacency.toarray())
     np.testing.assert_array_equal(graph.node_ids, CLUB.node_ids)
     assert "was converted to Graph(34 nodes, 78 undirected edges" in caplog.text
-    assert NodeCopying(SameLabel(CLUB.labels)).fit(data).sample(rng=0).n_nodes == 34
+    assert NodeCopying(SameLabel(CLUB.label_codes)).fit(data).sample(rng=0).n_nodes == 34
     assert SBM().fit(data, rng=0).sample(rng=0).n_nodes == 34
     assert nodecopy.statistics(data, observed=data)["edge_overlap"] == 1
     assert nodecopy.compare(data, [data, data])["triangles"].mean == 45
@@ -135,7 +135,7 @@ def test_ids_labels_features_and_what_is_ignored(caplog: Any) -> None:
     path = nx.path_graph(4)  # Gephi and igraph write the name of a node as label; x and y may be coordinates
     nx.set_node_attributes(path, {node: f"city {node}" for node in path}, "label")
     nx.set_node_attributes(path, {node: float(node) for node in path}, "x")
-    assert (as_graph(path).labels, as_graph(path).features) == (None, None)
+    assert (as_graph(path).label_codes, as_graph(path).features) == (None, None)
     assert as_graph(nx.path_graph([5, 3, 9])).node_ids.tolist() == [5, 3, 9]
     assert "integers choose nodes by position" in caplog.text
 
@@ -258,7 +258,7 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
     assert as_graph(data, weight="edge_attr").adjacency.max() == 7
     for y in (torch.tensor([1]), torch.tensor([0.5, 1.5, 2.0])):  # a label of the graph, a regression
         data = pyg.Data(edge_index=index, y=y, num_nodes=3, edge_attr=torch.ones(2, 4))
-        assert as_graph(data).labels is None
+        assert as_graph(data).label_codes is None
         assert set(caplog.messages[-1].split("ignored: ")[1].split(".")[0].split(", ")) == {"y", "edge_attr"}
     column = pyg.Data(edge_index=index, y=torch.tensor([[0], [1], [0]]), num_nodes=3)
     assert labels_of(as_graph(column)) == [0, 1, 0]

@@ -246,11 +246,11 @@ def test_names_of_gephi_are_no_classes(suffix: str, tmp_path: Path, caplog: pyte
     """Before, the name of each node was its class."""
     path = tmp_path / f"graph{suffix}"
     (nx.write_gexf if suffix == ".gexf" else nx.write_graphml)(gephi(), path)
-    assert read_graph(path).labels is None
+    assert read_graph(path).label_codes is None
     assert "the node attribute label holds names, not classes, and is not read" in caplog.text
     graph = read_graph(path, label="modularity_class")
-    assert graph.labels is not None
-    assert graph.labels.tolist() == [0, 1, 0]
+    assert graph.label_codes is not None
+    assert graph.label_codes.tolist() == [0, 1, 0]
     with pytest.raises(InputError, match=r"no node attribute 'kind'; there are .*modularity_class"):
         read_graph(path, label="kind")
 

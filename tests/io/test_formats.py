@@ -40,7 +40,7 @@ def only_edges(graph: Graph) -> Graph:
 
 
 def without_features(graph: Graph) -> Graph:
-    is_unlabelled = graph.labels is not None and (graph.labels < 0).all()
+    is_unlabelled = graph.label_codes is not None and (graph.label_codes < 0).all()
     return graph.replace(features=None, labels=None) if is_unlabelled else graph.replace(features=None)
 
 
@@ -117,7 +117,7 @@ def test_ids_that_a_format_cannot_hold(name: str, file: str, tmp_path: Path) -> 
 def test_npz_keeps_names_that_no_node_has() -> None:
     back = through(Graph(np.zeros((3, 3)), labels=["a", "b", "c"]).subgraph([2, 0]), ".npz")
     assert back.label_names == ("a", "b", "c")
-    assert np.asarray(back.labels).tolist() == [2, 0]
+    assert np.asarray(back.label_codes).tolist() == [2, 0]
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr"])
@@ -213,8 +213,8 @@ def test_networkx_and_its_files(tmp_path: Path, caplog: pytest.LogCaptureFixture
     network = nx.path_graph(["ann", "bob"])
     nx.set_node_attributes(network, {"ann": {"age": 31, "club": 0}, "bob": {"age": 45, "club": 1}})
     nx.write_graphml(network, path)
-    assert read_graph(path).labels is None
-    assert np.asarray(read_graph(path, label="club").labels).tolist() == [0, 1]
+    assert read_graph(path).label_codes is None
+    assert np.asarray(read_graph(path, label="club").label_codes).tolist() == [0, 1]
     assert "node attributes that are not read: age, club. Set label" in caplog.messages[0]
     assert caplog.messages[1].endswith("not read: age.")
 

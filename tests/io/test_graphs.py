@@ -32,7 +32,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def labels(graph: Graph) -> list[Any]:
-    named = graph.named_labels()
+    named = graph.labels
     assert named is not None
     return list(named.tolist())
 

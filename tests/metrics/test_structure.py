@@ -134,11 +134,15 @@ def test_against_the_formulas_in_plain_python(seed: int) -> None:
     positive = [d for d in degrees if d]
     logarithms = sum(math.log(d / min(positive)) for d in positive)
     assert values["power_law_exponent"] == pytest.approx(1 + len(positive) / logarithms)
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     first, second = graph.rows.row_numbers, graph.rows.indices
-    ends = [(a, b) for a, b in zip(graph.labels[first], graph.labels[second], strict=True) if min(a, b) >= 0]
+    ends = [
+        (a, b)
+        for a, b in zip(graph.label_codes[first], graph.label_codes[second], strict=True)
+        if min(a, b) >= 0
+    ]
     assert values["cross_community_share"] == pytest.approx(sum(a != b for a, b in ends) / len(ends))
-    labelled = Counter(label for label in graph.labels.tolist() if label >= 0)
+    labelled = Counter(label for label in graph.label_codes.tolist() if label >= 0)
     excess = 0.0
     for label, size in labelled.items():
         own = [a == b for a, b in ends if a == label]
@@ -235,10 +239,10 @@ def test_compiled_and_plain_counts_are_equal(graph: Graph) -> None:
 @settings(deadline=None, max_examples=150)
 @given(graph=graphs(directed=True))
 def test_compiled_and_plain_counts_of_directed_rows_are_equal(graph: Graph) -> None:
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     for plain, compiled in zip(
-        counting.label_counts(graph.rows, graph.labels, 4),
-        counting_kernels.label_counts(graph.rows, graph.labels, 4),
+        counting.label_counts(graph.rows, graph.label_codes, 4),
+        counting_kernels.label_counts(graph.rows, graph.label_codes, 4),
         strict=True,
     ):
         assert plain.tolist() == compiled.tolist()

@@ -30,7 +30,7 @@ from tests.contracts.classifiers import other_edges, planted_graph
 
 pyg = pytest.importorskip("torch_geometric.nn")
 GRAPH = planted_graph()
-LABELS = np.array(GRAPH.labels)
+LABELS = np.array(GRAPH.label_codes)
 TRAIN, VALIDATION = np.arange(9), np.arange(9, 24)
 CPU = torch.device("cpu")
 CONFIG = TrainingConfig(n_epochs=30, learning_rate=0.05, weight_decay=1e-3)

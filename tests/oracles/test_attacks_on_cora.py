@@ -32,7 +32,7 @@ def test_the_flips_of_deeprobust() -> None:
     """Its own Nettack, given the same surrogate, flips the same edges at 40 victims of Cora."""
     theirs: Any = pytest.importorskip("deeprobust.graph.targeted_attack", exc_type=ImportError)
     graph = datasets.load("cora")
-    split = datasets.label_split(graph.labels, 20, rng=0)
+    split = datasets.label_split(graph.label_codes, 20, rng=0)
     reachable = split.test[graph.degrees[split.test] > 0]
     victims = np.random.default_rng(0).choice(reachable, N_VICTIMS, replace=False)
     labels = SurrogateLabels.from_graph(graph, victims, split.train, "a test")
@@ -49,13 +49,13 @@ def test_the_flips_of_deeprobust() -> None:
 def test_victims_are_misclassified() -> None:
     """A clean GCN is right at about 78 % of nodes; 20 of 40 is below that by five standard deviations."""
     graph = datasets.load("cora")
-    split = datasets.label_split(graph.labels, 20, rng=0)
-    assert graph.labels is not None
+    split = datasets.label_split(graph.label_codes, 20, rng=0)
+    assert graph.label_codes is not None
     victims = split.test[graph.degrees[split.test] > 0][:40]
     for attack, max_correct in ((Nettack(), 12), (FGA(flips_per_step=10), 6)):
         flips = attack.attack(graph, victims, train=split.train, rng=0)
         assert np.array_equal(flips.spent, flips.budgets)
         fitted = GCN().fit(flips.apply(graph), split.train, rng=0)
-        assert (fitted.predict()[victims] == graph.labels[victims]).sum() <= max_correct
+        assert (fitted.predict()[victims] == graph.label_codes[victims]).sum() <= max_correct
     clean = GCN().fit(graph, split.train, rng=0)
-    assert (clean.predict()[victims] == graph.labels[victims]).sum() >= 22
+    assert (clean.predict()[victims] == graph.label_codes[victims]).sum() >= 22

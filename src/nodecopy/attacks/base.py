@@ -200,11 +200,11 @@ def ceil_of_share(share: float, number: int) -> int:
 
 def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
     """Return the labels of a graph after a check that the targets have one."""
-    if graph.labels is None:
+    if graph.label_codes is None:
         raise InputError("graph", f"must have labels for {attack}; this one has none.")
-    unlabelled = targets[graph.labels[targets] == UNLABELLED]
+    unlabelled = targets[graph.label_codes[targets] == UNLABELLED]
     if len(unlabelled):
         node_id = graph.node_ids[unlabelled].tolist()[0]
         got = f"the node with id {node_id!r}, which has none. Add its label, such as a predicted class."
         raise InputError("targets", f"must have labels for {attack}; got {got}")
-    return graph.labels
+    return graph.label_codes

@@ -62,7 +62,7 @@ class DICE(TargetedAttack):
         return 2 * ceil_of_share(share, len(self._removable(edits, target)))
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
-        labels = edits.graph.labels
+        labels = edits.graph.label_codes
         assert labels is not None
         is_external = (labels != labels[target]) & (labels != UNLABELLED)
         is_external[edits.neighbours(target)] = False
@@ -73,7 +73,7 @@ class DICE(TargetedAttack):
             edits.flip(target, other)
 
     def _removable(self, edits: Edits, target: int) -> NDArray[Any]:
-        labels, neighbours = edits.graph.labels, edits.neighbours(target)
+        labels, neighbours = edits.graph.label_codes, edits.neighbours(target)
         assert labels is not None
         return neighbours if self.delete == "any" else neighbours[labels[neighbours] == labels[target]]
 

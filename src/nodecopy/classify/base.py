@@ -89,12 +89,12 @@ class Trial:
         rng: Rng = None,
     ) -> None:
         train, graph = training_nodes(graph, train), convert_graph(graph, "graph")
-        if graph.labels is None:
+        if graph.label_codes is None:
             raise InputError("a graph must have labels to be classified; this one has none.")
-        n_labels = len(class_codes(graph.labels)[0])
+        n_labels = len(class_codes(graph.label_codes)[0])
         if n_labels < 2:
             raise InputError(f"a graph must have labels of at least two classes; got {n_labels}.")
-        labelled = np.flatnonzero(graph.labels != UNLABELLED)
+        labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
         chosen = labelled if train is None else check_nodes(graph, train, "train")
         watched = None if validation is None else check_nodes(graph, validation, "validation")
         if train is None and watched is not None:
@@ -103,8 +103,8 @@ class Trial:
             raise InputError("train", "must hold at least one node; got none.")
         if watched is not None and len(both := np.intersect1d(chosen, watched)):
             raise InputError("validation", f"must hold other nodes than train; got node {both[0]} in both.")
-        if len(np.unique(graph.labels[chosen])) < 2:
-            name = np.asarray(graph.named_labels())[chosen[0]]
+        if len(np.unique(graph.label_codes[chosen])) < 2:
+            name = np.asarray(graph.labels)[chosen[0]]
             raise InputError("train", f"must hold nodes of at least two classes; got only class {name}.")
         classes, codes = training_classes(graph, chosen)
         if watched is not None:
@@ -180,8 +180,8 @@ def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
         allowed, got = "positions, a boolean mask or node ids", "a mask of integers"
         raise InputError(name, f"must be {allowed}; got {got}. Pass np.asarray({name}, bool).")
     check_unique(chosen, name)
-    assert graph.labels is not None
-    unlabelled = chosen[graph.labels[chosen] == UNLABELLED]
+    assert graph.label_codes is not None
+    unlabelled = chosen[graph.label_codes[chosen] == UNLABELLED]
     if len(unlabelled):
         raise InputError(name, f"must hold labelled nodes; got node {unlabelled[0]}, which has no label.")
     return chosen
@@ -611,7 +611,7 @@ class Classifier(Saveable):
             raise InputError("nodes", f"must hold labelled nodes that are not training nodes; {way_out}")
         if len(both := np.intersect1d(chosen, trial.train)):
             raise InputError("nodes", f"must hold other nodes than train; got node {both[0]}.")
-        is_class = np.asarray(trial.graph.named_labels())[chosen, None] == self.classes_
+        is_class = np.asarray(trial.graph.labels)[chosen, None] == self.classes_
         is_known = is_class.any(axis=1)
         if not is_known.any():
             raise InputError("nodes", "must hold nodes of the classes of train; got none of them.")
@@ -655,18 +655,18 @@ class Classifier(Saveable):
             reason = "must be given to score a classifier that was loaded: a file holds no labels."
             raise InputError("graph", reason)
         labelled = self.trial_.graph if graph is None else graph
-        if labelled.labels is None:
+        if labelled.label_codes is None:
             raise InputError("graph", "must have labels to compare predictions with; this one has none.")
         if nodes is not None:
             chosen = check_nodes(labelled, nodes, "nodes")
         else:
-            chosen = np.flatnonzero(labelled.labels != UNLABELLED)
+            chosen = np.flatnonzero(labelled.label_codes != UNLABELLED)
             for used in (self.trial_.train, self.trial_.validation) if graph is None else ():
                 chosen = chosen if used is None else np.setdiff1d(chosen, used)
         if not len(chosen):
             got = "none. By default they are those not used in fit: give the nodes to score."
             raise InputError("nodes", f"must hold at least one labelled node; got {got}")
-        return float((predicted[chosen] == np.asarray(labelled.named_labels())[chosen]).mean())
+        return float((predicted[chosen] == np.asarray(labelled.labels)[chosen]).mean())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn: a classifier that is fitted to graphs, not to arrays."""

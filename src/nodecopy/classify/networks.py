@@ -53,7 +53,9 @@ class TrainingBatch:
         )
         features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
-            same_labels = np.array_equal(cast(Any, trial.graph.labels), cast(Any, first.graph.labels))
+            same_labels = np.array_equal(
+                cast(Any, trial.graph.label_codes), cast(Any, first.graph.label_codes)
+            )
             if trial.graph.features is not first.graph.features or not same_labels:
                 raise InputError("trials that run together must share their features and labels.")
         # Trials often share a graph, whose matrices are then computed once.

@@ -174,7 +174,7 @@ class ModuleClassifier(Classifier):
         """
         train_mask = training_nodes(graph, train)
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        train = train_mask if graph.labels is not None else train
+        train = train_mask if graph.label_codes is not None else train
         vars(self).pop("trial_", None)
         if train is not None or validation is not None:
             with mute_data_warnings():  # the module may know classes that no node of train has

@@ -153,7 +153,7 @@ def _check_targets(
     if not len(train):
         print_note("every labelled node is a target: no classifier can be trained to check who is misled")
         return []
-    targets, names = perturbation.targets, graph.named_labels()
+    targets, names = perturbation.targets, graph.labels
 
     def predict(graph: Graph) -> NDArray[Any]:
         return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
@@ -194,7 +194,7 @@ def _describe(perturbation: Perturbation, outcomes: list[dict[str, Any]]) -> dic
 
 def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[dict[str, Any]]) -> None:
     print_note(f"{graph!r}, {perturbation.attack}")
-    names, labels = cast(Any, (graph.named_labels(), graph.labels))
+    names, labels = cast(Any, (graph.labels, graph.label_codes))
     rows, counts = [], (perturbation.targets, perturbation.budgets, perturbation.spent)
     for target, budget, n_flips in zip(*counts, strict=True):
         is_added = perturbation.is_added[perturbation.owners == target]

@@ -148,15 +148,15 @@ def classify(
         results |= _describe_training(classifier)
     else:
         table, nodes = classifier.table(graph), np.arange(graph.n_nodes)
-        if graph.labels is not None:
+        if graph.label_codes is not None:
             log_decision("accuracy: on all labelled nodes, which may include training nodes.")
         results = files.describe_run(name, classifier=load.name)
     table = {head: column[nodes] for head, column in table.items()}
     results |= _summarise(table, classifier)
-    if graph.labels is not None and (load is not None or files.is_dataset(name)):
-        is_labelled = graph.labels[nodes] != UNLABELLED
+    if graph.label_codes is not None and (load is not None or files.is_dataset(name)):
+        is_labelled = graph.label_codes[nodes] != UNLABELLED
         if is_labelled.any():
-            is_correct = table["predicted"] == np.asarray(graph.named_labels())[nodes]
+            is_correct = table["predicted"] == np.asarray(graph.labels)[nodes]
             results["accuracy"] = float(is_correct[is_labelled].mean())
     if out is not None:
         write_table(out, table, spreadsheet=spreadsheet)

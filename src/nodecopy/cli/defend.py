@@ -146,7 +146,7 @@ def defend(
             "suspects",
         )
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
-    differs = ~is_held_out & (columns["after"] != np.asarray(graph.named_labels())[corrected])
+    differs = ~is_held_out & (columns["after"] != np.asarray(graph.labels)[corrected])
     if differs.any():
         ids = list_names(columns["id"][differs], N_LISTED)
         message = f"nodes whose corrected class is not their label: {ids}."
@@ -237,12 +237,12 @@ def _evaluate(
     columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], is_held_out: NDArray[np.bool_]
 ) -> dict[str, Any]:
     """Return how many predictions changed, and the accuracy on held-out labels."""
-    assert graph.labels is not None
+    assert graph.label_codes is not None
     changes = {"corrected": len(nodes), "changed": int((columns["before"] != columns["after"]).sum())}
-    is_test = is_held_out & (graph.labels[nodes] != UNLABELLED)
+    is_test = is_held_out & (graph.label_codes[nodes] != UNLABELLED)
     if not is_test.any():
         return changes
-    truth = np.asarray(graph.named_labels())[nodes]
+    truth = np.asarray(graph.labels)[nodes]
     stages = ("before", "after")
     accuracy = {f"accuracy_{stage}": float((columns[stage] == truth)[is_test].mean()) for stage in stages}
     return changes | accuracy | {"labelled": int(is_test.sum())}

@@ -137,7 +137,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
         f"Self-training does so in {N_ROUNDS} further rounds, with confident predictions as labels."
     )
     _print(f"Handwritten digits, a nearest-neighbour graph: {graph!r}", text, "")
-    labels: Any = graph.labels
+    labels: Any = graph.label_codes
     tests, trials = [], []
     for number in range(seed, seed + N_SPLITS):
         split = datasets.label_split(labels, 1, validation=0, test=1000, rng=number)
@@ -191,7 +191,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
 def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     from nodecopy.report.attacked_node import attack_and_correct, attack_section
 
-    labels: Any = graph.labels
+    labels: Any = graph.label_codes
     split = datasets.label_split(labels, 5, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]

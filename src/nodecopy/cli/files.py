@@ -168,8 +168,8 @@ def split_as_in_experiments(
 ) -> tuple[NodeSplit, SeedSequence]:
     """Return the nodes of trial 0 of ``nodecopy reproduce``, fewer if necessary, and its seed sequence."""
     n_validation, n_test = N_VALIDATION, N_TEST
-    if graph.labels is not None:
-        sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
+    if graph.label_codes is not None:
+        sizes = np.unique(graph.label_codes[graph.label_codes != UNLABELLED], return_counts=True)[1]
         if labels_per_class >= sizes.min():
             low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
             raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
@@ -183,15 +183,15 @@ def split_as_in_experiments(
             )
     root = trial_seed(seed, dataset, 0, labels=labels_per_class)
     rng = child(root, TrialSeeds.SPLIT)
-    return label_split(graph.labels, labels_per_class, n_validation, n_test, rng=rng), root
+    return label_split(graph.label_codes, labels_per_class, n_validation, n_test, rng=rng), root
 
 
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
     """Return the training nodes and the nodes that may be attacked or defended (``test``)."""
-    if graph.labels is None:
+    if graph.label_codes is None:
         raise InputError("the graph must have labels for this command; got none. Give --labels FILE.")
-    labelled = np.flatnonzero(graph.labels != UNLABELLED)
-    n_needed = LABELS_PER_CLASS * len(np.unique(graph.labels[labelled])) + N_VALIDATION + N_TEST
+    labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
+    n_needed = LABELS_PER_CLASS * len(np.unique(graph.label_codes[labelled])) + N_VALIDATION + N_TEST
     if is_dataset(source) and len(labelled) >= n_needed:
         return split_as_in_experiments(graph, source, LABELS_PER_CLASS, seed)
     return Split(labelled, np.zeros(0, np.int64), labelled), seed_sequence(seed)
@@ -199,13 +199,13 @@ def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
 
 def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> NodeSplit:
     """Split labelled nodes into training and validation nodes; unlabelled nodes are the test nodes."""
-    if graph.labels is None:
+    if graph.label_codes is None:
         raise InputError("the graph must have labels to learn from; got none. Give --labels FILE.")
-    unlabelled = np.flatnonzero(graph.labels == UNLABELLED)
+    unlabelled = np.flatnonzero(graph.label_codes == UNLABELLED)
     if not len(unlabelled):
         raise InputError("some nodes must have no label, to be predicted; every node has one.")
-    validation = _hold_out(graph.labels, validation_share, generator(seed))
-    labelled = np.flatnonzero(graph.labels != UNLABELLED)
+    validation = _hold_out(graph.label_codes, validation_share, generator(seed))
+    labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
     if validation_share and not len(validation):
         got = f"{validation_share:g} of the labels of a class gives none"
         raise InputError(f"--validation must give validation nodes; {got}. Leave it out.")
@@ -217,8 +217,8 @@ def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
     split, root = split_for_attack(graph, source, seed)
     if len(split.validation):
         return split, root
-    assert graph.labels is not None
-    test = _hold_out(graph.labels, TEST_SHARE, generator(child(root, TrialSeeds.SPLIT)))
+    assert graph.label_codes is not None
+    test = _hold_out(graph.label_codes, TEST_SHARE, generator(child(root, TrialSeeds.SPLIT)))
     return Split(np.setdiff1d(split.train, test), split.validation, test), root
 
 

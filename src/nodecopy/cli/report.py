@@ -218,7 +218,7 @@ def classify_for_report(
     """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels."""
     from nodecopy.classify import Prediction, Trial
 
-    codes = class_codes(cast(Any, graph.labels))[1]
+    codes = class_codes(cast(Any, graph.label_codes))[1]
     tests, train = [split.test], split.train
     if len(split.test) < sections.MIN_CURVE_NODES:
         tests = cross_validation_folds(codes, N_FOLDS, generator(child(rng, 0)))
@@ -252,9 +252,9 @@ def classify_for_report(
 
 
 def _reason_against_training(graph: Graph) -> str | None:
-    if graph.labels is None or graph.features is None:
+    if graph.label_codes is None or graph.features is None:
         return "it needs labels and features; give --labels FILE and --features FILE."
-    if len(np.unique(graph.labels[graph.labels != UNLABELLED])) < 2:
+    if len(np.unique(graph.label_codes[graph.label_codes != UNLABELLED])) < 2:
         return "it needs labels of at least two classes."
     try:
         import_optional("torch", "classification")

@@ -31,7 +31,7 @@ from nodecopy.errors import InputError
 from nodecopy.features.embeddings import shared_nearest, shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import scale_features
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import UNLABELLED, Graph, encode_labels
 from nodecopy.interactions import Interactions
 
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000  # of the row sums of Balanced, and of its iterations
@@ -110,8 +110,8 @@ class SameLabel(Configurable):
     Parameters
     ----------
     labels
-        One integer per node, observed or predicted; by default the labels of the graph. A node without a
-        label (-1) keeps its own neighbours.
+        One label per node, observed or predicted; by default the labels of the graph. A node without a
+        label (-1 or empty) keeps its own neighbours.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class SameLabel(Configurable):
         return replace(self, labels=select_nodes(self.labels, nodes, n_nodes))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        return getattr(data, "labels", None) if self.labels is None else self.labels
+        return getattr(data, "label_codes", None) if self.labels is None else self.labels
 
 
 @dataclass(eq=False)
@@ -152,7 +152,7 @@ class NearestNeighbours(Configurable):
     ties
         ``"first"``: ties go to the lowest index. ``"all"``: every node no farther than the last of them.
     groups
-        One integer per node, or ``"labels"`` of the graph: donors come from the same group. A node without a
+        One label per node, or ``"labels"`` of the graph: donors come from the same group. A node without a
         group (-1) keeps its own neighbours.
     max_degree_ratio
         Largest ratio of the degrees of a node and its donor; no limit by default. A node without a candidate
@@ -255,7 +255,7 @@ class NearestNeighbours(Configurable):
         return replace(self, embeddings=select_nodes(self.embeddings, nodes, n_nodes), groups=groups)
 
     def group_labels(self, data: Graph | Interactions) -> Any:
-        return getattr(data, "labels", None) if isinstance(self.groups, str) else self.groups
+        return getattr(data, "label_codes", None) if isinstance(self.groups, str) else self.groups
 
 
 @dataclass(eq=False)
@@ -346,12 +346,14 @@ def _take_first(
 def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
     """Return codes of labels, by default the graph's; every unlabelled node has its own code."""
     if labels is None:
-        labels = getattr(data, "labels", None)
+        labels = getattr(data, "label_codes", None)
         if labels is None:
             raise InputError(name, "must be given, since the graph has no labels.")
     codes = check_vector(labels, name, length=data.rows.n_rows)
+    if codes.dtype.kind in "OU":
+        codes = np.asarray(encode_labels(codes)[0])
     if codes.dtype.kind not in "biu":
-        raise InputError(name, f"must be integers; got {codes.dtype}.")
+        raise InputError(name, f"must be integers or strings; got {codes.dtype}.")
     codes = codes.astype(np.int64)
     is_unlabelled = codes <= UNLABELLED
     codes[is_unlabelled] = codes.max(initial=0) + 1 + np.arange(is_unlabelled.sum())

@@ -241,8 +241,8 @@ def choose_donors(data: Any) -> tuple[DonorRule, str]:
     if isinstance(data, Interactions):
         return Jaccard(), "donors of users are users with shared items"
     reason = "no node has a label"
-    if data.labels is not None:
-        n_labelled = int((class_codes(data.labels)[1] != UNLABELLED).sum())
+    if data.label_codes is not None:
+        n_labelled = int((class_codes(data.label_codes)[1] != UNLABELLED).sum())
         reason = f"{n_labelled} of {data.n_nodes} nodes have a label"
         if n_labelled and n_labelled >= MIN_LABELLED_SHARE * data.n_nodes:
             return SameLabel(), reason
@@ -254,8 +254,11 @@ def choose_donors(data: Any) -> tuple[DonorRule, str]:
 
 def warn_of_unlabelled_nodes(donors: DonorRule, data: Any) -> bool:
     """Warn if a node and its donor share labels that most nodes lack; return whether it warned."""
-    labels = group_labels(donors, data)
-    return labels is not None and warn_of_few_labels((np.asarray(labels) > UNLABELLED).sum(), len(labels))
+    if (labels := group_labels(donors, data)) is None:
+        return False
+    values = np.asarray(labels)
+    is_labelled = values != "" if values.dtype.kind in "OU" else values > UNLABELLED
+    return warn_of_few_labels(is_labelled.sum(), len(values))
 
 
 def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:

@@ -78,7 +78,7 @@ def sample_like(
     else:
         got = type_name(network)
         raise InputError("network", f"must be a graph of NetworkX or igraph, or a Graph; got {got}.")
-    if label is not None and graph.labels is None:
+    if label is not None and graph.label_codes is None:
         raise InputError("label", f"must be a node attribute; no node has {label!r}.")
     samples = sample(network, model.fit(graph), weight, number, rng)
     return next(samples) if n is None else samples

@@ -18,7 +18,7 @@ from nodecopy._core.files import TableLike, is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, generator
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import UNLABELLED, Graph, encode_labels
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike, convert_graph, convert_interactions, read_interactions
 from nodecopy.io.interactions import holds_item_lists
@@ -53,7 +53,7 @@ def label_split(
     Parameters
     ----------
     labels
-        One integer per node, such as ``graph.labels``; nodes with -1 (unknown) are never drawn.
+        One label per node, such as ``graph.labels``; unlabelled nodes (-1 or empty) are never drawn.
     per_class, validation, test
         Number of training nodes of each class, and numbers of validation and test nodes.
     rng
@@ -67,18 +67,20 @@ def label_split(
     >>> [len(part) for part in split]
     [4, 5, 20]
     """
-    codes = check_vector([] if labels is None else labels, "labels")
-    if codes.dtype.kind not in "iu" or (codes < UNLABELLED).any():
-        got = "None (the graph has no labels)" if labels is None else codes.dtype
-        raise InputError("labels", f"must hold one integer per node, -1 if it is unknown; got {got}.")
+    codes, names = encode_labels(labels)
+    if codes is None:
+        raise InputError("labels", "must hold one label per node; got None (the graph has no labels).")
     for name, value, low in (("per_class", per_class, 1), ("validation", validation, 0), ("test", test, 0)):
         check_integer(value, name, low=low)
     labelled = np.flatnonzero(codes != UNLABELLED)
     classes, sizes = np.unique(codes[labelled], return_counts=True)
     if not len(classes):
-        raise InputError("labels", "must name a class for some nodes; got -1 (unknown) for all of them.")
+        raise InputError(
+            "labels", "must name a class for some nodes; got none (-1 or empty) for all of them."
+        )
     if sizes.min() < per_class:
-        smallest = f"{sizes.min()}, the nodes of class {classes[sizes.argmin()]}"
+        code = classes[sizes.argmin()]
+        smallest = f"{sizes.min()}, the nodes of class {code if names is None else names[code]}"
         raise InputError("per_class", f"must be at most {smallest}; got {per_class}.")
     n_rest = len(labelled) - per_class * len(classes)
     if (n_held_out := validation + test) > n_rest:

@@ -184,7 +184,7 @@ def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
 def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
     """Return the block of each node: its label, or the result of label propagation."""
     n_nodes = graph.n_nodes
-    observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
+    observed = np.full(n_nodes, UNLABELLED) if graph.label_codes is None else graph.label_codes
     names, labels = np.unique(observed, return_inverse=True)
     fixed = observed != UNLABELLED
     # Labels become 0, 1, 2, ..., with "unlabelled" last.

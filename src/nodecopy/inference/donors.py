@@ -76,13 +76,13 @@ class DegreeClasses(Configurable):
         if values is None:
             return spectral_communities(graph)
         if isinstance(values, str):
-            if values != "labels" or graph.labels is None:
+            if values != "labels" or graph.label_codes is None:
                 allowed = "must be integers, 'labels' of a graph that has them, or None"
                 raise InputError(name, f"{allowed}; got {values!r}.")
-            values = graph.labels
+            values = graph.label_codes
         codes = check_vector(values, name, length=graph.n_nodes)
-        if codes.dtype.kind not in "biu":
-            raise InputError(name, f"must be integers; got {codes.dtype}.")
+        if codes.dtype.kind not in "biuU":
+            raise InputError(name, f"must be integers or strings; got {codes.dtype}.")
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
     def restrict(self, nodes: slice, n_nodes: int) -> DegreeClasses:

@@ -84,7 +84,7 @@ class NodeResampler(Configurable, ABC):
         weights = matrix.data if graph.is_weighted else None
         rows = Rows.canonical(matrix.indptr, matrix.indices, weights, len(nodes))
         bare = graph.replace(features=None, labels=None, node_ids=None).with_rows(rows)
-        return bare if graph.labels is None else bare.replace(labels=graph.labels[nodes])
+        return bare if graph.label_codes is None else bare.replace(labels=graph.label_codes[nodes])
 
 
 @dataclass(eq=False)
@@ -179,7 +179,7 @@ class LatentPositionBootstrap(NodeResampler):
     def _resample(self, rng: Generator) -> Graph:
         graph = self.graph_
         nodes = rng.integers(0, graph.n_nodes, graph.n_nodes)
-        labels: Any = None if graph.labels is None else graph.labels[nodes]
+        labels: Any = None if graph.label_codes is None else graph.label_codes[nodes]
         bare = graph.replace(features=None, node_ids=None, labels=labels)
         return replace_edges(bare, *self.model_.draw_edges(rng, nodes, directed=graph.directed))
 
@@ -236,7 +236,7 @@ def choose_sampler(model: Any, resample: str, *, directed: bool = False) -> Samp
 
 def _label_blocks(graph: Graph) -> Graph:
     """Return the graph with estimated communities as labels, unless it has labels."""
-    if graph.labels is not None:
+    if graph.label_codes is not None:
         return graph
     blocks = spectral_communities(graph)
     n_blocks = "1 community" if not blocks.any() else f"{blocks.max() + 1} communities"

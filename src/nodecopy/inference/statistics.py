@@ -84,7 +84,9 @@ def prepare_measure(
     extra = dict(EXTRA)
     if "modularity" in names:
         extra["modularity"] = _make_modularity(own, fixed_nodes, fixed_number)
-    return own, GraphMeasure(names, functions, convert, extra, own.labels is None and "modularity" in names)
+    return own, GraphMeasure(
+        names, functions, convert, extra, own.label_codes is None and "modularity" in names
+    )
 
 
 @dataclass(eq=False)
@@ -172,13 +174,13 @@ def find_library(graph: GraphLike) -> str:
 
 def _make_modularity(observed: Graph, fixed_nodes: bool, fixed_number: bool) -> Callable[[Graph], float]:
     """Return the modularity of the labels, or of communities that are estimated from each graph."""
-    if observed.labels is None:
+    if observed.label_codes is None:
         # Intervals fix their number, since samples with another number would dominate the variance.
         n = count_communities(observed) if fixed_number else None
         return lambda graph: compute_modularity(graph, spectral_communities(graph, n))
 
     def modularity(graph: Graph) -> float:
-        labels: Any = observed.labels if fixed_nodes else graph.labels
+        labels: Any = observed.label_codes if fixed_nodes else graph.label_codes
         return compute_modularity(graph, np.unique(labels, return_inverse=True)[1])
 
     return modularity

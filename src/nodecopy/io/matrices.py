@@ -52,8 +52,8 @@ def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
 def write_graph(graph: Graph, path: PathLike) -> None:
     """Write a graph with all its attributes."""
     arrays = _row_arrays(graph.rows) | {"node_ids": graph.node_ids, "directed": np.array(graph.directed)}
-    if graph.labels is not None:
-        arrays["labels"] = graph.labels
+    if graph.label_codes is not None:
+        arrays["labels"] = graph.label_codes
     if graph.label_names is not None:
         arrays["label_names"] = np.array(graph.label_names, dtype=str)
     if isinstance(graph.features, sparse.csr_array):

@@ -91,7 +91,7 @@ def to_networkx(graph: Graph) -> Any:
     networkx = import_optional("networkx", "to_networkx")
     network = networkx.DiGraph() if graph.directed else networkx.Graph()
     network.add_nodes_from(graph.node_ids.tolist())
-    labels = graph.named_labels()
+    labels = graph.labels
     if labels is not None:
         for node, label in zip(network.nodes, labels.tolist(), strict=True):
             if label not in ("", -1):
@@ -217,7 +217,7 @@ def to_igraph(graph: Graph) -> Any:
         network.es["weight"] = weights.tolist()
     if not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
         network.vs["name"] = graph.node_ids.tolist()
-    labels = graph.named_labels()
+    labels = graph.labels
     if labels is not None:
         network.vs["label"] = [None if label in ("", -1) else label for label in labels.tolist()]
     return network

@@ -111,8 +111,8 @@ def to_pyg(graph: Graph) -> Any:
     if features is not None:
         dense = features.toarray() if isinstance(features, sparse.csr_array) else features
         data.x = torch.from_numpy(_as_single(dense, "features"))
-    if graph.labels is not None:
-        data.y = torch.from_numpy(graph.labels.copy())
+    if graph.label_codes is not None:
+        data.y = torch.from_numpy(graph.label_codes.copy())
     return data
 
 

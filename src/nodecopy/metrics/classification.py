@@ -293,9 +293,9 @@ def _logits(p: NDArray[Any]) -> NDArray[np.float64]:
 def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
     """Warn if some, but not all, nodes have labels on which one of the statistics ``names`` depends."""
     affected = [name for name in LABEL_NAMES if name in names]
-    if graph.labels is None or not (affected or "modularity" in names):
+    if graph.label_codes is None or not (affected or "modularity" in names):
         return
-    labelled = np.flatnonzero(graph.labels != UNLABELLED)
+    labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
     if len(labelled) in (0, graph.n_nodes):
         return
     effects = []

@@ -154,9 +154,9 @@ def label_statistics(graph: Graph) -> Statistics:
     - ``class_insensitive_homophily``: (1 / (C - 1)) sum_k max(0, h_k - |C_k| / N) with h_k the edge
       homophily of class k (Lim et al., 2021): 0 where edges ignore labels, whatever the class sizes.
     """
-    if graph.labels is None or not (graph.labels >= 0).any():
+    if graph.label_codes is None or not (graph.label_codes >= 0).any():
         return dict.fromkeys(LABEL_NAMES, math.nan)
-    labels, n_classes = graph.labels, int(graph.labels.max()) + 1
+    labels, n_classes = graph.label_codes, int(graph.label_codes.max()) + 1
     if n_classes > graph.n_nodes:  # codes with gaps
         codes, labels = np.unique(labels, return_inverse=True)
         labels, n_classes = labels - (codes[0] < 0), len(codes) - int(codes[0] < 0)

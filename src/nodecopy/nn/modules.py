@@ -199,15 +199,15 @@ def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any
     With as many columns as distinct labels, the columns are the labels in ascending order; with more, column
     k is label k. Without labels the classes are 0, 1, 2, ...
     """
-    if graph.labels is None:
+    if graph.label_codes is None:
         return np.arange(n_columns), np.full(graph.n_nodes, -1)
-    classes, codes = class_codes(graph.labels)
+    classes, codes = class_codes(graph.label_codes)
     if len(classes) != n_columns:
         n_named = n_columns if graph.label_names is None else len(graph.label_names)
         if classes.max(initial=-1) >= n_columns or n_named < n_columns:
             classes_of = f"one output column per class, of which the graph has {len(classes)}"
             raise InputError(owner, f"must have {classes_of}; got {n_columns} columns. Renumber the labels.")
-        classes, codes = np.arange(n_columns), graph.labels
+        classes, codes = np.arange(n_columns), graph.label_codes
     names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
     return names, codes
 

@@ -208,7 +208,7 @@ def _take_graph(graph: Graph, nodes: slice) -> Graph:
     entries = slice(rows.indptr[start], rows.indptr[end])
     weights = None if rows.weights is None else rows.weights[entries]
     indptr = rows.indptr[start : end + 1] - rows.indptr[start]
-    parts = {name: vars(graph)[name] for name in ("features", "labels")}
+    parts = {name: vars(graph)[name] for name in ("features", "label_codes")}
     return graph._with(
         rows=Rows.canonical(indptr, rows.indices[entries] - start, weights, end - start),
         **{name: None if part is None else freeze(part[nodes]) for name, part in parts.items()},

@@ -127,8 +127,8 @@ def graphs_section(
     part = observed.subgraph(nodes)
     positions = np.rint(MAP_SIZE * compute_layout(part, rng=rng)).astype(int)
     colours = []
-    if observed.labels is not None:
-        colours.append(_class_colours("label", observed.named_labels(), nodes))
+    if observed.label_codes is not None:
+        colours.append(_class_colours("label", observed.labels, nodes))
     if predicted is not None:
         colours.append(_class_colours("predicted class", np.asarray(predicted), nodes))
     if uncertainty is not None:

@@ -119,7 +119,7 @@ def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> Non
         segments = collections.LineCollection(lines[mask], colors=colour, linewidths=width, zorder=1)
         axes.add_collection(segments)
     size = 40 + 15 * np.sqrt(observed.degrees)
-    colours = np.zeros(graph.n_nodes) if observed.labels is None else observed.labels
+    colours = np.zeros(graph.n_nodes) if observed.label_codes is None else observed.label_codes
     axes.scatter(*positions.T, s=size, c=colours, cmap="tab10", edgecolors="white", linewidths=0.8, zorder=2)
     axes.set_aspect("equal")
     axes.set_axis_off()

@@ -73,7 +73,7 @@ def digest_dataset(dataset: str, largest_component: bool = False) -> str:
     """Return a digest of the nodes, edges, labels and features of a graph."""
     graph = load_data(dataset, largest_component)
     parts = hashlib.sha256(f"{graph.n_nodes} {graph.directed}".encode())
-    for part in (graph.rows.indptr, graph.rows.indices, graph.rows.weights, graph.labels):
+    for part in (graph.rows.indptr, graph.rows.indices, graph.rows.weights, graph.label_codes):
         parts.update(b"-" if part is None else np.ascontiguousarray(part, np.float64).tobytes())
     parts.update("\n".join(map(str, graph.node_ids.tolist())).encode())
     digest = hashlib.sha256(parts.hexdigest()[:16].encode())

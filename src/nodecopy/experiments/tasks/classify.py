@@ -93,7 +93,7 @@ class NodeTask(Task):
 
     def load(self, cell: Cell) -> Any:
         graph = super().load(cell)
-        if graph.labels is None:
+        if graph.label_codes is None:
             raise InputError(f"the dataset {cell.dataset} must have labels, from a file with the key labels.")
         return graph
 
@@ -122,12 +122,12 @@ class NodeTask(Task):
             )
 
     def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
-        return class_codes(self.load(cell).labels)[1]
+        return class_codes(self.load(cell).label_codes)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
         """Return the nodes of a trial, the same for every method."""
         labels, seed = cell.conditions["labels"], cell.trial_seed(trial, TrialSeeds.SPLIT)
-        all_labels = self.load(cell).labels
+        all_labels = self.load(cell).label_codes
         try:
             return datasets.label_split(all_labels, labels, self.validation, self.test, rng=seed)
         except InputError as error:
@@ -141,7 +141,7 @@ class NodeTask(Task):
 
         made = []
         for trial, graph in zip(trials, graphs, strict=True):
-            seed, labels = cell.trial_seed(trial, TrialSeeds.METHOD), np.asarray(graph.labels)
+            seed, labels = cell.trial_seed(trial, TrialSeeds.METHOD), np.asarray(graph.label_codes)
             train, validation, _ = (part[labels[part] != UNLABELLED] for part in self.split(cell, trial))
             made.append(Trial(graph, train, validation if len(validation) else None, seed))
         return made

@@ -228,7 +228,7 @@ class CoverageTask(NetworkTask):
         n_communities = None if graph is None else count_communities(graph)
 
         def modularity(sample: Graph) -> float:
-            labels: Any = sample.labels if blocks is None else blocks
+            labels: Any = sample.label_codes if blocks is None else blocks
             return compute_modularity(sample, labels)
 
         def found_modularity(sample: Graph) -> float:
