@@ -6,13 +6,23 @@ READY := .venv/ready
 
 DOCS_READY := .venv/docs-ready
 
-.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs dist fuzz kills clean
+.PHONY: demo test test-minimum browser-test screenshots lint types bench spark-demo test-clusters docs dist fuzz kills clean
 
 demo: $(READY)
 	$(BIN)/nodecopy demo --out demo --results results
 
 test: lint types
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+
+# All tests with the oldest versions that pyproject.toml allows, in an environment of their own.
+test-minimum: .venv/minimum/ready
+	OMP_NUM_THREADS=1 .venv/minimum/$(SCRIPTS)/pytest -n 2 --dist worksteal
+
+.venv/minimum/ready: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/minimum
+	$(BIN)/uv pip install --quiet --python .venv/minimum --resolution lowest-direct -e '.[dev]'
+	touch $@
 
 # The report page in a real browser: Chromium of the system, or Playwright's own where nobody may install that.
 browser-test: .venv/browser

@@ -5,6 +5,12 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile(
+    "nodecopy", deadline=None
+)  # an example may wait for the compiler or other processes
+settings.load_profile("nodecopy")
 
 
 @pytest.fixture

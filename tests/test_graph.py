@@ -19,7 +19,7 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import class_codes, training_classes
 from tests.strategies import graphs
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def dense(graph: Graph) -> list[list[float]]:

@@ -59,6 +59,7 @@ def test_conversions_need_their_own_library_only() -> None:
     code = """
 import sys
 sys.modules["torch"] = None
+from nodecopy import *
 import nodecopy, networkx
 graph = nodecopy.datasets.load("karate")
 print(len(nodecopy.to_pandas(graph)), nodecopy.to_igraph(graph).vcount())

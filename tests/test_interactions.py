@@ -15,7 +15,7 @@ from nodecopy.errors import InputError
 from tests.strategies import interactions
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(interactions())
 def test_copies_and_pickles_are_equal_and_frozen(log: Interactions) -> None:
     _ = log.matrix

@@ -35,7 +35,7 @@ from tests.contracts.wrong_arguments import crafted_matrices
 from tests.strategies import matrices
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(matrices((5, 4)))
 def test_there_and_back(matrix: sparse.csr_array) -> None:
     rows = Rows.from_matrix(matrix, "m")

@@ -42,7 +42,7 @@ def test_published_vectors(key: Any, counter: Any, answer: Any) -> None:
     assert oracles.threefry(key, *counter) == answer
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.tuples(WORD, WORD), st.tuples(WORD, WORD))
 def test_against_the_twin(key: tuple[int, int], counter: tuple[int, int]) -> None:
     assert threefry(key, counter) == oracles.threefry(key, *counter)

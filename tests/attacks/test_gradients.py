@@ -62,7 +62,7 @@ def same_as_dense(graph: Graph, rows: list[int], start: Any, ours: Any, dense: A
 
 
 @given(small_graphs(), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_the_gradient_equals_autograd_on_a_dense_adjacency(graph: Graph, data: st.DataObject) -> None:
     """Of the victim's loss and of the training set's, at the clean graph and after some flips."""
     first, second = map(torch.from_numpy, WEIGHTS)
@@ -87,7 +87,7 @@ def test_the_gradient_equals_autograd_on_a_dense_adjacency(graph: Graph, data: s
 
 
 @given(small_graphs(min_nodes=4), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_the_gradient_through_copying_equals_a_dense_one(graph: Graph, data: st.DataObject) -> None:
     """Each donor's logits with the victim's features in its place; rows to rewire beside each other."""
     first, second = map(torch.from_numpy, WEIGHTS)

@@ -91,7 +91,7 @@ def best_margin(graph: Graph, flips: Perturbation, *, features: bool, degree_tes
 
 
 @given(small_graphs(), st.booleans(), st.booleans())
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_every_flip_is_the_best_there_is(graph: Graph, features: bool, degree_test: bool) -> None:
     """By the margin it reaches, since equal margins may belong to different flips."""
     assert graph.label_codes is not None
@@ -153,7 +153,7 @@ def test_features_that_can_be_added() -> None:
 
 
 @given(small_graphs(), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_logits_equal_brute_force_before_and_after_flips(graph: Graph, data: st.DataObject) -> None:
     """Direct and indirect pairs, before and after flips of edges and features."""
     assert isinstance(graph.features, np.ndarray)
@@ -181,7 +181,6 @@ def test_logits_equal_brute_force_before_and_after_flips(graph: Graph, data: st.
 
 
 @given(st.lists(st.integers(1, 9), min_size=4, max_size=12), st.data())
-@settings(deadline=None)
 def test_ratio_equals_the_formulas_of_the_paper(degrees: list[int], data: st.DataObject) -> None:
     before, now = list(degrees), list(degrees)
     test = DegreeTest(np.array(before))

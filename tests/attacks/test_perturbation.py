@@ -137,7 +137,7 @@ def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> Non
 
 
 @given(small_graphs(), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_edits_equal_flips_of_a_dense_adjacency(graph: Graph, data: st.DataObject) -> None:
     edits, dense = Edits(graph), graph.adjacency.toarray()
     nodes = st.integers(0, graph.n_nodes - 1)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
@@ -62,7 +62,6 @@ def test_draws_have_their_probabilities(make: Any, keep: float) -> None:
     assert np.abs(frequencies(distribution, keep) - wanted).max() <= 2 / N_GRID
 
 
-@settings(deadline=None)
 @given(distributions(), st.data(), st.sampled_from([0.0, 0.25, 0.3, 0.99, 1.0]))
 def test_compiled_draws_are_equal(distribution: DonorDistribution, data: st.DataObject, keep: float) -> None:
     n = distribution.n_nodes

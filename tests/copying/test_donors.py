@@ -58,7 +58,6 @@ def test_nodes_without_label_keep_their_own() -> None:
 POINTS = np.array([[0.0], [1.0], [2.0], [5.0]])
 
 
-@settings(deadline=None)
 @given(st.data(), st.booleans(), st.sampled_from(["first", "all"]))
 def test_nearest_neighbours_against_sorting(data: st.DataObject, include_self: bool, ties: str) -> None:
     """Points on a small lattice, so that distances often tie."""
@@ -134,7 +133,7 @@ def test_nearest_among_peers_by_hand(
     np.testing.assert_allclose(P(rule, PAW), by_hand, rtol=1e-15)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(2, 25), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_a_balanced_law_takes_every_node_once(n: int, k: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -237,7 +236,6 @@ def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int 
     return np.asarray(S / S.sum(axis=1, keepdims=True))
 
 
-@settings(deadline=None)
 @given(
     interactions(),
     st.booleans(),
@@ -257,7 +255,6 @@ def test_jaccard_against_sets(
     np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
-@settings(deadline=None)
 @given(
     interactions(),
     st.booleans(),
@@ -302,7 +299,7 @@ def test_keep_by_degree_by_hand() -> None:
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 0.25, 0.6, 1.0])), min_size=1, max_size=6),
     st.sampled_from([0.0, 0.3, 1.0]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_kept_donors_have_their_probabilities(nodes: list[tuple[int, float]], keep: float) -> None:
     groups, keep_of = (np.array(part) for part in zip(*nodes, strict=True))
     lists = DonorLists.from_groups(np.unique(groups, return_inverse=True)[1])

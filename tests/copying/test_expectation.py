@@ -89,7 +89,7 @@ def test_products_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     check(NodeCopying(Weighted(SIMILARITY), 0.3).fit(Graph(HEAVY)))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.data(), graphs(max_nodes=4), st.sampled_from(["maximum", "one-endpoint"]))
 def test_random_graphs(data: st.DataObject, graph: Graph, symmetrise: str) -> None:
     n = graph.n_nodes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -50,14 +50,12 @@ def ring(symmetrise: str = "maximum", **others: Any) -> NodeCopying[Graph]:
     return NodeCopying(Ring(), symmetrise=symmetrise).fit(random_graph(**others))
 
 
-@settings(deadline=None)
 @given(graphs(), st.sampled_from(RULES), st.integers(0, 2**40))
 def test_with_keep_one_the_sample_is_the_observed_graph(graph: Graph, symmetrise: str, seed: int) -> None:
     model = NodeCopying(SameLabel(np.zeros(graph.n_nodes, int)), 1.0, symmetrise).fit(graph)
     assert model.sample(rng=seed) == graph
 
 
-@settings(deadline=None)
 @given(interactions(), st.integers(0, 2**40))
 def test_the_items_of_a_user_are_those_of_its_donor(log: Interactions, seed: int) -> None:
     model = NodeCopying[Interactions](Jaccard()).fit(log)
@@ -161,7 +159,6 @@ def test_a_failed_fit_leaves_nothing_fitted() -> None:
         model.sample(rng=0)
 
 
-@settings(deadline=None)
 @given(graphs(), st.integers(0, 2**40))
 def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed: int) -> None:
     rule = SameLabel(np.zeros(graph.n_nodes, int))
@@ -208,7 +205,6 @@ def fit_both(
     return model, EdgeTrackingSampler(model, first, second, weights)
 
 
-@settings(deadline=None)
 @given(EDGES, st.booleans(), st.sampled_from(["maximum", "one-endpoint"]), st.integers(0, 99))
 def test_sampled_edges_are_those_of_the_model_with_the_weights_of_their_origins(
     edges: list[tuple[int, int, float]], directed: bool, symmetrise: str, seed: int
@@ -223,7 +219,6 @@ def test_sampled_edges_are_those_of_the_model_with_the_weights_of_their_origins(
         assert [edges[number][2] for number in origin] == weights.tolist()
 
 
-@settings(deadline=None)
 @given(EDGES, st.integers(0, 99))
 def test_the_origin_is_an_edge_of_the_donor(edges: list[tuple[int, int, float]], seed: int) -> None:
     model, sampler = fit_both(edges, directed=True)

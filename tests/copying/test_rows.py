@@ -79,7 +79,7 @@ def test_renumbering_commutes_with_copying(data: st.DataObject, graph: Graph) ->
         assert np.array_equal(dense(operation(renumbered, donors_renumbered)), sample[np.ix_(order, order)])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data(), graphs(max_nodes=12))
 def test_compiled_code_gives_the_same_bits(data: st.DataObject, graph: Graph) -> None:
     donors = some_donors(data, graph.n_nodes)
@@ -87,7 +87,7 @@ def test_compiled_code_gives_the_same_bits(data: st.DataObject, graph: Graph) ->
         assert_same_rows(compiled, plain)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.data(), interactions(max_size=12))
 def test_compiled_code_gives_the_same_bits_for_users(data: st.DataObject, log: Any) -> None:
     donors = some_donors(data, log.n_users)
@@ -180,7 +180,6 @@ def test_pointers_widen_where_entries_exceed_32_bits(monkeypatch: pytest.MonkeyP
 kernels: Any = typed_kernels
 
 
-@settings(deadline=None)
 @given(KEYS, st.integers(0, 50))
 def test_uniforms_of_numpy_numba_and_python_are_equal(key: tuple[int, int], n: int) -> None:
     compiled = np.empty(n)
@@ -191,7 +190,6 @@ def test_uniforms_of_numpy_numba_and_python_are_equal(key: tuple[int, int], n: i
     assert ((compiled >= 0) & (compiled < 1)).all()
 
 
-@settings(deadline=None)
 @given(KEYS, st.integers(0, 1000), st.integers(0, 1000))
 def test_coins_do_not_depend_on_the_order_of_a_pair(key: tuple[int, int], i: int, j: int) -> None:
     coins = random.pair_coins(key, np.array([i, j]), np.array([j, i]))

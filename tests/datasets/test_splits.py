@@ -30,7 +30,7 @@ HEADER = "user_id:token\titem_id:token\n"
     rest=st.integers(0, 30),
     bound=st.integers(0, 30),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_label_split_is_disjoint_and_balanced(seed: int, per_class: int, rest: int, bound: int) -> None:
     validation, test = min(rest, bound), rest - min(rest, bound)
     split = datasets.label_split(LABELS, per_class, validation, test, rng=seed)
@@ -81,7 +81,7 @@ def test_without_test_edges_takes_masks_and_ids() -> None:
 
 
 @given(st.integers(0, 60), st.integers(0, 10), st.integers(0, 10), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_interaction_split_has_every_interaction_once(n: int, first: int, second: int, seed: int) -> None:
     first, second = min(first, second), abs(second - first)
     fractions = (first / 10, second / 10, (10 - first - second) / 10)
@@ -132,7 +132,7 @@ def as_set(part: Interactions) -> set[tuple[int, int]]:
 @given(
     seed=st.integers(0, 2**32), shares=st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.0, 0.5), (0.6, 0.4, 0.0)])
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_time_split_puts_every_part_before_the_next(seed: int, shares: Any) -> None:
     log = timed_log(seed=seed)
     parts = datasets.time_split(log, shares)
@@ -148,7 +148,7 @@ def test_time_split_puts_every_part_before_the_next(seed: int, shares: Any) -> N
 
 
 @given(seed=st.integers(0, 2**32), n_test=st.integers(1, 3), n_validation=st.integers(0, 2))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_last_item_split_against_sorting(seed: int, n_test: int, n_validation: int) -> None:
     log = timed_log(seed=seed)
     assert log.times is not None
@@ -166,7 +166,7 @@ def test_last_item_split_against_sorting(seed: int, n_test: int, n_validation: i
 
 
 @given(seed=st.integers(0, 2**32), history=st.sampled_from([0.2, 0.5, 0.8]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_user_split_separates_users(seed: int, history: float) -> None:
     log = timed_log(20)
     split = datasets.user_split(log, (0.5, 0.2, 0.3), history_share=history, rng=seed)

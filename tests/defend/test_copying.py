@@ -109,7 +109,7 @@ def cases(draw: st.DrawFn) -> tuple[Graph, list[tuple[int, int]]]:
 
 
 @MODES
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases(), bias=st.booleans())
 def test_two_hops_are_enough(mode: str, case: tuple[Graph, list[tuple[int, int]]], bias: bool) -> None:
     graph, pairs = case

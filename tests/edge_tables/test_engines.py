@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
@@ -177,7 +177,6 @@ def spread(folder: str, pieces: list[list[tuple[int, int, int]]], weight: Any) -
     return pairs
 
 
-@settings(deadline=None)  # the first example waits for a kernel to be compiled
 @given(PIECES, st.sampled_from([None, np.float64, np.int8]))
 def test_each_pair_once_with_its_largest_weight(pieces: Any, weight: Any) -> None:
     wanted: dict[tuple[int, int], int] = {}

@@ -40,7 +40,7 @@ def engine() -> Iterator[TableEngine]:
 
 
 @pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graphs(texts=TEXTS, labelled=False).map(in_order) | interactions().map(in_order),
     st.sampled_from(RULES),
@@ -150,7 +150,7 @@ def test_tables_that_cannot_be_used(engine: TableEngine, make: Any, message: str
 
 
 WORDS = st.integers(0, 2**32 - 1)
-few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @few
@@ -191,7 +191,7 @@ def of_tables(engine: TableEngine, graph: Graph, **more: Any) -> dict[str, float
     )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(graphs())
 def test_as_in_memory(engine: TableEngine, graph: Graph) -> None:
     if not graph.n_nodes:

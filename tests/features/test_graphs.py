@@ -54,7 +54,7 @@ def dense_reference(costs: Any) -> Any:
     return W
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(3, 9), st.integers(0, 10**6), st.sampled_from([0.03, 0.3, 3.0, 30.0]))
 def test_duals_give_the_minimum_of_the_objective(n: int, seed: int, scale: float) -> None:
     x = points(n, seed)
@@ -113,7 +113,7 @@ def test_the_wanted_mean_degree(n: int, k: int, metric: str) -> None:
     assert graph.is_weighted
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.integers(5, 30),
     st.integers(0, 10**6),
@@ -137,7 +137,7 @@ def test_sparse_and_dense_features_are_one(method: str, metric: str) -> None:
     np.testing.assert_allclose(dense.adjacency.toarray(), packed.adjacency.toarray(), atol=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
 def test_nearest_neighbours_are_joined(cells: list[int], data: st.DataObject) -> None:
     rows = np.array(cells, float)[:, None]

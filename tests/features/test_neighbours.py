@@ -37,7 +37,7 @@ def ragged(result: tuple[Any, Any]) -> list[list[int]]:
     return [indices[a:b].tolist() for a, b in pairwise(indptr)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_against_the_oracle(data: st.DataObject) -> None:
     n, width = data.draw(st.integers(1, 12)), data.draw(st.integers(0, 3))
@@ -88,7 +88,7 @@ def test_some_rows_are_answered_as_all_are() -> None:
     assert NeighbourSearch(rows).nearest(2, of=asked[:0])[1].size == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 99), st.sampled_from([1.0, 0.1]), st.booleans())
 def test_nodes_may_look_from_elsewhere(seed: int, factor: float, is_sparse: bool) -> None:
     draw = np.random.default_rng(seed)

@@ -173,7 +173,7 @@ def test_a_model_trained_on_a_gpu_samples_on_a_machine_without_one() -> None:
 @given(
     st.integers(0, 2**32), st.sampled_from([("calibrated", False), ("corrected", False), ("corrected", True)])
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_expected_number_of_edges_is_the_observed_one(seed: int, kind: tuple[str, bool]) -> None:
     model = Untrained(*kind).fit(random_vectors(seed))
     total = model.edge_probabilities(*UPPER).sum()

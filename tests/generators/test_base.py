@@ -27,7 +27,7 @@ KARATE = datasets.load("karate")
 EMPTY = Graph(np.zeros((3, 3)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_listed_edges_rebuild_the_graph_without_loops_and_weights(graph: Graph) -> None:
     first, second = list_edges(graph)

@@ -40,7 +40,7 @@ def all_block_pairs(n_blocks: int, directed: bool) -> np.ndarray[tuple[int, int]
     return np.stack([first, second])[:, selected]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.booleans(), st.sampled_from([0.4, 1.0]))
 def test_each_pair_of_nodes_occurs_at_most_once(sizes: list[int], directed: bool, probability: float) -> None:
     """If all probabilities are one, the graph is complete."""

@@ -58,7 +58,7 @@ def test_chung_lu_uses_out_and_in_degrees_of_directed_graphs() -> None:
     assert_frequencies(edge_frequencies(ChungLu().fit(graph)), expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(max_nodes=12), st.integers(0, 3))
 def test_the_configuration_model_keeps_every_degree(graph: Graph, n_swaps: int) -> None:
     for sample in ConfigurationModel(n_swaps).fit(graph).sample_many(2, rng=0):
@@ -218,7 +218,7 @@ MODELS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(), st.sampled_from(MODELS))
 def test_samples_of_arbitrary_graphs_are_valid(graph: Graph, model: EdgeListModel) -> None:
     """With and without labels, edges, nodes, isolated nodes, self-loops, weights and directions."""

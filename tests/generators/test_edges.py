@@ -131,7 +131,7 @@ def symmetric_scores(draw: st.DrawFn) -> NDArray[np.float64]:
 
 
 @given(symmetric_scores(), st.integers(1, 9), st.integers(1, 40), st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_number_of_edges_is_exact(scores: NDArray[np.float64], block: int, n_edges: int, seed: int) -> None:
     n_nodes = len(scores)
     first, second = assemble_edges(split_blocks(scores, block), n_edges, np.random.default_rng(seed))

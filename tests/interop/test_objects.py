@@ -90,7 +90,7 @@ def test_parallel_edges_become_the_heaviest_and_loops_of_directed_graphs_stay() 
 igraph = pytest.importorskip("igraph")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=graphs())
 def test_all_but_features_come_back(graph: Graph) -> None:
     network = to_igraph(graph)

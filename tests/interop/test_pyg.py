@@ -201,7 +201,7 @@ def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: 
     assert all(edges(transform(data)) == edges(data) for _ in range(5))  # nobody shares a known class
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graph=graphs())
 def test_all_but_ids_and_names_come_back(graph: Graph) -> None:
     features = graph.features.toarray() if isinstance(graph.features, sparse.csr_array) else graph.features

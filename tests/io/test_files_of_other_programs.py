@@ -142,7 +142,7 @@ READ: dict[str, tuple[str, Writer, Graph]] = {
     ),
     "NetworkX JSON": (
         "graph.json",
-        lambda path: path.write_text(json.dumps(nx.node_link_data(network()))),
+        lambda path: path.write_text(json.dumps(nx.node_link_data(network(), edges="edges"))),
         WEIGHTED,
     ),
     "D3 JSON": (

@@ -20,7 +20,7 @@ from nodecopy.io.matrices import read_matrix_market
 from tests.strategies import TEXTS, graphs, interactions
 
 TABLES = [".csv", ".tsv", ".csv.gz", ".parquet"]
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 def through(graph: Graph, suffix: str) -> Graph:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nodecopy.errors import InputError
@@ -114,7 +114,6 @@ def test_selective_accuracy_by_enumeration(seed: int, n: int, n_levels: int) -> 
         assert ours == pytest.approx(np.mean([correct[kept].mean() for kept in allowed]))
 
 
-@settings(deadline=None)  # the first example imports scikit-learn
 @given(st.integers(0, 2**32), st.integers(2, 40), st.integers(1, 10))
 def test_area_under_roc_agrees_with_scikit_learn(seed: int, n: int, n_levels: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics")

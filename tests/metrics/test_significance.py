@@ -65,7 +65,7 @@ def test_a_higher_mean_is_not_enough() -> None:
     assert not is_significantly_better(differences, np.zeros(21))
 
 
-@settings(deadline=None, max_examples=30)  # with few pairs and ties, SciPy goes through all signs
+@settings(max_examples=30)  # with few pairs and ties, SciPy goes through all signs
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=30))
 def test_p_value_is_symmetric(pairs: list[tuple[int, int]]) -> None:
     first, second = np.array(pairs).T / 1000

@@ -225,7 +225,7 @@ def triangles_by_search(graph: Graph) -> list[int]:
     return counts
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(graph=graphs())
 def test_compiled_and_plain_counts_are_equal(graph: Graph) -> None:
     rows = graph.rows
@@ -236,7 +236,7 @@ def test_compiled_and_plain_counts_are_equal(graph: Graph) -> None:
     assert counting.component_sizes(rows) == counting_kernels.component_sizes(rows)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(graph=graphs(directed=True))
 def test_compiled_and_plain_counts_of_directed_rows_are_equal(graph: Graph) -> None:
     assert graph.label_codes is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -46,7 +46,6 @@ def ridge_without_itself(X: Any, A: Any, regularisation: float) -> Any:
     return B
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([0.1, 1.0, 50.0]))
 def test_solve_constrained(seed: int, n_items: int, regularisation: float) -> None:
     draws = np.random.default_rng(seed)

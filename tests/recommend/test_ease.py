@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -331,7 +331,6 @@ def test_numbers_of_saved_models_are_checked(model: Any, name: str, tmp_path: Pa
 # The sparse form: exact where nothing is left out, and the regression on its neighbours where it is
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from([2, 100]))
 def test_largest_products(seed: int, n_largest: int, rows_per_task: int) -> None:
     """Against sorted dense products; small integers make ties."""

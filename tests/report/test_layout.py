@@ -63,7 +63,7 @@ def test_a_small_graph_is_shown_whole() -> None:
 
 
 @given(st.integers(1, 60), st.integers(0, 120), st.integers(0, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_part_has_at_most_so_many_nodes_and_edges(max_nodes: int, max_edges: int, seed: int) -> None:
     graph = power_law_graph(600, n_communities=2, rng=seed)
     shown = choose_nodes(graph, max_nodes=max_nodes, max_edges=max_edges, rng=seed)
