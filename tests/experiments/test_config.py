@@ -80,7 +80,7 @@ def test_code_of_ones_own_is_in_the_fingerprint(tmp_path: Path, monkeypatch: pyt
     run(parse(text).narrow(labels=[5], methods=["sage"], trials=1), Store(tmp_path / "store"))
     assert not Store(tmp_path / "store").find_missing(before, [0])
     files["own_layers"].write_text(f"{read_example('python', 1)}\nSIZE = 2")
-    with pytest.warns(DataWarning, match=r"own_layers.py changed after it was imported"):
+    with pytest.warns(DataWarning, match=r"own_layers.py changed after its import"):
         assert load_cell().fingerprint == before.fingerprint
     for name in reversed(files):
         importlib.reload(sys.modules[name])

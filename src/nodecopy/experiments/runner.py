@@ -157,9 +157,7 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
     cell, trials, n_solved = job.cell, job.trials[: job.size], 0
     others = job.trials[len(trials) :]
     if replace(cell).fingerprint != cell.fingerprint:
-        raise InputError(
-            f"code of {cell.section} must not change during a run; a worker has another. Run again."
-        )
+        raise InputError(f"code of {cell.section} must not change during a run; a worker has another.")
     with store.claim(cell, trials, wait=wait) as held:
         start = time.perf_counter()
         missing_trials = store.find_missing(cell, held)  # another process may have been faster
@@ -328,12 +326,9 @@ class FitCache:
         self.entries: OrderedDict[str, tuple[threading.Lock, list[Any]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get_or_fit(
-        self, fit: Callable[[], Any], cell: Cell, trial: int | None, device: str, path: str, settings: Any
-    ) -> Any:
-        """Return the cached fit of the class at ``path`` to a trial, or call ``fit``; other threads wait."""
-        code = use_public_names({"class": path, "settings": settings})
-        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), trial, device, code]
+    def get_or_fit(self, fit: Callable[[], Any], cell: Cell, *others: Any) -> Any:
+        """Return the cached fit of the cell's data and ``others``, or call ``fit``; other threads wait."""
+        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), use_public_names(others)]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:
             lock, fits = self.entries.setdefault(name, (threading.Lock(), []))

@@ -178,28 +178,24 @@ def import_factory(path: Any, where: str) -> Any:
 
 def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -> None:
     """Check that the class at ``path`` has the methods of its family."""
-    cls = _import_available(path, where)
-    missing = [name for name in methods if cls and not callable(getattr(cls, name, None))]
+    missing = []
+    with suppress(MissingExtraError):
+        cls = import_class(path, where)
+        missing = [name for name in methods if not callable(getattr(cls, name, None))]
     if missing:
         raise InputError(f"class of {where}", f"must be {family}; got {path}, which has no {missing[0]}().")
 
 
-def _import_available(path: str, where: str) -> Any:
-    """Return the class at ``path``; ``None`` if it needs a missing optional package."""
-    try:
-        return import_class(path, where)
-    except MissingExtraError:
-        return None
-
-
 def _parameter_names(path: str, where: str) -> list[str] | None:
     """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
-    cls = _import_available(path, where)
-    if hasattr(cls, "parameter_names"):
-        return list(cls.parameter_names())
     try:
+        cls = import_class(path, where)
+        if hasattr(cls, "parameter_names"):
+            return list(cls.parameter_names())
         parameters = inspect.signature(cls).parameters.values()
-    except (TypeError, ValueError):  # a missing or a built-in class
+    except InputError:
+        raise
+    except (MissingExtraError, TypeError, ValueError):  # a missing or a built-in class
         return None
     has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     return None if has_any else [parameter.name for parameter in parameters]
@@ -212,35 +208,30 @@ def _identify(path: str) -> str:
     except (InputError, MissingExtraError):
         return path
     name = public_name(code) if isinstance(code, type) else path
-    if name.startswith(f"{PACKAGE}."):
-        return name
-    is_definition = inspect.isclass(code) or inspect.isfunction(code)
-    return f"{name} {digest(_digest_sources(code.__module__ if is_definition else path.rpartition('.')[0]))}"
+    is_own = name.startswith(f"{PACKAGE}.")
+    return name if is_own else f"{name} {digest(_digest_sources(path.rpartition('.')[0]))}"
 
 
-_imports: dict[
-    str, tuple[Any, str]
-] = {}  # the spec of a module, which a reload replaces, and its source's digest
+_imports: dict[str, tuple[Any, str]] = {}  # by module: its spec, which a reload replaces, and a digest
 
 
 def _digest_sources(start: str) -> dict[str, str]:
     """Return digests of the source of a module and of what it imports from its folder or package, by name."""
     digests: dict[str, str] = {}
-    waiting, folder = [start], Path(str(getattr(sys.modules[start], "__file__", None))).parent
+    waiting, folder = [start], None
     for name in waiting:
-        module = sys.modules.get(name)
+        module, package = sys.modules.get(name), name.partition(".")[0]
         source = Path(str(getattr(module, "__file__", None)))
-        is_near = source.parent == folder or name.partition(".")[0] == start.partition(".")[0]
-        if name in digests or not is_near or not source.is_file():
+        folder = folder or source.parent
+        is_near = source.is_relative_to(folder) and "site-packages" not in source.parts and package != PACKAGE
+        if name in digests or not source.is_file() or not (is_near or package == start.partition(".")[0]):
             continue
         spec, current = getattr(module, "__spec__", None), hashlib.sha256(source.read_bytes()).hexdigest()
         if _imports.setdefault(name, (spec, current))[0] is not spec:
             _imports[name] = spec, current
         digests[name] = _imports[name][1]
         if digests[name] != current:
-            warn_about_data(
-                f"{source} changed after it was imported; the imported code runs. Restart Python."
-            )
+            warn_about_data(f"{source} changed after its import. The imported code runs: restart Python.")
         for value in vars(module).values():
             origin = getattr(value, "__name__" if inspect.ismodule(value) else "__module__", None)
             waiting += [origin] if isinstance(origin, str) else []
@@ -251,7 +242,7 @@ def use_public_names(value: Any) -> Any:
     """Return settings in which every path of code identifies it, see :func:`_identify`."""
     if isinstance(value, Mapping):
         return {
-            name: _identify(entry) if name in CODE_KEYS and entry else use_public_names(entry)
+            name: (_identify if name in CODE_KEYS and isinstance(entry, str) else use_public_names)(entry)
             for name, entry in value.items()
         }
     return list(map(use_public_names, value)) if isinstance(value, list | tuple) else value
