@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import nodecopy
-from nodecopy._core.imports import EXTRA_OF, check_name, import_by_name, import_optional, lazy_exports
+from nodecopy._core.imports import EXTRA_OF, check_name, import_member, import_optional, lazy_exports
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.graph import Graph
 
@@ -41,12 +41,20 @@ assert "nodecopy.copying" in sys.modules
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-PATHS = {"graph": "nodecopy.graph.Graph", "grape": "nowhere:nothing", "tree": "nowhere:nothing"}
-
-
-def test_names() -> None:
-    assert import_by_name("graph", PATHS, "thing") is Graph
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"got 'graf'. Did you mean gra"):
-        check_name("graf", PATHS, "thing")
+        check_name("graf", ["graph", "grape", "tree"], "thing")
     with pytest.raises(InputError, match=r"got 'zzz'.$"):
-        import_by_name("zzz", PATHS, "thing")
+        check_name("zzz", ["graph"], "thing")
+    (tmp_path / "broken_module.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert import_member("nodecopy.graph.Graph", "thing") is Graph
+    for path, reason in {
+        "nodecopy.graph.Grap": "Did you mean Graph",
+        "nodecopy.grap.Graph": "No module named",
+        "Graph": "Empty module name",
+        ".Graph": "Empty module name",
+        "broken_module.Graph": "division by zero",
+    }.items():
+        with pytest.raises(InputError, match=f"thing must be importable; got {path} .*{reason}"):
+            import_member(path, "thing")

@@ -92,16 +92,18 @@ def test_classes_of_others_are_run_with_trust_only(run: Run, table: str) -> None
     for old, new in (
         ("tests.experiments.fakes.Fake", "malice.Fake"),
         ("skill = 0.3", 'skill = {class = "malice.X"}'),
+        ("skill = 0.3", 'skill = {class = "nodecopy.classify.CustomNetwork", factory = "malice.build"}'),
     ):
-        text = TOML.format(pause=0, log="log").replace(old, new)
-        Path("malicious.toml").write_text(text, encoding="utf-8")
-        code = "import sys; sys.path.insert(0, '.'); from nodecopy.cli import main; main()"
-        command = [sys.executable, "-c", code, "reproduce", "malicious.toml"]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ran.returncode == 2
-        assert "names classes" not in ran.stdout
-        assert "--trust must be set to run classes outside nodecopy" in " ".join(ran.stderr.split())
-        assert not Path("owned").exists()
+        text = TOML.format(pause=0, log="log").replace("tests.experiments.fakes", "nodecopy.fakes")
+        Path("malicious.toml").write_text(text.replace(old.replace("tests.experiments", "nodecopy"), new))
+        python = "from nodecopy.experiments import load; load('malicious.toml')"
+        for code in ("from nodecopy.cli import main; main()", python):
+            command = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.'); {code}"]
+            command += ["reproduce", "malicious.toml"]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert ran.returncode
+            assert "trust must be set to run code outside nodecopy" in " ".join(ran.stderr.split())
+            assert not Path("owned").exists()
 
 
 COMMAND = [sys.executable, "-c", "from nodecopy.cli import main; main()", "reproduce"]

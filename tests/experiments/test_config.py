@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import re
+import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +14,11 @@ from typing import Any
 import pytest
 
 from nodecopy import datasets
-from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.errors import DataWarning, InputError, MissingExtraError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments.data import KNOWN_NETWORKS, NULL_NETWORKS
-from nodecopy.experiments.runner import run
-from nodecopy.experiments.spec import (
-    Column,
-    _parameter_names,
-    _public_path,
-    check_settings,
-    instantiate,
-    use_public_names,
-)
+from nodecopy.experiments.runner import Job, _solve_job, run
+from nodecopy.experiments.spec import Column, check_settings, instantiate, use_public_names
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
 from tests.experiments.fakes import TOML, column, load
@@ -32,38 +27,68 @@ PAGE = Path(__file__).parents[2] / "docs/experiments.md"
 
 
 def parse(text: str) -> Any:
-    return toml.parse(text, "mine")
+    return toml.parse(text, "mine", trust=True)
 
 
 def test_files_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(TOML.format(pause=0, log=""), encoding="utf-8")
-    assert toml.load(path).name == "mine"
-    with pytest.raises(InputError, match=r"must be a TOML file that can be read"):
+    assert toml.load(path, trust=True).name == "mine"
+    with pytest.raises(InputError, match=r"other.toml does not exist"):
         toml.load(tmp_path / "other.toml")
     with pytest.raises(InputError, match=r"must be one of .*table6.*; got 'table22'.* Did you mean table2"):
         load("table22")
 
 
-def read_example(language: str) -> str:
-    match = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    assert match
-    return match[1]
+def read_example(language: str, number: int = 0) -> str:
+    return str(re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[number])
 
 
 def test_the_documented_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "neighbour_vote.py").write_text(read_example("python"), encoding="utf-8")
     (tmp_path / "mine.toml").write_text(read_example("toml"), encoding="utf-8")
     with pytest.raises(InputError, match=r"\[methods.neighbour-vote\] must be importable; .*No module named"):
-        toml.load(tmp_path / "mine.toml")
+        toml.load(tmp_path / "mine.toml", trust=True)
     monkeypatch.syspath_prepend(tmp_path)
-    experiment = toml.load(tmp_path / "mine.toml").narrow(labels=[5], methods=["neighbour-vote"])
+    experiment = toml.load(tmp_path / "mine.toml", trust=True).narrow(labels=[5], methods=["neighbour-vote"])
     store = Store(tmp_path / "store")
     run(experiment, store)
     (summary,) = summarise(experiment, store).cells.values()
     assert len(summary.values) == 20
     assert summary.mean is not None
     assert summary.mean > 80
+
+
+def test_code_of_ones_own_is_in_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials of changed code were taken from the store."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a second has one cached form
+    files = {name: tmp_path / f"{name}.py" for name in ("own_network", "own_layers")}
+    files["own_layers"].write_text(f"{read_example('python', 1)}\nSIZE = 1")
+    files["own_network"].write_text(
+        "from own_layers import build as inner\n\ndef build(*n): return inner(*n)"
+    )
+    text = f"{read_example('toml')}\n{read_example('toml', 1)}".replace(
+        "neighbour_vote.Neigh", "own_network.Neigh"
+    )
+    text = re.sub(r"\[methods.neighbour-vote\].*?\[methods.sage\]", "[methods.sage]", text, flags=re.S)
+
+    def load_cell() -> Any:
+        return parse(text).narrow(labels=[5], methods=["sage"], trials=1).cells(0)[0]
+
+    before, packaged = load_cell(), parse(text).cells(0)[0].fingerprint
+    run(parse(text).narrow(labels=[5], methods=["sage"], trials=1), Store(tmp_path / "store"))
+    assert not Store(tmp_path / "store").find_missing(before, [0])
+    files["own_layers"].write_text(f"{read_example('python', 1)}\nSIZE = 2")
+    with pytest.warns(DataWarning, match=r"own_layers.py changed after its import"):
+        assert load_cell().fingerprint == before.fingerprint
+    for name in reversed(files):
+        importlib.reload(sys.modules[name])
+    after = load_cell()
+    assert after.fingerprint != before.fingerprint
+    assert parse(text).cells(0)[0].fingerprint == packaged
+    with pytest.raises(InputError, match=r"code of \[methods.sage\] must not change during a run"):
+        _solve_job(Job(before, (1,)), Store(tmp_path / "store"), "cpu", wait=False)
 
 
 def test_an_empty_section_is_that_of_the_base() -> None:
@@ -128,7 +153,7 @@ def test_numbers_and_notes_of_the_base_are_not_taken() -> None:
 @pytest.mark.parametrize("text", [f"x = {'[' * 5000}{']' * 5000}", f"[{'.'.join('a' * 5000)}]"])
 def test_deep_nesting_is_an_error(text: str) -> None:
     with pytest.raises(InputError, match=r"mine.toml must "):
-        toml.parse(text, "mine", trust=False)
+        toml.parse(text, "mine")
 
 
 HERE = "tests.experiments.test_config"
@@ -169,23 +194,16 @@ def test_a_use_gets_its_class_and_settings() -> None:
     assert calls == [("red", {"twice": True})]
 
 
-def test_a_class_without_its_optional_package_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = InputError("class of x must be importable")
-    error.__cause__ = ImportError("No module named 'torch'", name="torch")
-
-    def fail(*given: Any) -> None:
-        raise error
-
-    monkeypatch.setattr("nodecopy.experiments.spec.import_class", fail)
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    for cached in (_parameter_names, _public_path):
-        cached.cache_clear()
-    check_settings("nodecopy.classify.GCN", {"misspelt": 1}, "x")
-    assert use_public_names({"class": "nodecopy.classify.GCN"}) == {"class": "nodecopy.classify.GCN"}
+def test_a_class_without_its_optional_package_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "needs_torch.py").write_text("import torch")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    check_settings("needs_torch.GCN", {"misspelt": 1, "factory": "needs_torch.build"}, "x")
+    assert use_public_names({"class": "needs_torch.GCN"}) == {"class": "needs_torch.GCN"}
     with pytest.raises(MissingExtraError, match=r"x needs torch.*\[torch\]"):
-        instantiate("nodecopy.classify.GCN", {}, "x", "cpu")
-    for cached in (_parameter_names, _public_path):
-        cached.cache_clear()
+        instantiate("needs_torch.GCN", {}, "x", "cpu")
 
 
 RESULTS = Path(__file__).parents[2] / "results"

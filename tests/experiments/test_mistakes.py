@@ -8,7 +8,7 @@ import pytest
 
 from nodecopy.errors import InputError
 from nodecopy.experiments import config
-from tests.experiments import fakes, test_attacks, test_generation, test_recommendation
+from tests.experiments import fakes, test_attacks, test_generation, test_recommendation, test_summary
 
 FILES = {
     "fake": fakes.TOML.format(pause=0, log=""),
@@ -16,6 +16,8 @@ FILES = {
     "samples": test_generation.TOML,
     "books": test_recommendation.TOML,
     "splits": test_recommendation.PUBLIC_SPLIT_TOML,
+    "net": f"{fakes.TOML.format(pause=0, log='')}{fakes.NETWORK}",
+    "time": test_summary.TIMED.format(pause=0, log=""),
 }
 MISTAKES = [
     ("fake", "trials = 6", "trails = 6", "Did you mean trials or labels?"),
@@ -37,6 +39,15 @@ MISTAKES = [
     ("fake", "test = 16", "test = 16\nvisible_validation = [4, 5]", "of [protocol] must be at"),
     ("fake", 'title = "Weak"', 'title = "Weak"\nconditions = { labels = [1, 2] }', "must be some"),
     ("fake", "skill = 0.3", 'skill = { class = "nodecopy.NodeCopying", use = "embeddings" }', "must be one"),
+    ("fake", "skill = 0.3", 'skill = { class = "GCN" }', "skill in [methods.weak] must be importable"),
+    ("net", "fakes.build", "fakes.bild", "factory of base in [methods.own] must be importable"),
+    ("net", "fakes.build", "fakes.Fake", "factory of base in [methods.own] must be a function"),
+    ("net", "fakes.build", "fakes.TOML", "factory of base in [methods.own] must be a function"),
+    ("net", "fakes.build", "fakes.load", "must be a function of the numbers of features"),
+    ("net", '"tests.experiments.fakes.build"', "3", "factory of base in [methods.own] must be a path"),
+    ("time", "labels = 3", 'labels = "3"', "labels of [seconds] must be one of 1, 3; got '3'"),
+    ("time", "labels = 3", "labels = true", "labels of [seconds] must be one of 1, 3; got True"),
+    ("time", "labels = 3", "labels = [3]", "labels of [seconds] must be one of 1, 3; got [3]"),
     ("attack", "nodecopy.attacks.DICE", "nodecopy.classify.GCN", "class of [attacks.dice] must be an"),
     ("attack", "budget = 1.0", "budget = 2.0", "budget of [attacks.dice] must be an"),
     ("attack", "budget = 1.0", "budgets = [1, -1]", "each of budgets of [attacks.dice] must be an"),
@@ -55,4 +66,4 @@ MISTAKES = [
 def test_a_mistake_in_a_file_is_named(file: str, old: str, new: str, fragment: str) -> None:
     assert old in FILES[file]
     with pytest.raises(InputError, match=re.escape(fragment)):
-        config.parse(FILES[file].replace(old, new, 1 if file == "samples" else -1), "mine")
+        config.parse(FILES[file].replace(old, new, 1 if file == "samples" else -1), "mine", trust=True)

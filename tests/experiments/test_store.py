@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,6 +150,19 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     assert store.find_missing(CELL, [1]) == [1]
     with pytest.raises(InputError, match=r"the store must be a folder"), store.claim(CELL, [1]):
+        pass
+
+
+@pytest.mark.parametrize("create", [os.mkfifo, os.mkdir])
+def test_only_files_are_read(store: Store, create: Callable[[Path], None]) -> None:
+    """A pipe was waited for."""
+    store.write(CELL, RECORD)
+    home = store.path(CELL, 7).parent
+    for name in ("008.json", "locks"):
+        create(home / name)
+    with pytest.raises(InputError, match=r"008.json.* file"):
+        store.find_missing(CELL, [7, 8])
+    with pytest.raises(InputError, match=r"locks.* file"), store.claim(CELL, [8]):
         pass
 
 

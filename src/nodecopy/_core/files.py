@@ -163,7 +163,7 @@ def list_tree(folder: Path) -> list[str]:
 def _check_replaceable(folder: Path, manifest: str) -> None:
     """Raise an error if a folder holds files that its manifest does not list."""
     try:
-        own = {*map(str, json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]), manifest}
+        own = {*map(str, json.loads(check_file(folder / manifest).read_bytes())["files"]), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         reason = f"it has no {manifest} that lists its files"
     else:
@@ -210,7 +210,7 @@ def try_lock(path: Path) -> tuple[int | None, bool]:
     if sys.platform == "win32":
         return None, False
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe of that name is not waited for
     except OSError:  # of another user, or just removed
         return None, True
     try:
@@ -336,6 +336,18 @@ def is_table(path: PathLike) -> bool:
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix in TABLES
 
 
+def check_file(path: PathLike) -> Path:
+    """Return the path of a regular file; opening a pipe could wait for ever."""
+    file = Path(path)
+    if not os.path.exists(file):  # also for a name that is too long
+        raise InputError(f"{path} does not exist.")
+    if file.is_dir():
+        raise InputError(f"{path} must be a file; it is a folder.")
+    if not file.is_file():
+        raise InputError(f"{path}: only files can be read. Write the data to a file first.")
+    return file
+
+
 @contextmanager
 def reading(path: TableLike) -> Iterator[Any]:
     """Turn errors while a file is read into an :class:`InputError` that names it."""
@@ -343,13 +355,7 @@ def reading(path: TableLike) -> Iterator[Any]:
     if is_frame(path):
         path = "the data frame"
     else:
-        file = Path(check_path(path, "path"))
-        if not os.path.exists(file):  # also for a name that is too long
-            raise InputError(f"{path} does not exist.")
-        if file.is_dir():
-            raise InputError(f"{path} must be a file; it is a folder.")
-        if not file.is_file():
-            raise InputError(f"{path}: only files can be read. Write the data to a file first.")
+        file = check_file(check_path(path, "path"))
         if not file.stat().st_size:
             raise InputError(f"{path}: the file is empty.")
     try:

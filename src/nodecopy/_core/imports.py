@@ -9,7 +9,7 @@ import ast
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -94,21 +94,21 @@ def _suggest(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(nearest)}?" if nearest else ""
 
 
-def import_by_name(name: str, paths: Mapping[str, str], what: str) -> Any:
-    """Import the object of a name; ``paths`` maps names to ``module.attribute``."""
-    module, _, attribute = paths[check_name(name, paths, what)].rpartition(".")
-    return getattr(importlib.import_module(module), attribute)
+def import_member(path: str, what: str) -> Any:
+    """Import the object at ``path`` (``module.name``); errors call it ``what``."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:  # of the module of a user, anything
+        if isinstance(error, ImportError) and error.name in EXTRA_OF:
+            import_optional(error.name, what)
+        hint = _suggest(name, dir(sys.modules.get(module))) if isinstance(error, AttributeError) else ""
+        raise InputError(what, f"must be importable; got {path} ({error}).{hint}") from error
 
 
 def import_class(path: str, where: str) -> Any:
-    """Import the class at ``path`` (``module.Class``); errors call it the class of ``where``."""
-    try:
-        kind = import_by_name("class", {"class": path}, "name")
-    except (ImportError, AttributeError, SyntaxError) as error:
-        module, _, name = path.rpartition(".")
-        names = [entry for entry in dir(sys.modules.get(module)) if entry[:1].isupper()]
-        hint = _suggest(name, names) if isinstance(error, AttributeError) else ""
-        raise InputError(f"class of {where}", f"must be importable; got {path} ({error}).{hint}") from error
+    """Import the class at ``path``; errors call it the class of ``where``."""
+    kind = import_member(path, f"class of {where}")
     if not isinstance(kind, type):
         raise InputError(f"class of {where}", f"must be a class; got {path}, a {type(kind).__name__}.")
     return kind

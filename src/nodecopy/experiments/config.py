@@ -17,11 +17,13 @@ from typing import Any
 
 from nodecopy import datasets
 from nodecopy._core.checks import check_integer, check_real
-from nodecopy._core.files import resolve
-from nodecopy._core.imports import check_name, import_by_name
+from nodecopy._core.files import reading, resolve
+from nodecopy._core.imports import check_name, import_member
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
 from nodecopy.experiments.spec import (
+    CODE_KEYS,
+    PACKAGE,
     CellKey,
     Experiment,
     Method,
@@ -40,7 +42,6 @@ from nodecopy.experiments.spec import (
 )
 from nodecopy.experiments.tasks import FILE_KINDS, FileDataset, Task, fingerprint_files
 
-PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
 MAX_DEPTH = 50
 OBJECTS = ("path", "labels", "features", "node_ids", "encoder")  # parameters of readers that are no keys
@@ -52,10 +53,10 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in paths if path.suffix == ".toml"))
 
 
-def load(source: str | Path, *, trust: bool = True) -> Experiment:
+def load(source: str | Path, *, trust: bool = False) -> Experiment:
     """Read an experiment: one of :func:`names`, or the path of a TOML file like theirs.
 
-    Without ``trust``, a file that names classes outside this package is an error: their code would be run.
+    Without ``trust``, a file that names code outside this package is an error: it would be run.
 
     >>> load("table2").task.labels
     (5, 10, 20)
@@ -63,14 +64,12 @@ def load(source: str | Path, *, trust: bool = True) -> Experiment:
     path = Path(source)
     if path.suffix != ".toml":
         return parse(_read_packaged(str(source)), str(source))
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} must be a TOML file that can be read; {error}.") from error
+    with reading(path) as file:
+        text = file.read_text(encoding="utf-8")
     return parse(text, path.stem, path.parent, trust=trust)
 
 
-def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
+def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = False) -> Experiment:
     """Make an experiment from the text of its file."""
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
@@ -79,7 +78,8 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) ->
     content = _extend(content)
     if "task" not in content:
         check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
-    task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
+    what = f"task of {file}"
+    task_class: type[Task] = import_member(tasks.TASKS[check_name(content["task"], tasks.TASKS, what)], what)
     check_keys(content, file, (*SECTIONS, *task_class.sections), ("title", "protocol", "methods"))
     task = task_class.read(content, own_datasets=own_datasets)
     methods = _read_methods(content["methods"], task, file)
@@ -97,7 +97,7 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) ->
 
 
 def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
-    """Return the content of TOML; numbers must be finite and, without ``trust``, classes of this package."""
+    """Return the content of TOML; numbers must be finite and, without ``trust``, code of this package."""
 
     def read_float(digits: str) -> float:
         return check_real(float(digits), f"number {digits} of {file}")
@@ -111,10 +111,11 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
     level: list[Any] = [content]
     for _ in range(MAX_DEPTH):
         for part in level:
-            path = part.get("class") if isinstance(part, dict) else None
-            if not trust and isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
-                message = f"must be set to run classes outside {PACKAGE}; {file} names {path}."
-                raise InputError("trust", message)
+            paths = [part.get(key) for key in CODE_KEYS if isinstance(part, dict)]
+            for path in paths if trust is not True else ():
+                if isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
+                    got = f"{file} names {path}. Read that code first"
+                    raise InputError("trust", f"must be set to run code outside {PACKAGE}; {got}.")
         children = [child for part in level for child in (part.values() if isinstance(part, dict) else part)]
         level = [child for child in children if isinstance(child, (dict, list))]
         if not level:
@@ -294,10 +295,11 @@ def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
     keys = ("over", "trials", "published", *conditions)
     check_keys(content, "[seconds]", keys, keys)
     for key in conditions:
-        allowed = list(dict.fromkeys(str(dict(column.conditions)[key]) for column in task.columns))
-        if str(content[key]) not in allowed:
-            raise InputError(f"{key} of [seconds] must be one of {', '.join(allowed)}; got {content[key]}.")
-        columns = tuple(column for column in columns if dict(column.conditions)[key] == content[key])
+        values = [repr(dict(column.conditions)[key]) for column in columns]
+        if (wanted := repr(content[key])) not in values:
+            allowed = ", ".join(dict.fromkeys(values))
+            raise InputError(f"{key} of [seconds] must be one of {allowed}; got {wanted}.")
+        columns = tuple(column for column, value in zip(columns, values, strict=True) if value == wanted)
     published = read_mapping(content["published"], "published of [seconds]")
     for name, number in published.items():
         check_name(name, methods, "published of [seconds]")

@@ -35,7 +35,7 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decisions_once
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.spec import Cell, Experiment, set_same_bits
+from nodecopy.experiments.spec import Cell, Experiment, set_same_bits, use_public_names
 from nodecopy.experiments.store import COPIED_FROM, Store, list_forms
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
@@ -156,6 +156,8 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
     """Solve the first trials of a job and write each as soon as it is finished."""
     cell, trials, n_solved = job.cell, job.trials[: job.size], 0
     others = job.trials[len(trials) :]
+    if replace(cell).fingerprint != cell.fingerprint:
+        raise InputError(f"code of {cell.section} must not change during a run; a worker has another.")
     with store.claim(cell, trials, wait=wait) as held:
         start = time.perf_counter()
         missing_trials = store.find_missing(cell, held)  # another process may have been faster
@@ -326,7 +328,7 @@ class FitCache:
 
     def get_or_fit(self, fit: Callable[[], Any], cell: Cell, *others: Any) -> Any:
         """Return the cached fit of the cell's data and ``others``, or call ``fit``; other threads wait."""
-        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), *others]
+        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), use_public_names(others)]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:
             lock, fits = self.entries.setdefault(name, (threading.Lock(), []))

@@ -10,21 +10,26 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from numpy.random import SeedSequence
 
 from nodecopy._core.checks import check_integer
-from nodecopy._core.imports import EXTRA_OF, check_name, import_class, import_optional, public_name
+from nodecopy._core.imports import check_name, import_class, import_member, import_optional, public_name
+from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from nodecopy.experiments.tasks import Task
 
+PACKAGE = __name__.partition(".")[0]
+CODE_KEYS = ("class", "factory")  # keys whose values are paths of code
 SectionClass = TypeVar("SectionClass")
 Reader: TypeAlias = Callable[[Any, str], Any]
 
@@ -105,7 +110,7 @@ READERS: dict[str, Reader] = {
     "number": partial(check_integer, low=0),
     "share": make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1),
     "class": make_reader(
-        "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
+        "a path such as module.name", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
     ),
     "budget": make_reader(
         'an integer of at least 0, a share such as 0.5 or "degree"',
@@ -118,22 +123,17 @@ READERS: dict[str, Reader] = {
 def instantiate(path: str, settings: Mapping[str, Any], where: str, device: str, use: Any = None) -> Any:
     """Make an object of the class at ``path`` and of the classes among its settings."""
 
-    def resolve(value: Any) -> Any:
+    def resolve(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
-            return value
+            return import_factory(value, f"factory of {where}") if name == "factory" else value
         others = {name: entry for name, entry in value.items() if name not in ("class", "use")}
         if "use" in value and use is not None:
             return use(value["class"], others)
         return instantiate(value["class"], others, where, device, use)
 
-    parts = {name: resolve(value) for name, value in settings.items()}
+    parts = {name: resolve(name, value) for name, value in settings.items()}
     try:
         instance = import_class(path, where)(**parts)
-    except InputError as error:
-        missing = getattr(error.__cause__, "name", None)
-        if missing in EXTRA_OF:
-            import_optional(missing, where)
-        raise
     except TypeError as error:
         message = f"must be keywords of {path}; got {parts} ({error})."
         raise InputError(f"settings of {where}", message) from error
@@ -156,54 +156,93 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
                 check_name(value["use"], uses, f"use of {inner}")
             others = {key: entry for key, entry in value.items() if key not in ("class", "use")}
             check_settings(value["class"], others, inner, uses)
+        elif name == "factory":
+            with suppress(MissingExtraError):
+                import_factory(value, f"factory of {where}")
+
+
+def import_factory(path: Any, where: str) -> Any:
+    """Import the function at ``path``, which makes networks."""
+    factory = import_member(READERS["class"](path, where), where)
+    import_optional("torch", where)
+    from nodecopy.classify.own_networks import check_factory
+
+    check_factory(factory, where)
+    try:
+        inspect.signature(factory).bind(1, 1)
+    except (TypeError, ValueError) as error:
+        allowed = "a function of the numbers of features and classes"
+        raise InputError(where, f"must be {allowed}; got {path} ({error}).") from error
+    return factory
 
 
 def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -> None:
     """Check that the class at ``path`` has the methods of its family."""
-    cls = _import_available(path, where)
-    missing = [name for name in methods if cls and not callable(getattr(cls, name, None))]
+    missing = []
+    with suppress(MissingExtraError):
+        cls = import_class(path, where)
+        missing = [name for name in methods if not callable(getattr(cls, name, None))]
     if missing:
         raise InputError(f"class of {where}", f"must be {family}; got {path}, which has no {missing[0]}().")
 
 
-def _import_available(path: str, where: str) -> Any:
-    """Return the class at ``path``; ``None`` if it needs a missing optional package."""
-    try:
-        return import_class(path, where)
-    except InputError as error:
-        if getattr(error.__cause__, "name", None) in EXTRA_OF:
-            return None
-        raise
-
-
-@lru_cache
 def _parameter_names(path: str, where: str) -> list[str] | None:
     """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
-    cls = _import_available(path, where)
-    if hasattr(cls, "parameter_names"):
-        return list(cls.parameter_names())
     try:
+        cls = import_class(path, where)
+        if hasattr(cls, "parameter_names"):
+            return list(cls.parameter_names())
         parameters = inspect.signature(cls).parameters.values()
-    except (TypeError, ValueError):  # a missing or a built-in class
+    except InputError:
+        raise
+    except (MissingExtraError, TypeError, ValueError):  # a missing or a built-in class
         return None
     has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     return None if has_any else [parameter.name for parameter in parameters]
 
 
-@lru_cache
-def _public_path(path: str) -> str:
-    """Return the public name of the class at ``path``, or the path if it cannot be imported."""
+def _identify(path: str) -> str:
+    """Return the public name of the code at ``path``, with a digest of code outside this package."""
     try:
-        return public_name(import_class(path, path))
-    except InputError:
+        code = import_member(path, path)
+    except (InputError, MissingExtraError):
         return path
+    name = public_name(code) if isinstance(code, type) else path
+    is_own = name.startswith(f"{PACKAGE}.")
+    return name if is_own else f"{name} {digest(_digest_sources(path.rpartition('.')[0]))}"
+
+
+_imports: dict[str, tuple[Any, str]] = {}  # by module: its spec, which a reload replaces, and a digest
+
+
+def _digest_sources(start: str) -> dict[str, str]:
+    """Return digests of the source of a module and of what it imports from its folder or package, by name."""
+    digests: dict[str, str] = {}
+    waiting, folder = [start], None
+    for name in waiting:
+        module, package = sys.modules.get(name), name.partition(".")[0]
+        source = Path(str(getattr(module, "__file__", None)))
+        folder = folder or source.parent
+        is_near = source.is_relative_to(folder) and "site-packages" not in source.parts and package != PACKAGE
+        if name in digests or not source.is_file() or not (is_near or package == start.partition(".")[0]):
+            continue
+        spec, current = getattr(module, "__spec__", None), hashlib.sha256(source.read_bytes()).hexdigest()
+        if _imports.setdefault(name, (spec, current))[0] is not spec:
+            _imports[name] = spec, current
+        digests[name] = _imports[name][1]
+        if digests[name] != current:
+            warn_about_data(f"{source} changed after its import. The imported code runs: restart Python.")
+        for value in vars(module).values():
+            origin = getattr(value, "__name__" if inspect.ismodule(value) else "__module__", None)
+            waiting += [origin] if isinstance(origin, str) else []
+    return digests
 
 
 def use_public_names(value: Any) -> Any:
-    """Return settings in which every class has its public name."""
+    """Return settings in which every path of code identifies it, see :func:`_identify`."""
     if isinstance(value, Mapping):
         return {
-            name: _public_path(entry) if name == "class" and entry else use_public_names(entry)
+            name: (_identify if name in CODE_KEYS and isinstance(entry, str) else use_public_names)(entry)
             for name, entry in value.items()
         }
     return list(map(use_public_names, value)) if isinstance(value, list | tuple) else value
@@ -321,7 +360,7 @@ class Cell:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the method's class (by its public name), its settings and the protocol."""
+        """A digest of the method's class (its public name, or code of the user), settings and protocol."""
         parts = use_public_names({"class": self.path, "settings": self.settings, "search": self.search})
         extras = self.task.fingerprint_extras()
         return digest({"seeds": SEED_SCHEME, **parts, "protocol": self.task.protocol(self), **extras})

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nodecopy._core.files import atomic_write
+from nodecopy._core.files import atomic_write, check_file
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import Cell
 
@@ -109,7 +109,8 @@ class Store:
             home.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise InputError(f"the store must be a folder; {self.folder} is or has a file.") from error
-        with (home / "locks").open("ab") as file:
+        (home / "locks").touch()
+        with check_file(home / "locks").open("ab") as file:
             held = []
             for trial in sorted(trials):
                 try:
@@ -146,14 +147,17 @@ def write_checked(path: Path, content: dict[str, Any]) -> None:
 
 def read_checked(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Content | None:
     """Return what ``parse`` makes of a checked file; ``None`` if it is missing or damaged."""
+    if not path.exists():
+        return None
+    file = check_file(path)
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(file.read_bytes())
         if not isinstance(content, dict):
             raise ValueError("it must be a JSON object")
         if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
             raise ValueError("its content has another checksum")
         return parse(content)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:  # removed by another process since then
         return None
     except DAMAGE as error:
         if path not in _reported:

@@ -250,7 +250,7 @@ class ClassifyTask(NodeTask):
             model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
             return CachedGraphModel(model, time.perf_counter() - start)
 
-        return FIT_CACHE.get_or_fit(fit, cell, None, device, path, settings)
+        return FIT_CACHE.get_or_fit(fit, cell, None, device, {"class": path, **settings})
 
 
 def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:

@@ -140,7 +140,8 @@ def fit_model(cell: Cell, trial: int, device: str) -> Any:
         if "sampler" in settings:
             settings = {**settings, "sampler": "raw"}
         model = instantiate(path, settings, cell.section, device)
-        return FIT_CACHE.get_or_fit(lambda: model.fit(graph, rng=seed), cell, trial, device, path, settings)
+        parts = cell, trial, device, {"class": path, **settings}
+        return FIT_CACHE.get_or_fit(lambda: model.fit(graph, rng=seed), *parts)
 
     if "sampler" in cell.settings:
         return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])

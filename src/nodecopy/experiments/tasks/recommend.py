@@ -192,7 +192,7 @@ class TrialFits:
             model.fit(self.split.train, validation=validation, rng=seed)
             return model, time.perf_counter() - start
 
-        parts = self.cell, self.trial, self.device, path, before
+        parts = self.cell, self.trial, self.device, {"class": path, **before}
         model, seconds = FIT_CACHE.get_or_fit(fit, *parts) if self.is_cached else fit()
         model = copy.copy(model)
         for name in SETTINGS_AFTER_FIT:
