@@ -56,7 +56,7 @@ def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path
     params = tree["params"]
     assert (params["n_epochs"], params["n_hidden"], params["dropout"]) == (3, 4, None)
     assert "device" not in params
-    fitted = {"prediction_", "classes_", "node_ids_", "feature_encoder_", "temperature_"}
+    fitted = {"prediction_", "classes_", "node_ids_", "feature_encoder_", "graph_kind_", "temperature_"}
     assert set(tree["state"]) == fitted
 
 
