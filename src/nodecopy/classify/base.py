@@ -40,6 +40,7 @@ MAX_EXCESS = 0.2  # nearly uniform probabilities are at most this share above 1 
 MIN_UNIFORM_SHARE = 0.8  # share of nodes with nearly uniform probabilities above which nothing was learned
 MIN_HOMOPHILY = 0.1  # of edges between labelled nodes: 0 is the share of equal classes by chance, 1 are all
 HOMOPHILY_QUANTILE = 2.33  # standard deviations of a one-sided test with a level of 1 %
+MIN_LABELLED_EDGES = 20  # fewer edges between labelled nodes do not tell
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -417,14 +418,13 @@ def warn_if_heterophilous(trial: Trial) -> None:
     codes[trial.labelled] = trial.codes[trial.labelled]
     ends = np.stack([rows.row_numbers, rows.indices])
     ends = ends[:, (codes[ends] != UNLABELLED).all(axis=0) & (ends[0] != ends[1])]
-    if not ends.size:
-        return
     n_edges = ends.shape[1] if trial.graph.directed else ends.shape[1] // 2
+    n_independent = min(n_edges, len(np.unique(ends)))  # edges of a node depend on each other
+    if n_independent < MIN_LABELLED_EDGES:
+        return
     share = float((codes[ends[0]] == codes[ends[1]]).mean())
     chance = float(((np.bincount(codes[ends].ravel()) / ends.size) ** 2).sum())
     bound = chance + MIN_HOMOPHILY * (1 - chance)
-    # Edges of a node are not independent of each other.
-    n_independent = min(n_edges, len(np.unique(ends)))
     if share + HOMOPHILY_QUANTILE * (bound * (1 - bound) / n_independent) ** 0.5 < bound:
         warn_about_data(
             f"{share:.0%} of the {n_edges} edges between labelled nodes connect nodes of the same class, and "
