@@ -212,8 +212,8 @@ class WeightScaling:
             with np.errstate(over="ignore"):
                 total = adjacency.data.sum(dtype=np.float64)
             if not total < np.finfo(np.float32).max:
-                sums = "sums of edge weights in single precision"
-                raise InputError(f"{sums} must be finite; got inf. Take logarithms of the weights.")
+                got = "got inf. Use weights='log', which takes logarithms"
+                raise InputError(f"sums of edge weights in single precision must be finite; {got}.")
             return adjacency
         weights = np.ones(adjacency.nnz)
         if self.kind == "log":  # log(1 + weight / unit), where the ratio may be too large for a float
