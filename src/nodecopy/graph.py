@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,8 @@ class Graph(RowData):
     directed: bool
     feature_encoder: Any = None
     """How the features were encoded, if they were read from a table."""
+    edge_settings: dict[str, Any] | None = None
+    """How the edges were merged (``duplicates``) or built, if they come from a table."""
 
     def __init__(
         self,
@@ -191,6 +194,8 @@ class Graph(RowData):
             directed = bool(changes.get("directed", self.directed))
             other = Graph(changes.get("adjacency", self.adjacency), directed=directed)
             state |= {"rows": other.rows, "directed": directed}
+            if "adjacency" in changes:
+                state["edge_settings"] = None
         n_nodes = state["rows"].n_rows
         if "features" in changes:
             state["features"], state["feature_encoder"] = _features(changes["features"], n_nodes), None
@@ -214,7 +219,11 @@ class Graph(RowData):
             None if self.label_codes is None else self.label_codes[chosen],
             self.node_ids[chosen],
             self.directed,
-        )._with(label_names=self.label_names, feature_encoder=self.feature_encoder)
+        )._with(
+            label_names=self.label_names,
+            feature_encoder=self.feature_encoder,
+            edge_settings=self.edge_settings,
+        )
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
         """Return a copy with a name for every label code, also for codes that no node has."""
@@ -228,6 +237,10 @@ class Graph(RowData):
         """Return a copy with the encoder of its features, which encodes other rows alike."""
         return self._with(feature_encoder=encoder)
 
+    def with_edge_settings(self, **settings: Any) -> Graph:
+        """Return a copy with the settings by which its edges were read or built."""
+        return self._with(edge_settings=settings)
+
     def largest_component(self) -> Graph:
         """Return the subgraph on the largest (weakly) connected component; ties go to the first one."""
         if self.n_nodes == 0:
@@ -238,6 +251,10 @@ class Graph(RowData):
     def undirected(self) -> Graph:
         """Return the graph without directions."""
         return self if not self.directed else self.replace(directed=False)
+
+    def binary(self) -> Graph:
+        """Return the graph without weights."""
+        return self._with(rows=replace(self.rows, weights=None))
 
     def to_parts(self) -> dict[str, Any]:
         """Return the values from which :meth:`from_parts` rebuilds the graph."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import Graph, datasets, load, read_graph
-from nodecopy.classify import APPNP, GCN, MLP, SGC, Classifier, Prediction, SoftVoting, Trial
+from nodecopy.classify import APPNP, GCN, MLP, SGC, Classifier, Prediction, SelfTraining, SoftVoting, Trial
 from nodecopy.classify.base import entropy, warn_if_not_learned
 from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import planted_graph
@@ -56,8 +58,15 @@ def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path
     params = tree["params"]
     assert (params["n_epochs"], params["n_hidden"], params["dropout"]) == (3, 4, None)
     assert "device" not in params
-    fitted = {"prediction_", "classes_", "node_ids_", "feature_encoder_", "temperature_"}
+    fitted = {"prediction_", "classes_", "node_ids_", "feature_encoder_", "graph_kind_", "temperature_"}
     assert set(tree["state"]) == fitted
+
+
+class Alternating(Classifier):
+    """Predict class 0 and 1 in turn."""
+
+    def predict_trial(self, trial: Trial) -> Any:
+        return np.eye(trial.n_classes)[np.arange(trial.graph.n_nodes) % 2]
 
 
 class Constant(Classifier):
@@ -119,6 +128,79 @@ def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
     encoded = read_graph(frames[0], features=new, encoder=loaded.feature_encoder_)
     assert loaded.predict_proba(encoded).shape == (6, 2)
     np.testing.assert_allclose(loaded.predict_proba(graph), fitted.predict_proba(), atol=1e-6)
+
+
+EDGES = np.random.default_rng(0).integers(0, 60, (2, 200))
+WEIGHTED = Graph.from_edges(*EDGES, 1 + np.arange(200) % 7, node_ids=np.arange(60), features=np.eye(60))
+WEIGHTED = WEIGHTED.replace(labels=np.arange(60) % 2)
+DIRECTED = Graph.from_edges(*EDGES, node_ids=np.arange(60), features=np.eye(60), directed=True)
+DIRECTED = DIRECTED.replace(labels=np.arange(60) % 2)
+SUMMED = WEIGHTED.with_edge_settings(duplicates="sum")
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
+@pytest.mark.parametrize(
+    ("fitted_to", "given", "equal", "message"),
+    [
+        (DIRECTED, DIRECTED.undirected(), None, "directed must be True, as in fit; got False"),
+        (SUMMED, WEIGHTED.with_edge_settings(duplicates="max"), None, "duplicates must be 'sum', as in fit"),
+        (SUMMED, WEIGHTED, SUMMED, ""),
+        (WEIGHTED, WEIGHTED.binary(), WEIGHTED.binary(), "all edges have the weight 1"),
+        (WEIGHTED.binary(), WEIGHTED, WEIGHTED.binary(), "without weights, as in fit"),
+        (DIRECTED.undirected(), DIRECTED, DIRECTED.undirected(), "without directions, as in fit"),
+    ],
+)
+def test_predictions_on_a_graph_of_another_kind(
+    fitted_to: Graph, given: Graph, equal: Graph | None, message: str, tmp_path: Path, caplog: Any
+) -> None:
+    """Probabilities moved by up to 0.2, without a word."""
+    GCN(n_epochs=5).fit(fitted_to, range(10), rng=0).save(tmp_path / "fitted.npz")
+    loaded = load(tmp_path / "fitted.npz")
+    with caplog.at_level("INFO", "nodecopy"):
+        if equal is None:
+            with pytest.raises(InputError, match=message):
+                loaded.predict_proba(given)
+            loaded.graph_kind_ = None  # a file of an earlier version
+            assert loaded.predict_proba(given).shape == (60, 2)
+        else:
+            caplog.clear()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                predicted = loaded.predict_proba(given)
+            assert message in caplog.text + "".join(str(warning.message) for warning in caught)
+            assert bool(caplog.text or caught) == bool(message)
+            expected = loaded.evaluate_graph(equal).probabilities
+            np.testing.assert_array_equal(predicted, expected)
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
+def test_what_a_classifier_does_not_use_may_differ() -> None:
+    for classifier in (MLP(n_epochs=5), SelfTraining(MLP(n_epochs=5), n_rounds=0)):
+        assert classifier.fit(DIRECTED, range(10), rng=0).predict(WEIGHTED).shape == (60,)
+    assert GCN(n_epochs=5, weights="binary").fit(WEIGHTED, range(10)).predict(WEIGHTED.binary()).shape == (
+        60,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
+def test_labels_of_another_graph_are_classes_of_fit() -> None:
+    """The accuracy was 0, whatever was predicted."""
+    fitted = GCN(n_epochs=5).fit(WEIGHTED, range(10), rng=0)
+    texts = np.array(["no", "yes"])[np.arange(60) % 2]
+    with pytest.raises(InputError, match="labels must be classes of fit, 0, 1; got no, yes"):
+        fitted.score(graph=WEIGHTED.replace(labels=texts))
+    texts = (np.arange(60) % 2).astype(str)
+    assert fitted.score(graph=WEIGHTED.replace(labels=texts)) == fitted.score(graph=WEIGHTED) > 0
+
+
+def test_edges_between_different_classes() -> None:
+    first, second = np.nonzero(np.triu(np.arange(60)[:, None] % 2 != np.arange(60) % 2))
+    graph = Graph.from_edges(first, second, features=np.eye(60)[:, :2], labels=np.arange(60) % 2)
+    with pytest.warns(DataWarning, match=r"0% of the 400 edges .* 50% would by chance.* MLP\(\)"):
+        Alternating().fit(graph, range(40))
+    Alternating().fit(graph, range(4))  # too few edges for a warning, which would be an error
+    Alternating().fit(GRAPH, range(60))
+    MLP().fit(graph.replace(features=np.eye(60)[:, :2] + np.arange(60)[:, None] % 2), range(40), rng=0)
 
 
 def test_a_trial_holds_positions_codes_and_a_seed() -> None:
@@ -213,6 +295,28 @@ def test_one_class_for_all() -> None:
     p = np.tile([0.1, 0.9], (10, 1)).astype(np.float32)
     with pytest.warns(DataWarning, match="all 10 nodes are predicted to be of class b, one of 2"):
         warn_if_not_learned(Prediction(p, np.zeros(10, np.float32)), ["a", "b"])
+
+
+def test_one_class_for_all_where_it_has_most_labels() -> None:
+    """Probabilities of a rare class may rank its nodes while none is predicted to be of it."""
+    trial = Trial(Graph(np.zeros((60, 60)), labels=np.arange(60) % 6 == 0))
+    rare = np.where(trial.codes == 1, 0.3, 0.1)
+    for scores, is_learned in ((rare, True), (rare[::-1], False), (np.full(60, 0.1), False)):
+        p = Prediction(np.column_stack([1 - scores, scores]).astype(np.float32), np.zeros(60, np.float32))
+        with nullcontext() if is_learned else pytest.warns(DataWarning, match="predicted to be of class 0"):
+            warn_if_not_learned(p, [0, 1], trial)
+
+
+def test_advice_names_what_the_classifier_has() -> None:
+    """Standardised data and classifiers without epochs got the advice to standardise and train longer."""
+    graph = Graph(np.zeros((40, 40)), np.full((40, 3), 1e-6), np.arange(40) % 2)
+    for classifier, advice in (
+        (Constant(np.full((40, 2), 0.5)), "features differ by class, and that the labels"),
+        (MLP(n_epochs=1), "features differ by class, that n_epochs is large enough, and"),
+        (MLP(n_epochs=1, features="none"), r"no measurements \(they were scaled by 'none'\), that n_epochs"),
+    ):
+        with pytest.warns(DataWarning, match=f"Check that .*{advice}"):
+            classifier.fit(graph, rng=0)
 
 
 @pytest.mark.parametrize("kind", [GCN, APPNP, MLP])

@@ -70,7 +70,10 @@ def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -
     [
         (GCN(preset="kip"), "preset of GCN must be one of .*; got 'kip'. Did"),
         (GCN(rank=2, drop_edges=0.1), "^drop_edges of GCN must be 0 with a rank"),
-        (GCN(preset="gnn-benchmark"), "since training stops by the loss on its nodes. patience=0 needs none"),
+        (
+            GCN(preset="gnn-benchmark"),
+            "since training stops by the loss on its nodes. Networks with patience=0",
+        ),
         (DFNet(patience=5), "validation must be given, since training stops by the loss"),
         (DFNet(False, n_heads=2), "n_heads of DFNet must be left out without attention; got 2"),
     ],

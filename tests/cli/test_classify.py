@@ -98,6 +98,8 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     assert "accuracy" not in ran.err + ran.out
     ran = run("classify", "graph.csv", *TABLES, "--load", "model.npz")
     assert "accuracy: on all labelled nodes, which may include" in ran.err
+    ran = run("classify", "graph.csv", *TABLES, "--directed", "--load", "model.npz").ok()
+    assert "its edges are used without directions, as in fit" in ran.err
     ran = run("classify", "graph.csv", "--labels", "labels.csv", "--load", "model.npz")
     assert ran.code == 2
     assert ran.err.endswith("got none. Give --features FILE.\n")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from nodecopy import Graph, load
 from nodecopy.classify import APPNP, GCN, Classifier, Trial
@@ -87,7 +89,9 @@ def test_external_classifier(tmp_path: Any) -> None:
         def predict_proba(self, graph: Graph) -> Any:
             return super().predict_proba(graph)[1:]
 
-    for wrong, message in ((Short(), "must have 60 rows"), (3, r"must have predict_proba\(graph\)")):
+    pipeline = make_pipeline(LogisticRegression()).fit(np.eye(3), range(3))  # raised a TypeError of float()
+    cases = (Short(), "must have 60 rows"), (3, "got int"), (pipeline, "got sklearn.Pipeline. Wrap one")
+    for wrong, message in cases:
         with pytest.raises(InputError, match=message):
             CopyingDefence(n_donors=2).from_classifier(wrong, CLEAN)
     with pytest.raises(NotFittedError, match=r"this GCN is not fitted yet: call fit\(graph, train\) first"):

@@ -171,6 +171,10 @@ def test_extreme_weights_and_graphs_without_edges() -> None:
     assert np.isfinite(WeightScaling.fit(large, "log").apply(large).data).all()
 
 
+def test_word_counts_may_be_binary() -> None:
+    assert FeatureScaling.fit(np.eye(30), counts="binary").kind == "binary"  # was a KeyError
+
+
 LARGE = FeatureScaling("standardise", np.zeros(2), np.array([0.1, 1.0]))
 UNCENTRED = FeatureScaling("standardise", None, np.array([0.1, 1.0]))
 
@@ -178,11 +182,16 @@ UNCENTRED = FeatureScaling("standardise", None, np.array([0.1, 1.0]))
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
-        (lambda: FeatureScaling("unit").apply([[1e300, 0.0]]), r"got inf\. Use features='standardise'"),
+        (lambda: FeatureScaling("unit").apply([[1e300, 0.0]]), r"got inf\. Standardise them"),
         (lambda: LARGE.apply([[1e308, 0.0]]), "standardised features in single precision .* got inf"),
         (lambda: UNCENTRED.apply([[1e308, 0.0]]), "standardised features in single precision .* got inf"),
         (lambda: WeightScaling("raw").apply(path([1e39])), "sums of edge weights .* weights='log'"),
         (lambda: LARGE.apply(np.ones((2, 3))), "features must have 2 columns, as in fit; got 3"),
+        (
+            lambda: FeatureScaling.fit(np.eye(3), counts="auto"),
+            "counts must be one of 'unit', .*; got 'auto'",
+        ),
+        (lambda: FeatureScaling("auto"), "kind of FeatureScaling must be one of 'unit'"),
         (lambda: FeatureScaling("standardise"), "deviations of FeatureScaling must be given"),
     ],
 )

@@ -170,7 +170,7 @@ NODES = (
         ((np.nan, np.nan, np.nan, np.nan, np.nan), np.full(20, 0.1), ["x of the graph is undefined"]),
         ((0.1, *[np.nan] * 4), np.where(np.arange(20) < 3, np.nan, 0.1), ["x is undefined in 3 samples"]),
         ((0.1, 1e-17, -2e-16, 0.1, 0.1), np.full(20, 0.1), ["x is the same in all samples"]),  # by rounding
-        ((0.1, 0.0, 0.1, 0.1, 0.1), np.full(20, 0.1), ["the samples do not represent it"]),
+        ((0.1, 0.0, 0.1, 0.1, 0.1), np.full(20, 0.1), ["do not represent it. Use the default, node copying"]),
         (NODES, np.zeros((20, 4)), ["standard errors for 1 of 4 nodes", "in all samples for 2 of 4 nodes"]),
     ],
 )

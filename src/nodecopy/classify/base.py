@@ -21,6 +21,7 @@ from nodecopy._core.checks import (
     check_type,
     check_unique,
     check_vector,
+    list_names,
     type_name,
 )
 from nodecopy._core.estimator import Saveable
@@ -32,10 +33,14 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.io import convert_graph, training_nodes
 from nodecopy.metrics import TemperatureScaling
+from nodecopy.metrics.classification import ranks_classes
 
 SUM_TOLERANCE = 1e-3  # how far probabilities that a classifier returns may be below 0, and their sum from 1
 MAX_EXCESS = 0.2  # nearly uniform probabilities are at most this share above 1 / n_classes
 MIN_UNIFORM_SHARE = 0.8  # share of nodes with nearly uniform probabilities above which nothing was learned
+MIN_HOMOPHILY = 0.1  # of edges between labelled nodes: 0 is the share of equal classes by chance, 1 are all
+HOMOPHILY_QUANTILE = 2.33  # standard deviations of a one-sided test with a level of 1 %
+MIN_LABELLED_EDGES = 20  # fewer edges between labelled nodes do not tell
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -120,6 +125,11 @@ class Trial:
     def has_validation(self) -> bool:
         """Whether there are validation nodes."""
         return self.validation is not None and len(self.validation) > 0
+
+    @property
+    def labelled(self) -> NDArray[np.int64]:
+        """Training and validation nodes."""
+        return self.train if self.validation is None else np.concatenate([self.train, self.validation])
 
     @property
     def label_probabilities(self) -> NDArray[np.float32]:
@@ -321,6 +331,11 @@ class Uncertainty:
     epistemic: NDArray[np.float32]
 
 
+def describe_edges(graph: Graph) -> dict[str, Any]:
+    """Return what predictions may depend on: whether edges are directed and weighted, and their settings."""
+    return {"directed": graph.directed, "weighted": graph.is_weighted} | (graph.edge_settings or {})
+
+
 def entropy(probabilities: NDArray[Any]) -> NDArray[Any]:
     """Return the entropy of each row, in nats."""
     safe = np.where(probabilities > 0, probabilities, 1)
@@ -371,13 +386,12 @@ def _check_probabilities(array: NDArray[Any], name: str) -> NDArray[np.float32]:
 
 
 def warn_if_not_learned(
-    prediction: Prediction,
-    classes: Sequence[Any],
-    *,
-    needs_features: bool = True,
-    parameters: Iterable[str] = (),
+    prediction: Prediction, classes: Sequence[Any], trial: Trial | None = None, advice: Iterable[str] = ()
 ) -> None:
-    """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities."""
+    """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
+
+    A class of most labels may be predicted for all nodes, if probabilities rank the labelled nodes.
+    """
     largest, n_classes = prediction.probabilities.max(axis=1), len(classes)
     predicted = np.unique(prediction.probabilities.argmax(axis=1))
     is_uniform = largest * n_classes - 1 <= MAX_EXCESS
@@ -385,15 +399,38 @@ def warn_if_not_learned(
         bound = f"{(1 + MAX_EXCESS) / n_classes:.2f}, and {1 / n_classes:.2f} would be uniform"
         sign = f"the largest probability of {is_uniform.mean():.0%} of the nodes is at most {bound}"
     elif len(predicted) == 1:
+        if trial is not None:
+            codes = trial.codes[trial.labelled]
+            has_most_labels = 2 * (codes == predicted[0]).sum() > len(codes)
+            if has_most_labels and ranks_classes(prediction.probabilities[trial.labelled], codes):
+                return
         name = classes[predicted[0]]
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
     else:
         return
-    advice = "that most edges connect nodes of the same class"
-    if needs_features:
-        advice = "that measurements are standardised, that training lasts long enough"
-    advice += ", and that the labels belong to the nodes"
-    warn_about_data(f"the classifier has learned almost nothing: {sign}. Check {advice}.", *parameters)
+    checks = ", ".join([*advice, "and that the labels belong to the nodes"])
+    warn_about_data(f"the classifier has learned almost nothing: {sign}. Check {checks}.")
+
+
+def warn_if_heterophilous(trial: Trial) -> None:
+    """Warn if edges between labelled nodes hardly prefer equal classes, given the classes of their ends."""
+    codes, rows = np.full(trial.graph.n_nodes, UNLABELLED), trial.graph.rows
+    codes[trial.labelled] = trial.codes[trial.labelled]
+    ends = np.stack([rows.row_numbers, rows.indices])
+    ends = ends[:, (codes[ends] != UNLABELLED).all(axis=0) & (ends[0] != ends[1])]
+    n_edges = ends.shape[1] if trial.graph.directed else ends.shape[1] // 2
+    n_independent = min(n_edges, len(np.unique(ends)))  # edges of a node depend on each other
+    if n_independent < MIN_LABELLED_EDGES:
+        return
+    share = float((codes[ends[0]] == codes[ends[1]]).mean())
+    chance = float(((np.bincount(codes[ends].ravel()) / ends.size) ** 2).sum())
+    bound = chance + MIN_HOMOPHILY * (1 - chance)
+    if share + HOMOPHILY_QUANTILE * (bound * (1 - bound) / n_independent) ** 0.5 < bound:
+        warn_about_data(
+            f"{share:.0%} of the {n_edges} edges between labelled nodes connect nodes of the same class, and "
+            f"{chance:.0%} would by chance: what is propagated along edges may mislead. Compare with "
+            "MLP(), which uses features only (nodecopy classify --method mlp)."
+        )
 
 
 class Classifier(Saveable):
@@ -411,6 +448,9 @@ class Classifier(Saveable):
     feature_encoder_
         The encoder of features that were read from a table, or ``None``; pass it to ``read_graph`` as
         ``encoder`` to encode new rows in the same way.
+    graph_kind_
+        Whether the observed graph is directed and weighted, and its ``edge_settings``. A graph to predict on
+        must have the same, or is converted. ``None`` if it is unknown.
     temperature_
         The temperature of :meth:`calibrate`, or 1.
     trial_
@@ -438,11 +478,13 @@ class Classifier(Saveable):
     """
 
     needs_features: ClassVar[bool] = True  # advice in warnings depends on it
+    uses_edges: ClassVar[bool] = True  # whether the prediction of a node depends on edges
 
     prediction_: Prediction
     classes_: NDArray[Any]
     node_ids_: NDArray[Any]
     feature_encoder_: Any = None
+    graph_kind_: dict[str, Any] | None = None
     temperature_: float = 1.0
     trial_: Trial
 
@@ -480,8 +522,8 @@ class Classifier(Saveable):
     ) -> Self:
         """Train on the labels of some nodes of a graph.
 
-        A :class:`~nodecopy.errors.DataWarning` says if one class is predicted for all nodes, or 80 % of them
-        have nearly uniform probabilities.
+        A :class:`~nodecopy.errors.DataWarning` says if one class is predicted for all nodes, if 80 % of them
+        have nearly uniform probabilities, or if edges between labelled nodes hardly prefer equal classes.
 
         Parameters
         ----------
@@ -503,16 +545,33 @@ class Classifier(Saveable):
         """Store the prediction of a trial, warn if nothing was learned, and log what was decided."""
         self.trial_, names = trial, trial.graph.label_names
         classes = trial.classes if names is None else np.array(names)[trial.classes]
-        self._set_fitted(trial.graph, prediction, classes)
+        self._set_fitted(trial.graph, prediction, classes, trial)
+        if self._part("uses_edges"):
+            warn_if_heterophilous(trial)
         self.log_choices()
         return self
 
-    def _set_fitted(self, graph: Graph, prediction: Prediction, classes: NDArray[Any]) -> None:
+    def _set_fitted(
+        self, graph: Graph, prediction: Prediction, classes: NDArray[Any], trial: Trial | None = None
+    ) -> None:
         self.prediction_, self.classes_, self.node_ids_ = prediction, classes, graph.node_ids
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
-        params, is_own = self.get_params(deep=False), self.needs_features
-        own = [name for name in ("features", "n_epochs") if name in params and params.get("base") is None]
-        warn_if_not_learned(prediction, classes.tolist(), needs_features=is_own, parameters=own * is_own)
+        self.graph_kind_ = describe_edges(graph) if self._part("uses_edges") else {}
+        if isinstance(weights := self._part("weights"), str) and weights == "binary":
+            self.graph_kind_.pop("weighted", None)
+        is_by_edges = self._part("uses_edges") and not self.needs_features
+        about = "most edges connect nodes of the same class" if is_by_edges else "features differ by class"
+        advice = [f"that {about}"]
+        scaling = getattr(prediction.networks, "feature_scaling", None)
+        if scaling is not None and scaling.kind != "standardise":
+            advice.append(f"that features are no measurements (they were scaled by {scaling.kind!r})")
+        if hasattr(self, "n_epochs"):
+            advice.append("that n_epochs is large enough")
+        warn_if_not_learned(prediction, classes.tolist(), trial, advice)
+
+    def _part(self, name: str) -> Any:
+        """Return an attribute of the base, if there is one that has it, or of the classifier."""
+        return getattr(getattr(self, "base", None), name, getattr(self, name, None))
 
     def log_choices(self) -> None:
         """Log what ``fit`` has decided for the user; by default nothing."""
@@ -540,18 +599,49 @@ class Classifier(Saveable):
         observed = self.check_fitted()
         if graph is None:
             return observed
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        self._check_encoding(graph)
-        name = f"predict_graph of {type(self).__name__}"
-        return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
+        return self.evaluate_graph(self.check_graph(graph))
 
-    def _check_encoding(self, graph: Graph) -> None:
-        """Raise an error if the features of a graph come from a table with other columns than in ``fit``."""
+    def evaluate_graph(self, graph: Graph) -> Prediction:
+        """Return the prediction for a graph, whatever its kind."""
+        name, n_classes = f"predict_graph of {type(self).__name__}", len(self.classes_)
+        return Prediction.from_array(self.predict_graph(graph), graph, name, n_classes)
+
+    def check_graph(self, graph: Graph) -> Graph:
+        """Return a graph of the same kind as that of ``fit``, or raise an error.
+
+        Directions and weights that the graph of ``fit`` did not have are left out.
+        """
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         fitted, given = self.feature_encoder_, graph.feature_encoder
         if fitted is not None and given is not None and not fitted.has_same_columns(given):
             names, got = (", ".join(encoder.feature_names_) for encoder in (fitted, given))
             got = f"{got}. Read them by read_graph(..., encoder=feature_encoder_)."
             raise InputError(f"features of the graph must have the columns {names}, as in fit; got {got}")
+        kind = self.graph_kind_ or {}
+        if kind.get("directed") is False and graph.directed:
+            log_decision("graph: its edges are used without directions, as in fit.")
+            graph = graph.undirected()
+        for name, setting in describe_edges(graph).items():
+            if name != "weighted" and kind.get(name, setting) != setting:
+                got = f"{setting!r}. Read or build the graph as in fit."
+                raise InputError(name, f"must be {kind[name]!r}, as in fit; got {got}")
+        if graph.is_weighted and kind.get("weighted") is False:
+            log_decision("graph: its edges are used without weights, as in fit.")
+            graph = graph.binary()
+        elif kind.get("weighted") and not graph.is_weighted:
+            warn_about_data("the graph has no edge weights, as that of fit had: all edges have the weight 1.")
+        return graph
+
+    def check_labels(self, graph: Graph) -> NDArray[Any]:
+        """Return the labels of a graph as texts; some of them must be classes of ``fit``."""
+        if graph.label_codes is None:
+            raise InputError("graph", "must have labels to compare predictions with; this one has none.")
+        labels, names = np.asarray(graph.labels).astype(str), self.classes_.astype(str)
+        given = np.unique(labels[graph.label_codes != UNLABELLED])
+        if len(given) and not np.isin(given, names).any():
+            got = f"{list_names(given)}. Leave them out, or give them the names of fit."
+            raise InputError("labels", f"must be classes of fit, {list_names(names)}; got {got}")
+        return labels
 
     def network_device(self) -> str:
         """Return the device on which networks predict."""
@@ -655,18 +745,17 @@ class Classifier(Saveable):
             reason = "must be given to score a classifier that was loaded: a file holds no labels."
             raise InputError("graph", reason)
         labelled = self.trial_.graph if graph is None else graph
-        if labelled.label_codes is None:
-            raise InputError("graph", "must have labels to compare predictions with; this one has none.")
+        labels: Any = self.check_labels(labelled)
         if nodes is not None:
             chosen = check_nodes(labelled, nodes, "nodes")
         else:
-            chosen = np.flatnonzero(labelled.label_codes != UNLABELLED)
+            chosen = np.flatnonzero(np.asarray(labelled.label_codes) != UNLABELLED)
             for used in (self.trial_.train, self.trial_.validation) if graph is None else ():
                 chosen = chosen if used is None else np.setdiff1d(chosen, used)
         if not len(chosen):
             got = "none. By default they are those not used in fit: give the nodes to score."
             raise InputError("nodes", f"must hold at least one labelled node; got {got}")
-        return float((predicted[chosen] == np.asarray(labelled.labels)[chosen]).mean())
+        return float((predicted[chosen].astype(str) == labels[chosen]).mean())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn: a classifier that is fitted to graphs, not to arrays."""
@@ -712,6 +801,7 @@ class Classifier(Saveable):
         for array, name in ((classes, "classes_"), (ids, "node_ids_")):
             check_ids(array, name, len(array))
         check_real(self.temperature_, "temperature_", low=1e-9)
+        check_type(self.graph_kind_, dict | None, "graph_kind_", "a dictionary or None")
         check_type(self.prediction_, Prediction, "prediction_", "a prediction").check(len(ids), len(classes))
 
 

@@ -197,7 +197,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     def _predict_rows(self, X: Any) -> Prediction:
         validation.check_is_fitted(self)
         rows = self._check_table(X, reset=False)
-        prediction = self.classifier_.prediction_on(self._attach(rows))
+        prediction = self.classifier_.evaluate_graph(self._attach(rows))
         n = self.graph_.n_nodes
         return Prediction(prediction.probabilities[n:], prediction.mean_entropy[n:])
 

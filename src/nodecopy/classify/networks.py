@@ -82,7 +82,7 @@ class TrainingBatch:
         ]
         if self.engine.config.patience:
             if not all(trial.has_validation for trial in trials):
-                reason = "since training stops by the loss on its nodes. patience=0 needs none."
+                reason = "since training stops by the loss on its nodes. Networks with patience=0 need none."
                 raise InputError("validation", f"must be given, {reason}")
             watched: list[Any] = [(trial.validation, trial.codes[trial.validation]) for trial in trials]
             options["validation"] = [LabelledNodes(*pair) for pair in watched]
@@ -264,6 +264,7 @@ class MLP(NetworkClassifier):
         "kipf": replace(KIPF, propagation="none"),
         "gnn-benchmark": replace(GNN_BENCHMARK, propagation="none"),
     }
+    uses_edges = False
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -127,7 +127,7 @@ def classify(
         if not hasattr(classifier, "feature_encoder_"):
             kind = type(classifier).__name__
             raise InputError(f"--load must be a file of a classifier; {load} holds a {kind}.")
-    graph = files.load_training_graph(source, tables, classifier.feature_encoder_)
+    graph = files.load_training_graph(source, tables, classifier.feature_encoder_, classifier.graph_kind_)
     if graph.features is None and chosen != LABEL_PROPAGATION:
         other = "" if load is not None else ", or --method label-propagation, which uses none"
         raise InputError(
@@ -156,7 +156,7 @@ def classify(
     if graph.label_codes is not None and (load is not None or files.is_dataset(name)):
         is_labelled = graph.label_codes[nodes] != UNLABELLED
         if is_labelled.any():
-            is_correct = table["predicted"] == np.asarray(graph.labels)[nodes]
+            is_correct = table["predicted"].astype(str) == classifier.check_labels(graph)[nodes]
             results["accuracy"] = float(is_correct[is_labelled].mean())
     if out is not None:
         write_table(out, table, spreadsheet=spreadsheet)

@@ -62,9 +62,12 @@ def load_graph(source: str, options: opt.GraphOptions, encoder: FeatureEncoder |
 
 
 def load_training_graph(
-    source: str | None, options: opt.TrainingGraphOptions, encoder: FeatureEncoder | None = None
+    source: str | None,
+    options: opt.TrainingGraphOptions,
+    encoder: FeatureEncoder | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> Graph:
-    """Load a graph, or build one from features without edges."""
+    """Load a graph, or build one from features without edges, by default with the given settings."""
     features = options.features
     if features is None and source is not None and _holds_features(source, options):
         features, source = Path(source), None
@@ -78,11 +81,12 @@ def load_training_graph(
 
     of_edges = ("directed", "largest_component", "source", "target", "weight", "duplicates", "allow_isolated")
     opt.check_applicable("edges", "features without edges", **options.given(*of_edges))
+    defaults = {"n_neighbours": opt.N_NEIGHBOURS, "scale": options.scale_features} | (settings or {})
     return read_feature_graph(
         features,
         labels=options.labels,
-        n_neighbours=opt.N_NEIGHBOURS if options.n_neighbours is None else options.n_neighbours,
-        scale=options.scale_features,
+        n_neighbours=options.n_neighbours or defaults["n_neighbours"],
+        scale=defaults["scale"],
         encoder=encoder or FeatureEncoder(options.ignore_columns or ()),
         header=options.header,
         id=options.id,

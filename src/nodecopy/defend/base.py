@@ -241,7 +241,11 @@ class Defence(Classifier):
         graph, targets, rng
             As in :meth:`fit`; ``rng`` is the seed of the correction.
         """
-        graph = self._check_graph(graph)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        if isinstance(classifier, Classifier):
+            classifier.check_fitted()
+            graph = classifier.check_graph(graph)
+        self.check_parameters(graph)
         if self.retrain:
             raise InputError("retrain", "must be False for a classifier trained elsewhere; got True.")
         if isinstance(classifier, torch.nn.Module):
@@ -259,6 +263,7 @@ class Defence(Classifier):
         self.classifier_, self.undefended_, self.temperature_ = classifier, prediction, 1.0
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
         self.feature_encoder_ = getattr(classifier, "feature_encoder_", None) or graph.feature_encoder
+        self.graph_kind_ = getattr(classifier, "graph_kind_", None)
         self.seed_ = seed_sequence(rng)
         self.state_ = self.build_state(classifier, graph, prediction, None)
         self.correction_ = self.prepare_correction(self.state_)
@@ -361,9 +366,7 @@ class Defence(Classifier):
         self.check_fitted()
         if graph is None:
             return self.undefended_.probabilities
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
-        self._check_encoding(graph)
-        return self._undefended_on(graph).probabilities
+        return self._undefended_on(self.check_graph(graph)).probabilities
 
     def save(self, path: PathLike) -> None:
         """Write parameters, trained networks and predictions to an ``.npz`` file, without the graph.
@@ -441,7 +444,7 @@ class Defence(Classifier):
         return None
 
     def _check_graph(self, graph: Graph) -> Graph:
-        graph = convert_graph(graph, f"graph of {type(self).__name__}")
+        graph = self.check_graph(graph)
         self.check_parameters(graph)
         return graph
 
@@ -494,9 +497,15 @@ def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Pr
             name = type(classifier).__name__
             raise InputError("classifier", f"{message}. Define predict_graph(graph) in {name}.")
         return _evaluate_fitted(classifier, graph)
-    if not hasattr(classifier, "predict_proba"):
-        raise InputError("classifier", f"must have predict_proba(graph); got {type_name(classifier)}.")
-    return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
+    try:
+        probabilities = classifier.predict_proba(graph)
+    except (AttributeError, TypeError, ValueError) as error:
+        if hasattr(classifier, "predict_proba") and not hasattr(classifier, "__sklearn_tags__"):
+            raise
+        allowed = "must be a classifier of nodecopy, a torch.nn.Module, or have predict_proba(graph)"
+        way_out = "Wrap one of scikit-learn in a class whose predict_proba(graph) passes it graph.features."
+        raise InputError("classifier", f"{allowed}; got {type_name(classifier)}. {way_out}") from error
+    return Prediction.from_array(probabilities, graph, "predict_proba of the classifier")
 
 
 def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
@@ -510,7 +519,7 @@ def _evaluate_fitted(classifier: Classifier, graph: Graph) -> Prediction:
     """Return the prediction of a fitted classifier on a graph, that of a defence without correction."""
     if isinstance(classifier, Defence):
         return classifier._undefended_on(graph)
-    return classifier.prediction_on(graph)
+    return classifier.evaluate_graph(graph)
 
 
 def _predicts_graphs(classifier: Classifier) -> bool:

@@ -271,7 +271,7 @@ def read_feature_graph(
     ids = unify_ids([rows.ids])[0]
     if len(ids) < 2:
         raise InputError(f"{describe(features)} must hold features of at least two nodes; got {len(ids)}.")
-    n_neighbours = min(n_neighbours, len(ids) - 1)
+    settings, n_neighbours = {"n_neighbours": n_neighbours}, min(n_neighbours, len(ids) - 1)
     with reading(features):
         scaling = FeatureScaling.fit(rows.values, scale, encoder=rows.encoder, name="scale", purpose=PURPOSE)
         graph = graph_from_features(
@@ -282,7 +282,7 @@ def read_feature_graph(
         "nearest neighbours by features.",
         "n_neighbours",
     )
-    graph = graph.with_feature_encoder(rows.encoder)
+    graph = graph.with_feature_encoder(rows.encoder).with_edge_settings(**settings, scale=scaling.kind)
     for table in tables:
         with reading(labels):
             graph = table.attach(graph)

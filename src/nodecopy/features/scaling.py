@@ -63,7 +63,7 @@ class FeatureScaling:
     deviations: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.kind, "kind of FeatureScaling", FEATURE_SCALINGS)
+        check_choice(self.kind, "kind of FeatureScaling", FEATURE_SCALINGS[1:])
         for name, value in (("means", self.means), ("deviations", self.deviations)):
             if value is not None:
                 numbers = check_numbers(check_vector(value, name), name).astype(np.float64)
@@ -103,7 +103,7 @@ class FeatureScaling:
             The caller's parameter for ``kind``, if any, and what features are scaled for, for messages.
         """
         check_choice(kind, name or "kind", FEATURE_SCALINGS)
-        check_choice(counts, "counts", FEATURE_SCALINGS)
+        check_choice(counts, "counts", FEATURE_SCALINGS[1:])
         check_text(name, "name")
         check_text(purpose, "purpose")
         check_type(encoder, FeatureEncoder | None, "encoder", "a FeatureEncoder or None")
@@ -142,8 +142,9 @@ class FeatureScaling:
             matrix = sparse.csr_array(features).astype(np.float32)
             total = np.asarray(abs(matrix).sum(axis=1), np.float32)
         if not np.isfinite(total).all():
-            way_out = "Use features='standardise', which divides by the deviation of each column"
-            raise InputError(f"sums of features in single precision must be finite; got inf. {way_out}.")
+            raise InputError(
+                "sums of features in single precision must be finite; got inf. Standardise them."
+            )
         if self.kind == "binary":
             matrix.data = (matrix.data != 0).astype(np.float32)
         if self.kind in ("rows", "unit"):
@@ -211,10 +212,8 @@ class WeightScaling:
             with np.errstate(over="ignore"):
                 total = adjacency.data.sum(dtype=np.float64)
             if not total < np.finfo(np.float32).max:
-                way_out = "Use weights='log', which takes logarithms"
-                raise InputError(
-                    f"sums of edge weights in single precision must be finite; got inf. {way_out}."
-                )
+                got = "got inf. Use weights='log', which takes logarithms"
+                raise InputError(f"sums of edge weights in single precision must be finite; {got}.")
             return adjacency
         weights = np.ones(adjacency.nnz)
         if self.kind == "log":  # log(1 + weight / unit), where the ratio may be too large for a float
@@ -275,6 +274,7 @@ def _log_feature_scaling(kind: str, reason: str, matrix: Any, name: str, purpose
         "unit": "each node's row is scaled to a length of one",
         "rows": "each node's row is scaled to a sum of one",
         "none": "used as they are",
+        "binary": "each value other than zero becomes one",
     }[kind]
     usual = (
         f"as usual for word counts, since {share_of_zeros(matrix):.0%} of them are zero and none is negative"

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy._core.arrays import FloatArray
+from nodecopy._core.messages import list_alternatives
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.graph import Graph
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
-from nodecopy.inference.resampling import NodeBootstrap, Sampler, Samples
+from nodecopy.inference.resampling import NodeBootstrap, NodeResampler, Sampler, Samples
 
 if TYPE_CHECKING:
     from nodecopy.inference.bootstrapping import Estimate
@@ -27,6 +28,8 @@ OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalu
 OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by the experiment coverage
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
+NODE_MODELS = ("NodeBootstrap()", "NodeSubsampling()", "LatentPositionBootstrap()")
+EDGE_MODELS = ("the default, node copying with DegreeClasses()", "DegreeCorrectedSBM()", "RandomDotProduct()")
 COVERS_LESS = "its interval may cover less often than stated."
 
 
@@ -52,10 +55,15 @@ def diagnose(sampler: Sampler, estimates: Sequence[Estimate], values: Samples) -
     """Return the reasons not to trust the intervals, given the values in the samples."""
     model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
-    problems = [Diagnostic(None, text) for text in _diagnose_sampler(sampler, copying)]
+    others = list_alternatives([name for name in EDGE_MODELS if type(model).__name__ not in name])
+    if isinstance(sampler, NodeResampler):
+        others = list_alternatives([name for name in NODE_MODELS if type(sampler).__name__ not in name])
+    elif copying is not None and isinstance(copying.donors, DegreeClasses):
+        others = list_alternatives(EDGE_MODELS[1:])
+    problems = [Diagnostic(None, text) for text in _diagnose_sampler(sampler, copying, others)]
     for estimate in estimates:
         name, rows = estimate.name, values[estimate.name]
-        texts = [*_diagnose_values(estimate, rows, expected_shift(name, copying))]
+        texts = [*_diagnose_values(estimate, rows, expected_shift(name, copying), others)]
         if np.isfinite(estimate.low).any():
             if copying:  # standard errors of directed graphs are not too large
                 texts += _diagnose_copying(estimate, copying, is_directed=model is not sampler)
@@ -66,7 +74,7 @@ def diagnose(sampler: Sampler, estimates: Sequence[Estimate], values: Samples) -
     return problems
 
 
-def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None) -> Iterator[str]:
+def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, others: str) -> Iterator[str]:
     """Yield reasons that concern all statistics: few donors, or degrees of donors unlike in block models."""
     if isinstance(sampler, NodeBootstrap):
         if (factor := node_variance_factor(sampler.graph_)) > MAX_NODES_FACTOR:
@@ -79,22 +87,21 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None) -> Ite
     elif (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
         yield (
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            "(themselves included), so that standard errors are too small. Use more donors, or another model."
+            f"(themselves included), so that standard errors are too small. Use {others}."
         )
     else:
         ratio = donor_variance_ratio(copying)
         if ratio is None or MIN_DONOR_RATIO <= ratio <= MAX_DONOR_RATIO:
             return
         side, reason = ("large", "more") if ratio > 1 else ("small", "less")
-        default = "" if isinstance(copying.donors, DegreeClasses) else "DegreeClasses(), or "
         yield (
             f"the degrees of a node's donors vary {reason} than chance explains, so that the standard error "
             f"of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, and "
-            f"others may be, too. Use {default}another model."
+            f"others may be, too. Use {others}."
         )
 
 
-def _diagnose_values(estimate: Estimate, rows: FloatArray, expected: float) -> Iterator[str]:
+def _diagnose_values(estimate: Estimate, rows: FloatArray, expected: float, others: str) -> Iterator[str]:
     """Yield reasons from the values in the samples; the bias may be up to ``expected``."""
     name, size = estimate.name, np.size(estimate.observed)
     error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
@@ -126,10 +133,10 @@ def _diagnose_values(estimate: Estimate, rows: FloatArray, expected: float) -> I
     elif is_far:
         yield (
             f"{moved} {estimate.bias:.3g}, more than {MAX_SHIFT:g} standard errors: the samples do not "
-            "represent it. Use another model."
+            f"represent it. Use {others}."
         )
     elif is_constant:
-        yield f"{name} is the same in all samples, so that its interval has no width. Use another model."
+        yield f"{name} is the same in all samples, so that its interval has no width. Use {others}."
     if name in EXTREMES and np.isfinite(error).any():
         yield f"{name} depends on few nodes, so that {COVERS_LESS}"
 

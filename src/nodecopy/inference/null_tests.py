@@ -101,7 +101,7 @@ def null_test(
     if isinstance(sampler, (NodeCopying, DirectedCopying)):
         warn_about_data(
             "samples of node copying are centred near the observed graph, so that the test is not of the "
-            "stated size. Use another null model."
+            "stated size. Use the null model 'configuration' or 'degree-corrected-blocks'."
         )
     tests = {name: MonteCarloTest(float(value), alternative, stop_after) for name, value in values.items()}
     rows: dict[str, list[float]] = {name: [] for name in values}

@@ -66,6 +66,7 @@ def build_graph(
     if parts := [f"{name}: {count}" for name, count in counts.items() if count]:
         rule = "their weights are added" if duplicates == "sum" else "the largest weight counts"
         log_decision(f"{file}: {', '.join(parts)}; {rule}.", "duplicates")
+        graph = graph.with_edge_settings(duplicates=duplicates)
     if n_loops := int((first == second).sum()):
         treatment = "kept" if directed else "left out, as the graph is undirected"
         log_decision(f"{file}: self-loops: {n_loops}; they are {treatment}.")

@@ -32,6 +32,7 @@ from nodecopy.metrics.structure import LABEL_NAMES
 SUM_TOLERANCE = 1e-4  # above the rounding of a softmax in single precision over some hundred classes
 N_BINS = 15
 MAX_BINS = 10**6
+RANK_QUANTILE = 2.58  # standard deviations of a rank-sum test with a two-sided level of 1 %
 MIN_PROBABILITY = float(np.finfo(np.float32).eps)
 
 
@@ -134,6 +135,17 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
         raise InputError("positive", f"must hold positives and negatives; got {n_positive} positives of {n}.")
     ranks = rankdata(values)[is_positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive)))
+
+
+def ranks_classes(probabilities: NDArray[Any], codes: NDArray[np.int64]) -> bool:
+    """Return whether the probability of some class ranks its nodes above others, by a test at 1 %."""
+    for code, p in enumerate(probabilities.T):
+        is_class = codes == code
+        n_pairs = int(is_class.sum()) * int((~is_class).sum())
+        deviation = ((len(codes) + 1) / (12 * max(n_pairs, 1))) ** 0.5
+        if n_pairs and area_under_roc(p, is_class) - 0.5 > RANK_QUANTILE * deviation:
+            return True
+    return False
 
 
 def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[np.bool_]:

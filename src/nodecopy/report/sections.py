@@ -13,7 +13,13 @@ from scipy.special import ndtri, stdtrit
 from nodecopy._core.arrays import IntArray
 from nodecopy.graph import UNLABELLED
 from nodecopy.interactions import Interactions
-from nodecopy.metrics.classification import confidence_bins, reliability_curve, scores, selective_accuracy
+from nodecopy.metrics.classification import (
+    confidence_bins,
+    ranks_classes,
+    reliability_curve,
+    scores,
+    selective_accuracy,
+)
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend.base import Contributions
 from nodecopy.report.headlines import (
@@ -128,7 +134,7 @@ def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str,
         **{key: round_number(value, 4) for key, value in scores(p, codes).items()},
         "interval": [round_number(low, 4), round_number(high, 4)],
         "majority": round_number(majority, 4),
-        "has_learned": low > majority,
+        "has_learned": low > majority or ranks_classes(p, codes),
         "n_nodes": len(codes),
         "n_splits": len(np.unique(splits)),
         "reliability": _reliability(p, codes, splits) if has_curves else [],
