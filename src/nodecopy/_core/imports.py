@@ -85,12 +85,12 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
         return name
     if not names:
         raise InputError(what, f"must be left out: there is nothing to choose from; got {name!r}.")
-    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{_suggest(str(name), names)}")
+    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{suggest(name, names)}")
 
 
-def _suggest(name: str, names: Iterable[str]) -> str:
+def suggest(name: Any, names: Iterable[str]) -> str:
     """Return a question for an error message if some names are similar to a wrong one."""
-    nearest = get_close_matches(name, names, n=3, cutoff=0.5)
+    nearest = get_close_matches(str(name), list(names), n=3, cutoff=0.5)
     return f" Did you mean {' or '.join(nearest)}?" if nearest else ""
 
 
@@ -107,7 +107,7 @@ def import_class(path: str, where: str) -> Any:
     except (ImportError, AttributeError, SyntaxError) as error:
         module, _, name = path.rpartition(".")
         names = [entry for entry in dir(sys.modules.get(module)) if entry[:1].isupper()]
-        hint = _suggest(name, names) if isinstance(error, AttributeError) else ""
+        hint = suggest(name, names) if isinstance(error, AttributeError) else ""
         raise InputError(f"class of {where}", f"must be importable; got {path} ({error}).{hint}") from error
     if not isinstance(kind, type):
         raise InputError(f"class of {where}", f"must be a class; got {path}, a {type(kind).__name__}.")
