@@ -67,7 +67,10 @@ recommend library --user 'raeder 007' | Did you mean reader 007
 recommend library --user 'reader 001' --all-users | --user applies to some users only
 recommend library --all-users --min-rating 3 | --min-rating needs ratings
 recommend library --all-users --device cuda --model item-knn | --device applies to models that use torch only
-recommend words.csv --all-users | words.csv: line 3 has rating 'good', which is not a number
+recommend words.csv --all-users | line 3 has rating 'good', which is not a number. Correct it
+stats words.csv --weight rting | words.csv: --weight must be a column; got 'rting', where there are user, item
+stats words.csv --weight '' --labels labels.csv | Correct the ids, or add isolated nodes (--allow-isolated).
+stats words.csv --weight rating | (--weight '').
 recommend zero.csv --all-users | zero.csv must hold at least one interaction
 recommend --all-users | the source must be a file of interactions or a dataset; got none.
 recommend library --model-file model.npz --all-users | place of a source; got library too.

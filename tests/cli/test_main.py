@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, 
     ("arguments", "message"),
     [
         ("stats karate --direkted", r"No such option: --direkted\. Did you mean --directed\?"),
-        ("sample karate --donors jacard", r".*--donors.*'jacard' is not one of .*"),
+        ("sample karate --donors jacard", r"--donors must be one of .*'jacard'\. Did you mean jaccard\?"),
         ("sample karate --seed abc", r".*--seed.* integer\."),
         ("sample", r"Missing argument .*\."),
     ],
@@ -121,6 +122,15 @@ def test_an_error_of_the_file_system_has_no_traceback(run: Run, monkeypatch: pyt
     monkeypatch.setattr(sample, "write_graph", raise_full_disk)
     ran = run("sample", "karate", "--out", "out")
     assert (ran.code, ran.err.splitlines()[-1]) == (1, "error: [Errno 28] No space left on device")
+
+
+def test_ctrl_c_prints_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stats, "statistics", interrupt)
+    ran = run("stats", "karate")
+    assert (ran.code, ran.err.splitlines()[-1]) == (130, "error: interrupted.")
 
 
 @pytest.mark.parametrize(("stop", "code"), [(SystemExit(143), 143), (KeyboardInterrupt(), 130)])
@@ -156,6 +166,14 @@ def test_output_that_cannot_be_written_is_an_error(stream: str, arguments: str) 
 def test_the_package_can_be_run_as_a_module() -> None:
     ran = subprocess.run([sys.executable, "-m", "nodecopy", "--version"], capture_output=True, text=True)
     assert ran.stdout == f"nodecopy {nodecopy.__version__}\n"
+
+
+def test_ids_outside_the_encoding_of_the_output_are_escaped(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("user,item\nbob,tea\nann,tea\nann,Ж\n", encoding="utf-8")
+    command = [sys.executable, "-m", "nodecopy", "recommend", str(tmp_path / "log.csv"), "--user", "bob"]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    ran = subprocess.run(command, capture_output=True, encoding="latin-1", env=environment)
+    assert "\\u0416" in ran.stdout, ran.stderr
 
 
 MAX_LINES = 48  # two screens

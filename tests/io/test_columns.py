@@ -137,7 +137,11 @@ def choose(names: str, numeric: bool = True, **given: str) -> str:
         ("source,b,c", {}, "s0 t1 w2"),
         ("source,target,a,b", {"source": "a", "target": "b"}, "s2 t3"),
         ("target,other", {}, "a column for source; it has target, other."),
-        ("source,target,a,b", {"source": "z"}, "there is no column 'z'; there are source, target, a, b"),
+        (
+            "source,target,a,b",
+            {"source": "z"},
+            "must be a column; got 'z', where there are source, target, a, b",
+        ),
     ],
 )
 def test_columns_are_chosen_by_name_and_then_by_position(names: str, options: Any, expected: str) -> None:

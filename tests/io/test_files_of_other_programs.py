@@ -100,6 +100,11 @@ READ: dict[str, tuple[str, Writer, Graph]] = {
         text("Source;Target;Weight\r\nann;bob;1.5\r\nbob;cleo;2\r\ncleo;ann;1000\r\n", "utf-8-sig"),
         WEIGHTED,
     ),
+    "decimal commas": (
+        "edges.csv",
+        "Quelle;Ziel;Gewicht\nann;bob;1,5\nbob;cleo;2\ncleo;ann;1.000,0\nbob;dan;\n",
+        WEIGHTED,
+    ),
     "a stated delimiter": (
         "edges.csv",
         text("sep=;\r\nSource;Target\r\nann;bob\r\nbob;cleo\r\ncleo;ann\r\n", "utf-8-sig"),
@@ -197,11 +202,6 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "MovieLens": ("ratings.dat", "1::2::5\n", r"rename it to \.txt\."),
     "Excel": ("edges.xlsx", "PK\x03\x04", r"Save the sheet as 'CSV UTF-8'\."),
     "Excel under another name": ("edges.csv", "PK\x03\x04...", "save the sheet as 'CSV UTF-8'"),
-    "decimal commas": (
-        "edges.csv",
-        "Quelle;Ziel;Gewicht\nann;bob;1,5\nbob;cleo;2,25\ncleo;ann;0,5\n",
-        "line 2 has weight '1,5'.*decimal point",
-    ),
     "bipartite KONECT": (
         "out.moreno_crime",
         "% bip unweighted\n1 1\n1 2\n2 1\n",

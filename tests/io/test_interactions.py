@@ -72,15 +72,70 @@ def test_the_latest_row_counts(text: str, kept: int, write: Write) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cells", "options", "ratings", "decision"),
+    [
+        (["1,5", "2"], {}, [1.5, 2], "'1,5' is 1.5, since its decimal sign is ','. Set decimal"),
+        (["1.000", "2,5"], {}, [1000, 2.5], "'2,5' is 2.5"),
+        (["1,000,000", "2.5"], {}, [1e6, 2.5], "is 1000000, since its decimal sign is '.'"),
+        (["1,500", "2,500"], {"decimal": ","}, [1.5, 2.5], ""),
+        (["1,500", "2,500"], {"decimal": "."}, [1500, 2500], ""),
+        (["1.500", "2"], {"decimal": ","}, [1500, 2], ""),
+        (["3", "", "2"], {}, [3, 2], "rows without a rating: 1; they are left out"),
+        (["3", "NA", "2"], {"rating": ""}, [1, 1, 1], ""),
+        (["", ""], {}, [1, 1], "the column is not read"),
+    ],
+)
+def test_ratings_in_the_notation_of_spreadsheets(
+    cells: list[str], options: Any, ratings: list[float], decision: str, caplog: Any, write: Write
+) -> None:
+    caplog.set_level(logging.INFO, "nodecopy")
+    rows = "".join(f"a;{item};{cell}\n" for item, cell in enumerate(cells))
+    log = read_interactions(write(f"user;item;rating\n{rows}"), **options)
+    assert log.matrix.data.tolist() == ratings
+    assert decision in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "order"),
+    [
+        (["31.05.2024 9:30", "01.06.2024 08:00"], {}, "day, month"),
+        (["2.3.24", "1.4.24"], {}, "day, month"),
+        (["5/31/2024", "6/1/2024"], {}, "month, day"),
+        (["31-05-1999", "01-06-1999"], {}, "day, month"),
+        (["2/3/2024", "1/4/2024"], {"day_first": True}, ""),
+        (["1/4/2024", "2/3/2024"], {"day_first": False}, ""),
+    ],
+)
+def test_dates_that_are_not_iso_8601(
+    cells: list[str], options: Any, order: str, caplog: Any, write: Write
+) -> None:
+    """The second row of the pair is the later one."""
+    caplog.set_level(logging.INFO, "nodecopy")
+    rows = "".join(f"a,x,{rating},{cell}\n" for rating, cell in zip("54", cells, strict=True))
+    assert (
+        read_interactions(write(f"user,item,rating,when\n{rows}"), time="when", **options).matrix.sum() == 4
+    )
+    assert order in caplog.text
+
+
+@pytest.mark.parametrize(
     ("text", "options", "fragment"),
     [
+        ("user,item,time\na,x,2/3/2024\n", {}, "line 2 has time '2/3/2024', whose day is .*day_first=True"),
+        ("user,item,time\na,x,31.31.2024\n", {}, "line 2 has time '31.31.2024'; .*time=''"),
+        ('user,item,rating\na,x,"1,500"\n', {}, "line 2 has rating '1,500', whose decimal .*decimal=','"),
+        ("user;item;rating\na;x;1,5\na;y;1.5\n", {"decimal": ","}, "line 3 has rating '1.5', which is not"),
         ("a,x,1\na,y,good\n", {}, "line 2 has rating 'good'"),
         ("user,item,time\na,x,2020-01-01\na,y,soon\n", {}, "line 3 has time 'soon'"),
         ("user,item,time\na,x,1\na,y,inf\n", {}, "line 3 has time inf"),
         ("a,x\n,x\n", {}, "line 2 has no user"),
         ("a,x\nb\n", {}, "line 2 has 1 columns"),
         ("user,item\n1,2\n", {"lists": True}, r"lists of items can be read from \.txt files only"),
-        ("who,what\na,x\n", {"user": "nobody"}, "no column 'nobody'"),
+        (
+            "who,what\na,x\n",
+            {"user": "nobody"},
+            "user must be a column; got 'nobody', where there are who, what",
+        ),
     ],
 )
 def test_bad_text(text: str, options: Any, fragment: str, write: Write) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.imports import suggest
 from nodecopy.errors import InputError
 
 MAX_SHOWN = 100  # longer values are not shown in messages
@@ -51,7 +52,8 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     if isinstance(value, str) and value in allowed:
         return str(value)
-    raise InputError(name, f"must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
+    hint = suggest(value, allowed) if isinstance(value, str) else ""
+    raise InputError(name, f"must be one of {', '.join(map(repr, allowed))}; got {show(value)}.{hint}")
 
 
 def check_settings(model: Any, /, **limits: Any) -> None:

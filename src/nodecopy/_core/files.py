@@ -363,7 +363,8 @@ def reading(path: TableLike) -> Iterator[Any]:
     except MissingExtraError:
         raise
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        error.place = f"{path}: {error.place}"
+        raise
     except Exception as error:  # decoders raise errors of many types on damaged files
         reason = str(error).partition("\n")[0] or type(error).__name__
         if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own

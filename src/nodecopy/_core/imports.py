@@ -85,12 +85,12 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
         return name
     if not names:
         raise InputError(what, f"must be left out: there is nothing to choose from; got {name!r}.")
-    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{_suggest(str(name), names)}")
+    raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{suggest(name, names)}")
 
 
-def _suggest(name: str, names: Iterable[str]) -> str:
+def suggest(name: Any, names: Iterable[str]) -> str:
     """Return a question for an error message if some names are similar to a wrong one."""
-    nearest = get_close_matches(name, names, n=3, cutoff=0.5)
+    nearest = get_close_matches(str(name), list(names), n=3, cutoff=0.5)
     return f" Did you mean {' or '.join(nearest)}?" if nearest else ""
 
 
@@ -102,7 +102,7 @@ def import_member(path: str, what: str) -> Any:
     except Exception as error:  # of the module of a user, anything
         if isinstance(error, ImportError) and error.name in EXTRA_OF:
             import_optional(error.name, what)
-        hint = _suggest(name, dir(sys.modules.get(module))) if isinstance(error, AttributeError) else ""
+        hint = suggest(name, dir(sys.modules.get(module))) if isinstance(error, AttributeError) else ""
         raise InputError(what, f"must be importable; got {path} ({error}).{hint}") from error
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -31,6 +32,7 @@ COMMANDS = {  # command ``x`` is the function, or the Typer app, ``nodecopy.cli.
     "demo": "Run node copying on the datasets that ship with the package.",
     "doctor": "Check the installation: versions, extras, data, processor, GPU and a short self-test.",
 }
+INTERRUPTED = 128 + signal.SIGINT
 UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Click and exports only this error
 
 
@@ -94,7 +96,7 @@ def _declare_options(
 def main() -> None:
     """Run the command line; errors of the user are one line, with exit code 2."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch is much faster on a busy machine
-    _replace_closed_streams()
+    _prepare_streams()
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP, and nohup has it ignored
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
@@ -102,6 +104,8 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
+        if status == INTERRUPTED:  # by Ctrl-C
+            _exit_with_error("interrupted.", INTERRUPTED)
         sys.exit(status)
     except UsageError as error:
         _exit_with_error(_describe_usage_error(error), code=2)
@@ -121,11 +125,11 @@ def main() -> None:
             cause = cause.__context__
         if cause is None:
             raise
-        sys.exit(cause.code if isinstance(cause, SystemExit) else 128 + signal.SIGINT)
+        sys.exit(cause.code if isinstance(cause, SystemExit) else INTERRUPTED)
 
 
-def _replace_closed_streams() -> None:
-    """Open streams that the caller closed, so that no file gets their numbers."""
+def _prepare_streams() -> None:
+    """Open streams that the caller closed, so that no file gets their numbers, and accept all texts."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -133,6 +137,8 @@ def _replace_closed_streams() -> None:
             os.open(os.devnull, os.O_RDONLY)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115, open until the end
+    if isinstance(sys.stdout, TextIOWrapper):  # an id may hold characters that its encoding has not
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _describe_usage_error(error: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import nodecopy
 from nodecopy import datasets
 from nodecopy._core.checks import check_unique
 from nodecopy._core.files import reading as reading_file
-from nodecopy._core.imports import check_name
+from nodecopy._core.imports import check_name, suggest
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import options as opt
@@ -79,7 +78,8 @@ def load_training_graph(
         raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
     from nodecopy.features import read_feature_graph
 
-    of_edges = ("directed", "largest_component", "source", "target", "weight", "duplicates", "allow_isolated")
+    of_edges = ("directed", "largest_component", "source", "target", "weight", "decimal", "duplicates")
+    of_edges = (*of_edges, "allow_isolated")
     opt.check_applicable("edges", "features without edges", **options.given(*of_edges))
     defaults = {"n_neighbours": opt.N_NEIGHBOURS, "scale": options.scale_features} | (settings or {})
     return read_feature_graph(
@@ -149,9 +149,7 @@ def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np
     position = {str(name): number for number, name in enumerate(ids.tolist())}
     for word in words:
         if word not in position:
-            nearest = get_close_matches(word, position, n=3, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-            kind = option.strip("-").removesuffix("s")
+            kind, hint = option.strip("-").removesuffix("s"), suggest(word, position)
             raise InputError(f"{option} must hold ids of {kind}s; got {word!r}, which is none.{hint}")
     return np.array([position[word] for word in words], np.int64)
 

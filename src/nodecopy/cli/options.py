@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, cast, ge
 import typer
 from typer.core import TyperCommand
 
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy._core.files import resolve, target_format
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import list_alternatives
@@ -46,13 +46,18 @@ more, engine, _table_option = (partial(common, panel=panel) for panel in RARE_PA
 _column = partial(_table_option, metavar="COLUMN")
 
 
-def between(low: float, high: float, check: Callable[..., Any] = check_real) -> Callable[..., Any]:
-    """Return a callback that accepts numbers between ``low`` and ``high``, and ``None``."""
+def _accept(check: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a callback that accepts ``None`` and what ``check`` accepts, which gets the option's name."""
 
     def check_option(param: typer.CallbackParam, value: Any) -> Any:
-        return None if value is None else check(value, max(param.opts, key=len), low=low, high=high)
+        return None if value is None else check(value, max(param.opts, key=len))
 
     return check_option
+
+
+def between(low: float, high: float, check: Callable[..., Any] = check_real) -> Callable[..., Any]:
+    """Return a callback that accepts numbers between ``low`` and ``high``, and ``None``."""
+    return _accept(partial(check, low=low, high=high))
 
 
 def at_least(low: int) -> Callable[..., Any]:
@@ -94,6 +99,9 @@ class FileOptions:
     """How tables are read; each field is an option."""
 
     header: Annotated[bool | None, _table_option("Whether tables have headers. (default: by content)")] = None
+    decimal: Annotated[
+        Literal[".", ","] | None, _table_option("Decimal sign of weights and ratings. (default: by content)")
+    ] = None
     reader_parameters: ClassVar[tuple[str, ...]]
 
     def given(self, *names: str) -> dict[str, bool]:
@@ -130,7 +138,16 @@ class GraphOptions(FileOptions):
     ] = "max"
     allow_isolated: Annotated[bool, _table_option("Add ids without edges as isolated nodes.")] = False
     ignore_columns: Annotated[list[str] | None, _column("A feature to leave out. May be repeated.")] = None
-    reader_parameters = ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated")
+    reader_parameters = (
+        "source",
+        "target",
+        "weight",
+        "id",
+        "label",
+        "decimal",
+        "duplicates",
+        "allow_isolated",
+    )
 
 
 @dataclass(frozen=True)
@@ -175,7 +192,10 @@ class InteractionOptions(FileOptions):
     lists: Annotated[
         bool | None, _table_option("Whether lines of .txt hold a user and items. (default: by content)")
     ] = None
-    reader_parameters = ("user", "item", "rating", "time", "lists")
+    day_first: Annotated[
+        bool | None, _table_option("Whether 3/4/2024 is in April. (default: by content)")
+    ] = None
+    reader_parameters = ("user", "item", "rating", "time", "lists", "decimal", "day_first")
 
 
 class HelpCommand(TyperCommand):
@@ -276,12 +296,17 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
     if names:
         info.param_decls = tuple(f"--{name.replace('_', '-')}" for name in names)
         if value is bool and default is None:
-            info.param_decls = (f"{info.param_decls[0]}/--no-{names[0]}",)
+            info.param_decls = (f"{info.param_decls[0]}/--no-{names[0].replace('_', '-')}",)
     info.metavar = METAVARS.get(single, "NAME") if info.metavar is None else info.metavar
     text, end, more = info.help.partition("\n\n")
     if choices := get_args(single):
         text, start, chosen = text.partition(" (default: ")
         text = f"{text} One of {', '.join(choices)}.{start}{chosen}"
+        value, info.callback = (
+            str,
+            _accept(partial(check_choice, allowed=choices)),
+        )  # names the nearest choice
+        info.autocompletion = lambda incomplete: [c for c in choices if c.startswith(incomplete)]
     has_default = isinstance(default, (str, int, float, Path, list)) and not isinstance(default, bool)
     if has_default and "(default: " not in text:
         text += f" (default: {', '.join(default) if isinstance(default, list) else default})"

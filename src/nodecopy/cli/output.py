@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar, cast
 
 from rich.console import Console
@@ -92,10 +93,18 @@ def describe_notice(message: str, parameters: Iterable[Any], options: Collection
 
 def describe_error(error: InputError, options: Collection[str]) -> str:
     """Return the message of an error with the option in place of the parameter."""
-    if error.parameter is None:
-        return str(error)
-    option = name_option(error.parameter.partition(" of ")[0], options)
-    return " ".join(map(str, (option, *error.args[1:]))) if option else str(error)
+    parameter = error.parameter
+    option = parameter and name_option(parameter.partition(" of ")[0], options)
+    settings = (_name_setting(name, value, options) for name, value in error.settings.items())
+    return error.describe(option or parameter, filter(None, settings))
+
+
+def _name_setting(parameter: str, value: Any, options: Collection[str]) -> str:
+    """Return an option with its value, such as ``--weight ''``; nothing if the command has none."""
+    name = OPTIONS.get(parameter, parameter).replace("_", "-")
+    option = f"--no-{name}" if value is False else f"--{name}"
+    words = [] if isinstance(value, bool) else [value] if isinstance(value, (str, float)) else value
+    return " ".join([option, *(quote(str(word)) for word in words)]) if option in options else ""
 
 
 def print_error(message: str) -> None:

@@ -180,7 +180,10 @@ def sample(
 def _load(
     source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
 ) -> Graph | Interactions:
-    of_graph, of_log = ({name: True for name in group.given() if name != "header"} for group in (graph, log))
+    shared = ("header", "decimal")
+    of_graph, of_log = (
+        {name: True for name in group.given() if name not in shared} for group in (graph, log)
+    )
     if files.is_dataset(source):
         interactions = interactions or datasets.describe(source).kind == "interactions"
     elif interactions is None and not of_graph:

@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_characters, is_missing, list_names
 from nodecopy._core.files import is_frame
+from nodecopy._core.imports import suggest
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
 Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
 ColumnNames: TypeAlias = Mapping[str, str | None]  # the names that the caller gives, by role
+Decimal: TypeAlias = Literal[".", ","]
 Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
@@ -74,12 +76,19 @@ N_INSPECTED = 100  # rows by which a column is taken for ids, numbers or times
 MIN_SQUARE = 5  # rows from which a square table of numbers is a matrix; smaller ones may list edges
 EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))  # Unix times of 1973 to 2039, in seconds or milliseconds
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NOTATIONS = {  # numbers by their decimal sign; 1 500 and 1'500 have separated thousands
+    sign: re.compile(
+        rf"\s*[+-]?(\d{{1,3}}([{other}'\s]\d{{3}})+|\d+)?([{sign}]\d+)?(?<=\d)[{sign}]?([eE][+-]?\d+)?\s*"
+    )
+    for sign, other in (".,", ",.")
+}
 GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")  # 1,5 or 1.000
 DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
-COMPLEX = (complex, np.complexfloating)
-OPTIONAL = ("weight", "rating", "time")
-PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
+LOCAL_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?:[T ]+(.*))?")  # 31.05.2024 or 5/31/24
 MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
+COMPLEX = (complex, np.complexfloating)
+MISSING_CELLS = frozenset(["", *MISSING_IDS])
+PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
 ADJACENCY_ERROR = (
     "the table is an adjacency matrix, where edges are expected. Write it with scipy.sparse.save_npz, or use "
     "as_graph(scipy.sparse.csr_array(frame))."
@@ -125,7 +134,17 @@ def read_columns(
         positions |= {"time": times[0]} if times else {}
     if not is_shared:
         _log_columns(file, table, roles, column_names, positions)
-    by_role = {role: columns[position] for role, position in positions.items()}
+    for role in [role for role in list(roles)[N_KEYS:] if role in positions]:
+        is_empty = _find_empty(table.columns[positions[role]])
+        if is_empty.any():
+            result = "the column is not read" if is_empty.all() else "they are left out"
+            rows = f"rows without a {role}: {is_empty.sum():,}"
+            log_decision(f"{file}: {rows}; {result}. An empty name reads all rows without {role}s.", role)
+            if is_empty.all():
+                del positions[role]
+            else:
+                table = table.take(np.flatnonzero(~is_empty).tolist())
+    by_role = {role: table.columns[position] for role, position in positions.items()}
     if words := set().union(*(MISSING_IDS.intersection(by_role[role]) for role in roles if role in ID_ROLES)):
         listed = ", ".join(sorted(words))
         warn_about_data(f"{file}: {listed} is read as an id. Remove such rows if ids are missing.")
@@ -153,15 +172,21 @@ def match_columns(
         if not name:
             continue
         if name not in names:
-            raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
+            hint = suggest(name, names)
+            raise InputError(
+                role, f"must be a column; got {name!r}, where there are {', '.join(names)}.{hint}"
+            )
         column = names.index(name)
         positions = {other: at for other, at in positions.items() if at != column} | {role: column}
     required, lower = list(roles)[:n_required], {name.lower() for name in names}
     by_name = all(column_names.get(role) or not lower.isdisjoint(roles[role]) for role in required)
     for role, key in zip(required, keys or range(n_required), strict=False):
         if role not in positions and (key >= len(names) or key in positions.values()):
-            way_out = f" Name the column of {role}." if column_names else ""
-            raise InputError(owner, f"must have a column for {role}; it has {', '.join(names)}.{way_out}")
+            got = f"it has {', '.join(names)}"
+            settings = {role: "NAME"} if column_names else {}
+            raise InputError(
+                f"{owner} must have a column for {role}; {got}.{' Name it.' * len(settings)}", **settings
+            )
         positions.setdefault(role, key)
     last = max(positions[role] for role in required)
     for position, role in enumerate(list(roles)[n_required:], last + 1):
@@ -418,14 +443,6 @@ def is_date(cell: Any) -> bool:
     return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
 
 
-def _is_iso_date(cell: Any) -> bool:
-    try:
-        datetime.fromisoformat(cell)
-    except (TypeError, ValueError):
-        return False
-    return not is_number(cell)
-
-
 def is_square(columns: Sequence[Column]) -> bool:
     """Return whether columns form a square matrix of numbers, perhaps with names."""
     n_rows = len(columns[0])
@@ -467,11 +484,21 @@ def holds_times(column: Column, name: str = "") -> bool:
         return column.dtype.kind == "M"
     inspected = column[:N_INSPECTED]
     cells = [cell for cell in inspected if cell != ""]
-    if cells and all(map(_is_iso_date, cells)):
+    if cells and all(map(is_date, cells)):
         return True
     if not len(inspected) or not all(map(is_number, inspected)):
         return False
     return any(all(low <= float(cell) <= high for cell in inspected) for low, high in EPOCHS)
+
+
+def _find_empty(column: Column) -> NDArray[np.bool_]:
+    """Return which cells of weights, ratings or times are missing."""
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        return np.asarray(column != column)
+    if not isinstance(column, np.ndarray) and MISSING_CELLS.isdisjoint(column):
+        return np.zeros(len(column), bool)
+    cells = (cell.strip() if isinstance(cell, str) else cell for cell in column)
+    return np.array([cell in MISSING_CELLS if isinstance(cell, str) else is_missing(cell) for cell in cells])
 
 
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
@@ -520,42 +547,88 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
     return texts
 
 
-def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
+def read_notations(name: str, cells: Sequence[Any], decimal: str | None = None) -> dict[str, Any]:
+    """Return the numbers of cells by the decimal sign with which all can be read; log it if there is one."""
+    readings: dict[str, Any] = {}
+    for sign, notation in NOTATIONS.items():
+        if decimal in (None, sign) and all(notation.fullmatch(str(cell)) for cell in cells):
+            plain = [re.sub(rf"[^\d{sign}eE+-]", "", str(cell)).replace(sign, ".") for cell in cells]
+            readings[sign] = np.array(list(map(float, plain)))
+    if len(readings) > 1 and np.array_equal(*readings.values()):
+        del readings[","]
+    if len(readings) == 1 and decimal is None:
+        example = next(filter(is_grouped, cells))
+        number = f"{example!r} is {float(next(iter(readings.values()))[list(cells).index(example)]):.15g}"
+        log_decision(
+            f"column {name}: {number}, since its decimal sign is {next(iter(readings))!r}.", "decimal"
+        )
+    return readings
+
+
+def parse_numbers(
+    table: Table, column: Column, role: str, *, low: float = -math.inf, decimal: str | None = None
+) -> NDArray[np.float64]:
     """Return a column of finite numbers of at least ``low``."""
+    way_out = "Correct it, or leave the column out"
     try:
         if any(issubclass(kind, COMPLEX) for kind in set(map(type, column))):
             raise TypeError
+        if decimal == "," and any(isinstance(cell, str) for cell in column):
+            raise ValueError  # 1.500 would be read as 1.5
         values = np.array(list(map(float, column)), np.float64)
     except (TypeError, ValueError):
-        row = next(row for row, value in enumerate(column) if not is_number(value))
-        way_out = f" {PLAIN_NUMBERS}" if is_grouped(column[row]) else _leave_out(role)
-        got = f"{table.where(row)} has {role} {column[row]!r}"
-        raise InputError(f"{got}, which is not a number.{way_out}") from None
+        readings = read_notations(role, column, decimal)
+        if len(readings) != 1:
+            is_plain: Any = is_number if decimal is None else NOTATIONS[decimal].fullmatch
+            row = next(row for row, cell in enumerate(column) if not is_plain(cell))
+            got = f"{table.where(row)} has {role} {column[row]!r}"
+            if decimal is None and is_grouped(column[row]):
+                raise InputError(f"{got}, whose decimal sign is unclear. Name it.", decimal=",") from None
+            raise InputError(f"{got}, which is not a number. {way_out}.", **{role: ""}) from None
+        (values,) = readings.values()
     is_wrong = ~np.isfinite(values) | (values < low)
     if is_wrong.any():
         row = int(is_wrong.argmax())
         allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
-        got = f"{table.where(row)} has {role} {values[row]:g}"
-        raise InputError(f"{got}; it must be {allowed}.{_leave_out(role)}")
+        got = f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}"
+        raise InputError(f"{got}. {way_out}.", **{role: ""})
     return values
 
 
-def parse_times(table: Table, column: Column) -> NDArray[Any]:
-    """Return a column of numbers or of ISO 8601 dates; dates without a time zone are in UTC."""
+def parse_times(table: Table, column: Column, day_first: bool | None = None) -> NDArray[Any]:
+    """Return a column of numbers or dates, ISO 8601 or 31.05.2024; without a time zone they are in UTC."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
         return column
     if not len(column) or is_number(column[0]):
         return parse_numbers(table, column, "time")
-    seconds = np.empty(len(column))
-    for row, text in enumerate(column):
+    texts, seconds = _as_iso_dates(table, column, day_first), np.empty(len(column))
+    for row, text in enumerate(texts):
         try:
             moment = datetime.fromisoformat(text)
         except (TypeError, ValueError):
-            allowed = f"a number or a date such as 2024-05-31.{_leave_out('time')}"
-            raise InputError(f"{table.where(row)} has time {text!r}; it must be {allowed}") from None
+            got = f"{table.where(row)} has time {column[row]!r}; it must be a number or a date such as"
+            raise InputError(f"{got} 2024-05-31. Correct it, or leave the column out.", time="") from None
         seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return seconds
 
 
-def _leave_out(role: str) -> str:
-    return f" Remove the row, or leave the column out with {role}=''." if role in OPTIONAL else ""
+def _as_iso_dates(table: Table, column: Column, day_first: bool | None) -> Sequence[Any]:
+    """Return dates such as 31.05.2024 9:30 or 5/31/24 as 2024-05-31T09:30, others as they are."""
+    matches = [LOCAL_DATE.fullmatch(cell.strip()) if isinstance(cell, str) else None for cell in column]
+    parts = {row: match.groups("") for row, match in enumerate(matches) if match}
+    if parts and day_first is None:
+        row, (_, sign, *_) = next(iter(parts.items()))
+        is_first, is_second = (any(int(part[place]) > 12 for part in parts.values()) for place in (0, 2))
+        if sign != "." and not is_first and not is_second:
+            got = f"{table.where(row)} has time {column[row]!r}, whose day is unclear"
+            raise InputError(f"{got}. Say whether it comes first.", day_first=True)
+        day_first = sign == "." or is_first
+        order = "day, month, year" if day_first else "month, day, year"
+        log_decision(f"column time: {column[row]} is {order}.", "day_first")
+    texts = list(column)
+    for row, (first, _, second, year, clock) in parts.items():
+        day, month = (first, second) if day_first else (second, first)
+        century = ("19" if year > "68" else "20") * (len(year) == 2)  # as in strptime
+        clock = f"0{clock}" if clock[1:2] == ":" else clock or "00:00"
+        texts[row] = f"{century}{year}-{month:0>2}-{day:0>2}T{clock}"
+    return texts

@@ -241,7 +241,8 @@ def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gr
         n_numbered = graph.n_nodes * is_numbered
         return read_node_frame(values, role, graph.node_ids.tolist(), n_numbered=n_numbered).attach(graph)
     except InputError as error:
-        raise InputError(f"{role}: {error}") from error
+        error.place = f"{role}: {error.place}"
+        raise
 
 
 def _is_numbered(graph: Graph) -> bool:

@@ -57,7 +57,7 @@ def build_graph(
         is_repeated[np.unique(pairs, axis=0, return_index=True)[1]] = False
         row = int(is_repeated.argmax())
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
-        raise InputError(f"{row_name(row)} repeats the edge from {edge}. Use duplicates='max' or 'sum'.")
+        raise InputError(f"{row_name(row)} repeats the edge from {edge}. Merge such edges.", duplicates="max")
     if duplicates == "sum" and n_reversed:
         graph = Graph(matrix + matrix.T, None, None, node_ids)
     if n_zero := int((weights == 0).sum()):

@@ -25,7 +25,7 @@ from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import is_frame
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.columns import PLAIN_NUMBERS, is_date, is_grouped, is_number
+from nodecopy.io.columns import PLAIN_NUMBERS, is_date, is_grouped, is_number, read_notations
 from nodecopy.io.tables import Column, Table
 
 MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])  # among numbers
@@ -169,10 +169,13 @@ class FeatureEncoder(Saveable):
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
             got = f"another text in every row ({shown}, ...): ids or free text"
-            raise InputError(f"column {name!r} has {got}. Leave it out with {_ignore(name)}.")
+            raise InputError(
+                f"column {name!r} has {got}. Leave it out in the encoder.", ignore_columns=[name]
+            )
         if len(values) > self.max_categories:
             got = f"{len(values)} different texts ({shown}, ...), more than {self.max_categories}"
-            raise InputError(f"column {name!r} has {got}. Merge rare ones, or use {_ignore(name)}.")
+            way_out = "Merge rare ones, or leave the column out in the encoder."
+            raise InputError(f"column {name!r} has {got}. {way_out}", ignore_columns=[name])
         return list(values.tolist())
 
     def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
@@ -224,14 +227,18 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
             raise _refuse_dates(name, cells[present[0]]) from None
         wrong = [row for row in present if not is_number(cells[row])]
         where = f"{row_name(wrong[0])} has {name} {cells[wrong[0]]!r}" if wrong else ""
+        values, readings = np.full(len(cells), np.nan), {}
         if wrong and all(is_grouped(cells[row]) for row in wrong):
-            raise InputError(f"{where}. {PLAIN_NUMBERS}") from None
-        if len(wrong) * 2 > len(present):
+            readings = read_notations(name, [cells[row] for row in present])
+            if len(readings) != 1:
+                raise InputError(f"{where}. {PLAIN_NUMBERS}") from None
+        elif len(wrong) * 2 > len(present):
             return _as_text(column)
-        if wrong:
+        elif wrong:
             raise InputError(f"{where}, which is not a number. Leave unknown cells empty.") from None
-        values = np.full(len(cells), np.nan)
-        values[present] = [float(cells[row]) for row in present]
+        values[present] = next(
+            iter(readings.values()), [float(cells[row]) for row in present if not readings]
+        )
     if np.isinf(values).any():
         row = int(np.isinf(values).argmax())
         raise InputError(f"{row_name(row)} has {name} {values[row]:g}; it must be finite or empty.")
@@ -270,13 +277,9 @@ def _is_code(cell: Any) -> bool:
 
 
 def _refuse_dates(name: str, example: Any) -> InputError:
-    got = f"dates ({example}). Write days since some date, or leave it out with {_ignore(name)}"
-    return InputError(f"column {name!r} must hold numbers or text; it holds {got}.")
+    got = f"dates ({example}). Write days since some date, or leave the column out in the encoder"
+    return InputError(f"column {name!r} must hold numbers or text; it holds {got}.", ignore_columns=[name])
 
 
 def _row_name(row: int) -> str:
     return f"row {row + 1}"
-
-
-def _ignore(column: str) -> str:
-    return f"ignore_columns=[{column!r}] of FeatureEncoder (--ignore-column on the command line)"

@@ -17,7 +17,9 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import matrices
 from nodecopy.io.columns import (
+    NOTATIONS,
     ColumnNames,
+    Decimal,
     check_identifiers,
     check_notation,
     describe,
@@ -59,6 +61,7 @@ def read_graph(
     weight: str | None = None,
     id: str | None = None,
     label: str | None = None,
+    decimal: Decimal | None = None,
     duplicates: Duplicates = "max",
     allow_isolated: bool = False,
 ) -> Graph:
@@ -87,11 +90,13 @@ def read_graph(
         Names of the columns of an edge list; ``weight`` also of an edge attribute of a network. By default
         columns with usual names (``source``, ``from``, ``target``, ``weight``, ...); otherwise the first two
         that can hold ids, and the next one as weight if it holds numbers other than times, types or years. An
-        empty name for ``weight`` leaves weights out.
+        empty name for ``weight`` leaves weights out; otherwise rows with an empty weight are left out.
     id, label
         Names of the columns of ``labels`` and ``features``, or ``label`` of a node attribute of a network. By
         default columns with usual names, otherwise the first column and, in a table of two, the second.
         An empty cell, ``NA`` or ``nan`` is a missing label.
+    decimal
+        The decimal sign of weights, ``"."`` or ``","``; by default the one with which all can be read.
     duplicates
         A repeated edge has the largest of its weights (``"max"``), their sum (``"sum"``), or is an error
         (``"error"``). An undirected edge in both directions is repeated, unless all edges are, with equal
@@ -120,6 +125,8 @@ def read_graph(
     """
     suffix = format_of(path, READABLE)
     check_choice(duplicates, "duplicates", DUPLICATES)
+    if decimal is not None:
+        check_choice(decimal, "decimal", NOTATIONS)
     node_order = None
     if node_ids is not None:
         node_order = check_ids(node_ids, "node_ids")
@@ -131,7 +138,7 @@ def read_graph(
     with reading(path) as file:
         if suffix in TABLES:
             column_names = {"source": source, "target": target, "weight": weight}
-            content: _Edges | Graph = _read_edges(file, column_names, header, directed)
+            content: _Edges | Graph = _read_edges(file, column_names, header, directed, decimal)
         else:
             is_network = suffix in NETWORKS
             if node_order is not None or source or target or (weight and not is_network):
@@ -216,14 +223,16 @@ class _Edges(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def _read_edges(path: Any, column_names: ColumnNames, header: bool | None, directed: bool | None) -> _Edges:
+def _read_edges(
+    path: Any, column_names: ColumnNames, header: bool | None, directed: bool | None, decimal: Decimal | None
+) -> _Edges:
     table, columns = read_columns(path, "edges", column_names, header=header)
     _check_content(table, describe(path), directed)
     ends = [check_identifiers(table, columns[role], role) for role in ENDS]
     check_notation(ends)
     weights = np.ones(len(ends[0]))
     if "weight" in columns:
-        weights = parse_numbers(table, columns["weight"], "weight", low=0)
+        weights = parse_numbers(table, columns["weight"], "weight", low=0, decimal=decimal)
     return _Edges(table, ends, weights)
 
 

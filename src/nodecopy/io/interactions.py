@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.checks import as_array, check_type
+from nodecopy._core.checks import as_array, check_choice, check_type
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import matrices
 from nodecopy.io.columns import (
+    NOTATIONS,
+    Decimal,
     check_identifiers,
     describe,
     parse_numbers,
@@ -39,6 +41,8 @@ def read_interactions(
     time: str | None = None,
     header: bool | None = None,
     lists: bool | None = None,
+    decimal: Decimal | None = None,
+    day_first: bool | None = None,
 ) -> Interactions:
     """Return the interactions in a file or data frame.
 
@@ -51,12 +55,17 @@ def read_interactions(
         Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``rating``,
         ``time``, ...); otherwise the first two that can hold ids are user and item, the next one is the
         rating if it holds numbers other than times and prices, and the first column of Unix times or dates
-        (2024-05-31) is the time. An empty name leaves rating or time out.
+        (2024-05-31 or 31.05.2024) is the time. An empty name leaves rating or time out; otherwise rows with
+        an empty cell of such a column are left out.
     header
         Whether the first row is a header; by default decided as in :func:`~nodecopy.read_graph`.
     lists
         Whether a ``.txt`` file has a line per user, ``user item item``; by default if all ids are integers,
         no user has two lines and lines differ in length.
+    decimal
+        The decimal sign of ratings, ``"."`` or ``","``; by default the one with which all can be read.
+    day_first
+        Whether 3/4/2024 is in April; by default if some day above 12 comes first. 3.4.2024 always is.
 
     Notes
     -----
@@ -72,13 +81,15 @@ def read_interactions(
     """
     column_names = {"user": user, "item": item, "rating": rating, "time": time}
     suffix = format_of(path, (*FORMATS, ATOMIC))
+    if decimal is not None:
+        check_choice(decimal, "decimal", NOTATIONS)
     with reading(path) as file:
         if suffix == ".txt" and (lists if lists is not None else holds_item_lists(file)):
             if lists is None:
                 log_decision(f"{describe(path)}: each line holds a user and that user's items.", "lists")
             return _read_item_lists(file)
         if lists:
-            raise InputError("lists of items can be read from .txt files only. Leave lists=True out.")
+            raise InputError("lists", "must be left out: lists of items can be read from .txt files only.")
         if suffix == ".npz":
             if named := [role for role, name in column_names.items() if name]:
                 raise InputError(f"a .npz file has no columns to name. Leave {' and '.join(named)} out.")
@@ -87,8 +98,11 @@ def read_interactions(
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
         user_ids, user_codes = _encode_ids(users)
         item_ids, item_codes = _encode_ids(items)
-        ratings = parse_numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
-        when = parse_times(table, columns["time"]) if "time" in columns else None
+        ratings = when = None
+        if "rating" in columns:
+            ratings = parse_numbers(table, columns["rating"], "rating", low=0, decimal=decimal)
+        if "time" in columns:
+            when = parse_times(table, columns["time"], day_first)
         log = Interactions.from_table(user_codes, item_codes, ratings, when)
         is_shorter = log.n_interactions < len(user_codes)  # by repeated pairs or ratings of zero
         pairs = np.unique(user_codes * len(item_ids) + item_codes) if is_shorter else user_codes

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import as_array, as_integers, check_vector, is_missing, list_names, show
 from nodecopy._core.files import TABLES, TableLike, format_of, reading
+from nodecopy._core.imports import suggest
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -114,7 +114,7 @@ def read_labels(
         names = table.names or []
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
             listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
-            raise InputError(f"the table must have a column label or class; {listed}. Name the column.")
+            raise InputError(f"the table must have a column label or class; {listed}. Name it.", label="NAME")
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
         values = [None if value in words else value for value in plain_values(column)]
@@ -147,7 +147,7 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
     n_classes = len(set(values))
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
         got = f"{n_classes} in {len(values)} rows. Name the column to read it anyway"
-        raise InputError("labels", f"must be classes that occur repeatedly; there are {got}.")
+        raise InputError(f"labels must be classes that occur repeatedly; there are {got}.", label="NAME")
 
 
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
@@ -188,7 +188,7 @@ def read_features(
         table = drop_row_names(table, nodes, has_id=has_id)
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
         if id_required and id not in names:
-            raise InputError(f"there is no column {id!r}; there are {', '.join(names)}.")
+            raise InputError("id", f"must be a column; got {id!r}, where there are {', '.join(names)}.")
         id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
         answers = [name for name in names if name == label or name.lower() in ANSWERS]
         if label is not None and answers and names[id_column] not in answers:
@@ -225,14 +225,15 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
     if allow_isolated:
         log_decision(f"ids without edges are isolated nodes ({len(unknown)}): {listed}.")
         return
-    texts = list(map(str, nodes)) if len(nodes) <= MAX_COMPARED else []
-    close = dict.fromkeys(match for node in unknown[:5] for match in get_close_matches(str(node), texts, n=1))
-    guess = f" Did you mean {', '.join(map(repr, close))}?" if close else ""
-    way_out = "" if allow_isolated is None else " allow_isolated=True adds them as isolated nodes."
+    # A node with a row of its own is no correction of another id, which is rather isolated.
+    others = {*nodes} - {*ids} if len(nodes) <= MAX_COMPARED else ()
+    hint = suggest(unknown[0], sorted(map(str, others)))
     subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {listed}"
     if len(unknown) == 1:
         subject = f"id {listed} is not a node of the graph"
-    raise InputError(f"{subject}.{guess} Correct the ids.{way_out}")
+    if allow_isolated is None:
+        raise InputError(f"{subject}.{hint} Correct the ids.")
+    raise InputError(f"{subject}.{hint} Correct the ids, or add isolated nodes.", allow_isolated=True)
 
 
 def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:

@@ -61,6 +61,11 @@ class Table:
         names = None if self.names is None else [self.names[number] for number in chosen]
         return replace(self, columns=[self.columns[number] for number in chosen], names=names)
 
+    def take(self, rows: Sequence[int]) -> Table:
+        """Return the table with some of its rows."""
+        columns = [c[rows] if isinstance(c, np.ndarray) else [c[row] for row in rows] for c in self.columns]
+        return replace(self, columns=columns, lines=[self.lines[row] for row in rows])
+
 
 def read_table(path: Any, header: HeaderRule) -> Table:
     """Return the table in a file or data frame; ``header`` applies to text."""
