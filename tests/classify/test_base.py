@@ -131,9 +131,11 @@ def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
 
 
 EDGES = np.random.default_rng(0).integers(0, 60, (2, 200))
-WEIGHTED = Graph.from_edges(*EDGES, 1 + np.arange(200) % 7, node_ids=np.arange(60), features=np.eye(60))
+WEIGHTED = Graph.from_edges(
+    EDGES[0], EDGES[1], 1 + np.arange(200) % 7, node_ids=np.arange(60), features=np.eye(60)
+)
 WEIGHTED = WEIGHTED.replace(labels=np.arange(60) % 2)
-DIRECTED = Graph.from_edges(*EDGES, node_ids=np.arange(60), features=np.eye(60), directed=True)
+DIRECTED = Graph.from_edges(EDGES[0], EDGES[1], node_ids=np.arange(60), features=np.eye(60), directed=True)
 DIRECTED = DIRECTED.replace(labels=np.arange(60) % 2)
 SUMMED = WEIGHTED.with_edge_settings(duplicates="sum")
 
