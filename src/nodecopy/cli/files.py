@@ -78,9 +78,8 @@ def load_training_graph(
         raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
     from nodecopy.features import read_feature_graph
 
-    of_edges = ("directed", "largest_component", "source", "target", "weight", "decimal", "duplicates")
-    of_edges = (*of_edges, "allow_isolated")
-    opt.check_applicable("edges", "features without edges", **options.given(*of_edges))
+    of_edges = ["directed", "largest_component", "source", "target", "weight", "decimal", "duplicates"]
+    opt.check_applicable("edges", "features without edges", **options.given(*of_edges, "allow_isolated"))
     defaults = {"n_neighbours": opt.N_NEIGHBOURS, "scale": options.scale_features} | (settings or {})
     return read_feature_graph(
         features,

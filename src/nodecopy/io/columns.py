@@ -547,7 +547,7 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
     return texts
 
 
-def read_notations(name: str, cells: Sequence[Any], decimal: str | None = None) -> dict[str, Any]:
+def read_notations(name: str, cells: Column, decimal: str | None = None) -> dict[str, Any]:
     """Return the numbers of cells by the decimal sign with which all can be read; log it if there is one."""
     readings: dict[str, Any] = {}
     for sign, notation in NOTATIONS.items():

@@ -63,7 +63,10 @@ class Table:
 
     def take(self, rows: Sequence[int]) -> Table:
         """Return the table with some of its rows."""
-        columns = [c[rows] if isinstance(c, np.ndarray) else [c[row] for row in rows] for c in self.columns]
+        columns: list[Column] = [
+            column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+            for column in self.columns
+        ]
         return replace(self, columns=columns, lines=[self.lines[row] for row in rows])
 
 
