@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
-from nodecopy._core.checks import check_integer, check_path, show, type_name
+from nodecopy._core.checks import check_integer, check_mapping, check_path, check_type, show, type_name
 from nodecopy._core.files import (
     PathLike,
     ScratchFolder,
@@ -393,8 +393,10 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
 def scan_kind(source: Any, kind: Kind, name: str, engine: TableEngine, columns: ColumnNames) -> Any:
     """Return the columns of edges, labels or interactions, chosen by the first rows as in memory."""
     table = engine.scan(source)
-    if unknown := [role for role in columns if role not in KINDS[kind]]:
-        raise InputError("columns", f"must name columns of {', '.join(KINDS[kind])}; got {unknown[0]!r}.")
+    for role, column in check_mapping(columns, "columns", "names of columns by role").items():
+        if role not in KINDS[kind]:
+            raise InputError("columns", f"must name columns of {', '.join(KINDS[kind])}; got {show(role)}.")
+        check_type(column, (str, type(None)), role, "the name of a column")
     try:
         head = from_arrow(engine.arrow(table.limit(N_INSPECTED)))
         file = describe(source) if isinstance(source, (str, os.PathLike)) else name
@@ -420,7 +422,13 @@ def read_edges(
     Entries have columns source, target and perhaps weight, each pair once, undirected edges in both
     directions. ``others`` are further tables of ids, which are the last of the tables.
     """
-    table = scan_kind(edges, "interactions" if interactions else "edges", "edges", engine, columns or {})
+    table = scan_kind(
+        edges,
+        "interactions" if interactions else "edges",
+        "edges",
+        engine,
+        {} if columns is None else columns,
+    )
     table = table.rename({new: old for new, old in ROLES_OF_EDGES.items() if old in table.columns})
     table = table.select(*(role for role in EDGE_COLUMNS if role in table.columns))
     check_ids(table, ["source", "target"], "edges", engine)
