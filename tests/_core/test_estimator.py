@@ -16,13 +16,23 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 import nodecopy
-from nodecopy import Graph, GraphModel, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
+from nodecopy import (
+    Graph,
+    GraphModel,
+    Jaccard,
+    KeepByDegree,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+    datasets,
+)
 from nodecopy._core import estimator as array_archives
 from nodecopy._core.estimator import Configurable, Saveable, read_arrays, write_arrays
 from nodecopy._core.random import Rng
 from nodecopy.attacks import DICE
-from nodecopy.classify import GCN, BayesianGCN
-from nodecopy.defend import CopyingDefence
+from nodecopy.classify import GCN, SBMGCN, BayesianGCN
+from nodecopy.defend import CopyingDefence, EvidenceDefence
 from nodecopy.errors import InputError
 from nodecopy.generators import VGAE
 from nodecopy.recommend import EASE, CopyEASE, EnsembleBPR, LightGCN, Popularity, WeightedHybrid
@@ -158,7 +168,7 @@ def test_a_class_of_the_user_is_loaded_where_the_caller_names_it(tmp_path: Path)
         assert type(loaded) is Reversed
         assert loaded.sample(rng=0) == model.sample(rng=0)
         assert loaded.donors.labels == [0, 1]
-    with pytest.raises(InputError, match=r"own\.npz: classes must name .*test_estimator\.Reversed, since"):
+    with pytest.raises(InputError, match=r"own\.npz: classes must name .*test_estimator\.Reversed, which"):
         nodecopy.load(path)
 
 
@@ -236,6 +246,72 @@ def test_errors_of_damaged_files_name_the_file(kind: str, message: str, tmp_path
     write_damaged(path, kind)
     with pytest.raises(InputError, match=rf"model\.npz: .*{message}"):
         nodecopy.load(path)
+
+
+KEEP, VOTES = NodeCopying(KeepByDegree(SameLabel())), SBMGCN(base=GCN(n_epochs=1))
+DAMAGED: list[tuple[Any, str, Any, str]] = [
+    (KEEP, "distribution_/keep_probabilities", math.nan, "must be finite"),
+    (
+        NodeCopying(KeepByDegree(SameLabel())),
+        "distribution_/keep_probabilities",
+        2.0,
+        "between 0 and 1; got 2",
+    ),
+    (
+        NodeCopying(KeepByDegree(SameLabel())),
+        "distribution_/other",
+        3,
+        "other of KeepingDistribution must be",
+    ),
+    (NodeCopying(Jaccard()), "distribution_/cumulative", math.nan, "cumulative of DonorRows must be finite"),
+    (NodeCopying(Jaccard()), "distribution_/cumulative", 0.0, "must rise to 1 in every row"),
+    (NodeCopying(Jaccard()), "distribution_/P/csr/data", math.nan, "P of DonorRows must be finite"),
+    (NodeCopying(Jaccard()), "distribution_/P/csr/data", -1.0, "must rise to 1 in every row, by the"),
+    (NodeCopying(SameLabel()), "keep_", "x", "keep_ of NodeCopying must be"),
+    (VOTES, "params/base", True, "base of SBMGCN must be"),
+    (VOTES, "prediction_/networks", 5, "networks of Prediction must be"),
+    (VOTES, "prediction_/networks/weights/tuple/0", math.inf, "weights of Ensemble must be finite"),
+    (VOTES, "prediction_/networks/config", {"dict": {}}, "config of Ensemble must be"),
+    (EvidenceDefence(GCN(n_epochs=1)), "targets_", None, "state of EvidenceDefence must hold targets_"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("model", "place", "value", "message"), DAMAGED)
+def test_what_a_file_holds_has_the_types_of_its_class(
+    model: Any, place: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    """A float fills an array, ``None`` removes a value, and anything else replaces it."""
+    path = tmp_path / "model.npz"
+    graph = community_graph()
+    nodes = () if isinstance(model, NodeCopying) else (range(graph.n_nodes),)
+    model.fit(graph.replace(features=np.eye(graph.n_nodes) + 1), *nodes, rng=0).save(path)
+    arrays: Any = read_arrays(path)
+    part: Any = json.loads(str(arrays["tree"]))
+    tree = part
+    *parents, last = place.split("/") if place.startswith("params") else ["state", *place.split("/")]
+    for key in parents:
+        part = part[int(key)] if isinstance(part, list) else part.get("parts", part)[key]
+    part = part if isinstance(part, list) else part.get("parts", part)
+    final: Any = int(last) if isinstance(part, list) else last
+    if isinstance(value, float):
+        arrays[part[final]["array"]][...] = value
+    elif value is None:
+        del part[final]
+    else:
+        part[final] = value
+    np.savez(path, **(arrays | {"tree": np.array(json.dumps(tree))}))
+    with pytest.raises(InputError, match=message):
+        nodecopy.load(path)
+
+
+def test_a_small_file_cannot_hold_a_large_tree(tmp_path: Path) -> None:
+    names = {"data": "no", "indices": "no", "indptr": "zeros"}
+    matrix = {"csr": {part: {"array": name} for part, name in names.items()}, "shape": [10**5, 1]}
+    tree = {"class": "nodecopy.Weighted", "params": {"similarity": {"list": [matrix] * 10**5}}}
+    np.savez_compressed(tmp_path / "x.npz", tree=np.array(json.dumps(tree)), no=[], zeros=[0] * 100_001)
+    with pytest.raises(InputError, match=r"must take at most .* bytes when it is unpacked"):
+        nodecopy.load(tmp_path / "x.npz")
 
 
 SLICE = slice(3)  # has no representation in a file

@@ -124,7 +124,9 @@ def test_files(tmp_path: Path) -> None:
     [
         ({"budgets": [1]}, "budgets of a perturbation must have the shape"),
         ({"targets": [0, 3]}, "owners of a perturbation must hold targets only"),
-        ({"is_added": [0, 1, 1]}, "is_added of a perturbation must hold booleans; got int64"),
+        ({"is_added": [0, 1, 1]}, "is_added of Perturbation must be finite and of the type .*bool"),
+        ({"budgets": ["a"]}, "budgets of Perturbation must be"),
+        ({"together": "no"}, "together of Perturbation must be"),
         ({"targets": [1, 1]}, "targets of a perturbation must be unique"),
         ({"feature_flips": [[9, 0]], "feature_owners": [0]}, "feature_flips .* must lie between 0 and 3"),
         ({"feature_flips": [[0, -1]], "feature_owners": [0]}, "feature_flips .* must hold columns"),

@@ -7,23 +7,26 @@ import json
 import math
 import struct
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from types import UnionType
+from typing import Any, BinaryIO, ClassVar, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import csr_from_parts
-from nodecopy._core.checks import check_sequence, open_archive, show
+from nodecopy._core.checks import check_sequence, check_unpacked, open_archive, show
 from nodecopy._core.files import PathLike, atomic_write, format_of, reading
 from nodecopy._core.imports import check_name, import_class, public_name
 from nodecopy.errors import InputError
 
 PACKAGE, TREE, CSR_PARTS = "nodecopy", "tree", ("data", "indices", "indptr")
+NUMBERS = np.floating, np.integer, np.bool_
+NODE_BYTES = 2**12  # of an object in a tree, at most; a small file can hold a large tree
 MIN_MAPPED_BYTES = 2**24  # size from which arrays are mapped; smaller ones are read in milliseconds
 ALIGNMENT, LOCAL_HEADER_BYTES, ZIP64_BYTES = 64, 30, 20
 PADDING_ID = 0xD935  # of an extra field, as Android's zipalign writes it
@@ -96,9 +99,16 @@ class Configurable:
 class Saveable(Configurable):
     """Mixin for objects that can be saved: parameters, and fitted attributes, which end in "_"."""
 
+    optional_state: ClassVar[set[str]] = set()  # annotated fitted attributes that files may lack
+
     def get_state(self) -> dict[str, Any]:
         """Return the fitted attributes by name."""
         return {name: part for name, part in vars(self).items() if name[-1] == "_" and name[0] != "_"}
+
+    def required_state(self) -> set[str]:
+        """Return the names of the fitted attributes that are annotated and have no default."""
+        names = {name for name in type_hints(type(self)) if name[-1] == "_" and name[0] != "_"}
+        return {name for name in names - self.optional_state if not hasattr(type(self), name)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned."""
@@ -161,7 +171,7 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
         if not isinstance(tree, dict) or "class" not in tree:
             held = ", ".join(sorted(arrays)) or "nothing"
             raise InputError(f"the file must hold a fitted object; it holds {held}.")
-        return _decode(tree, arrays, named, device)
+        return _Decoder(arrays, file.stat().st_size, named, device).decode(tree)
 
 
 def _check_classes(classes: Any) -> list[Any]:
@@ -240,47 +250,109 @@ def _encode_object(
     }
 
 
-def _decode(tree: Any, arrays: dict[str, NDArray[Any]], named: list[Any], device: str) -> Any:
-    decode = partial(_decode, arrays=arrays, named=named, device=device)
-    if not isinstance(tree, dict):
-        return tree
-    if "array" in tree:
-        return arrays[tree["array"]]
-    if "list" in tree:
-        return [*map(decode, tree["list"])]
-    if "tuple" in tree:
-        return tuple(map(decode, tree["tuple"]))
-    if "dict" in tree:
-        return {key: decode(part) for key, part in tree["dict"].items()}
-    if "csr" in tree:
-        data, indices, indptr = (decode(tree["csr"][part]) for part in CSR_PARTS)
-        return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
-    if "function" in tree:
-        if (function := _find(tree["function"], named)) is None:
-            raise InputError("classes", f"must hold {tree['function']}, whose code the file does not hold.")
-        return function
-    name = tree["class"]
-    kind = _find(name, named)
-    if kind is None and not str(name).startswith(f"{PACKAGE}."):
-        raise InputError("classes", f"must name {name}, since the file holds one and it is not of {PACKAGE}.")
-    kind = kind or import_class(name, "the file")
+class _Decoder:
+    """Objects from the tree and the arrays of a file; what it returns has the types that classes annotate."""
 
-    def section(title: str) -> dict[str, Any]:
-        return {key: decode(part) for key, part in tree[title].items()}
+    def __init__(self, arrays: dict[str, NDArray[Any]], packed: int, named: list[Any], device: str) -> None:
+        self.arrays, self.packed, self.named, self.device, self.n_bytes = arrays, packed, named, device, 0
 
-    if isinstance(kind, type) and issubclass(kind, Configurable):
-        params = section("params")
-        if "device" in kind.parameter_names():
-            params["device"] = device
-        built: Any = kind(**params)
-        if isinstance(built, Saveable):
-            built.set_state(section("state"))
-        return built
-    if hasattr(kind, "from_parts"):
-        return kind.from_parts(section("parts"))
-    if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
-        return kind(**section("parts"))
-    raise InputError(f"the file must name classes that can be loaded; got {name}.")
+    def decode(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            return tree
+        array = self.arrays[tree["array"]] if "array" in tree else None
+        self.n_bytes += NODE_BYTES if array is None else array.nbytes  # a tree can name an array repeatedly
+        check_unpacked(self.n_bytes, self.packed)
+        if array is not None:
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if "list" in tree:
+            return [*map(self.decode, tree["list"])]
+        if "tuple" in tree:
+            return tuple(map(self.decode, tree["tuple"]))
+        if "dict" in tree:
+            return {key: self.decode(part) for key, part in tree["dict"].items()}
+        if "csr" in tree:
+            data, indices, indptr = (self.decode(tree["csr"][part]) for part in CSR_PARTS)
+            return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
+        if "function" in tree:
+            if (function := _find(tree["function"], self.named)) is None:
+                raise InputError("classes", f"must hold {tree['function']}, whose code is not in the file.")
+            return function
+        return self._build(tree, tree["class"])
+
+    def _build(self, tree: dict[str, Any], name: str) -> Any:
+        kind = _find(name, self.named)
+        if kind is None and not str(name).startswith(f"{PACKAGE}."):
+            raise InputError("classes", f"must name {name}, which the file holds and {PACKAGE} does not.")
+        kind = kind or import_class(name, "the file")
+        is_own = kind.__module__.startswith(PACKAGE)
+
+        def section(title: str) -> dict[str, Any]:
+            values = {key: self.decode(part) for key, part in tree[title].items()}
+            return check_annotated(values, kind) if is_own else values
+
+        if isinstance(kind, type) and issubclass(kind, Configurable):
+            params = section("params")
+            if "device" in kind.parameter_names():
+                params["device"] = self.device
+            built: Any = kind(**params)
+            if isinstance(built, Saveable):
+                state = section("state")
+                if is_own and state and (missing := built.required_state() - state.keys()):
+                    raise InputError(f"the state of {kind.__name__} must hold {min(missing)}.")
+                built.set_state(state)
+            return built
+        if hasattr(kind, "from_parts"):
+            return kind.from_parts(section("parts"))
+        if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
+            return kind(**section("parts"))
+        raise InputError(f"the file must name classes that can be loaded; got {name}.")
+
+
+def check_annotated(values: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Return attributes of a class of the package if they have their annotated types and finite numbers."""
+    hints = type_hints(kind)
+    for name, value in values.items():
+        if not _has_type(value, hint := hints.get(name, Any)):
+            allowed = f"finite and of the type {getattr(hint, '__name__', hint)}"
+            raise InputError(f"{name} of {kind.__name__}", f"must be {allowed}; got {show(value)}.")
+    return values
+
+
+@lru_cache
+def type_hints(kind: Any) -> dict[str, Any]:
+    """Return the annotations of the attributes of a class and of the parameters of its constructor."""
+    return get_type_hints(kind) | get_type_hints(kind.__init__)
+
+
+def _has_type(value: Any, hint: Any) -> bool:
+    """Return whether a value has an annotated type; what the annotation leaves open is not checked."""
+    numbers = value.data if isinstance(value, sparse.csr_array) else value
+    if isinstance(numbers, np.ndarray):
+        is_mapped = isinstance(numbers.base, np.memmap)  # which is not read here
+        if numbers.dtype.kind == "f" and not is_mapped and not np.isfinite(numbers).all():
+            return False
+    kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if isinstance(kind, TypeVar):
+        return not kind.__constraints__ or isinstance(value, kind.__constraints__)
+    if kind in (Union, UnionType):
+        return any(_has_type(value, part) for part in arguments)
+    if kind is np.ndarray:
+        scalar = get_args(arguments[1])[0]
+        families = [part for part in NUMBERS if issubclass(get_origin(scalar) or scalar, part)]
+        is_right = isinstance(value, kind) and all(np.issubdtype(value.dtype, part) for part in families)
+        return is_right or (isinstance(value, kind) and not value.size)
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in (list, tuple, Sequence):
+        if not isinstance(value, (list, tuple)):
+            return False
+        types = arguments if kind is tuple and arguments[-1] is not ... else arguments[:1] * len(value)
+        return len(types) == len(value) and all(map(_has_type, value, types))
+    if kind is dict:
+        return isinstance(value, dict) and all(_has_type(part, arguments[1]) for part in value.values())
+    return kind is Any or isinstance(value, int if kind is bool else kind)
 
 
 def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
-from nodecopy._core.arrays import IntArray, Rows, freeze
+from nodecopy._core.arrays import IntArray, Rows, check_ids, freeze
 from nodecopy._core.checks import check_indices, check_integer, check_type, check_unique, open_archive
+from nodecopy._core.estimator import check_annotated
 from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, reading
 from nodecopy._core.messages import add_escaped
 from nodecopy.errors import InputError
@@ -234,6 +235,7 @@ class Perturbation:
     def __post_init__(self) -> None:
         for name in ARRAYS:
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name))))
+        check_annotated(vars(self), Perturbation)
         n_nodes, n_flips, n_features = len(self.node_ids), len(self.flips), len(self.feature_flips)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("targets", "budgets"), (len(self.targets),))
         shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "feature_owners": (n_features,)}
@@ -241,8 +243,6 @@ class Perturbation:
         for name, shape in shapes.items():
             if (array := getattr(self, name)).shape != shape:
                 raise InputError(f"{name} of a perturbation must have the shape {shape}; got {array.shape}.")
-        if self.is_added.dtype != bool:
-            raise InputError(f"is_added of a perturbation must hold booleans; got {self.is_added.dtype}.")
         check_unique(self.targets, "targets of a perturbation")
         for name in ("owners", "feature_owners"):
             if not np.isin(getattr(self, name), [*self.targets.tolist(), WHOLE_GRAPH]).all():
@@ -387,6 +387,7 @@ class Perturbation:
                 raise InputError(f"the file must hold a perturbation that save() wrote; it holds {held}.")
             about = json.loads(str(archive["about"]))
             arrays = {array: archive[array] for array in ARRAYS}
+            check_ids(arrays["node_ids"], "node_ids", len(arrays["node_ids"]))
             return cls(attack=about["attack"], together=about["together"], **arrays)
 
     def __eq__(self, other: object) -> bool:

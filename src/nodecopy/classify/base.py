@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -20,7 +20,6 @@ from nodecopy._core.checks import (
     check_sequence,
     check_type,
     check_unique,
-    check_vector,
     list_names,
     type_name,
 )
@@ -222,6 +221,7 @@ def fit_in_groups(
     return [predictions[number] for number in range(len(trials))]
 
 
+@runtime_checkable
 class TrainedModel(Protocol):
     """What was trained for a prediction, and predicts on other graphs; it is saved with the classifier."""
 
@@ -305,15 +305,12 @@ class Prediction:
 
     def check(self, n_nodes: int, n_classes: int) -> None:
         """Raise an error unless this is a prediction for so many nodes and classes."""
-        name = "probabilities of the prediction"
-        _check_probabilities(check_floats(self.probabilities, name, (n_nodes, n_classes)), name)
-        check_floats(self.mean_entropy, "mean_entropy", (n_nodes,))
-        check_type(self.details, dict, "details", "a dictionary")
-        if self.networks is None:
-            return
-        if not callable(getattr(self.networks, "predict", None)) or self.networks.n_classes != n_classes:
-            raise InputError("networks", f"must predict {n_classes} classes; got {type_name(self.networks)}.")
-        _check_finite_parts(self.networks, "networks")
+        shape, name = (n_nodes, n_classes), "probabilities of the prediction"
+        check_lengths(self.probabilities, name, shape)
+        _check_probabilities(self.probabilities, name)
+        check_lengths(self.mean_entropy, "mean_entropy", (n_nodes,))
+        if self.networks is not None and self.networks.n_classes != n_classes:
+            raise InputError("networks", f"must predict {n_classes} classes; got {self.networks.n_classes}.")
 
     def uncertainty(self) -> Uncertainty:
         """Return the entropy of the mean, the mean entropy, and the difference of both."""
@@ -343,26 +340,10 @@ def entropy(probabilities: NDArray[Any]) -> NDArray[Any]:
     return entropies
 
 
-def check_floats(values: Any, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    """Return an array of finite floats; ``None`` stands for any length."""
-    array = as_array(values, name)
-    expected = [length if size is None else size for size, length in zip(shape, array.shape, strict=False)]
-    if array.dtype.kind != "f" or len(shape) != array.ndim or list(array.shape) != expected:
-        raise InputError(name, f"must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
-    check_finite(array, name)
-    return array
-
-
-def _check_finite_parts(value: Any, name: str) -> None:
-    """Raise an error unless all arrays inside an object are finite."""
-    if isinstance(value, np.ndarray):
-        check_finite(value, name)
-    elif is_dataclass(value):
-        for part in fields(value):
-            _check_finite_parts(getattr(value, part.name), part.name)
-    elif isinstance(value, (tuple, list, dict)):
-        for part in value.values() if isinstance(value, dict) else value:
-            _check_finite_parts(part, name)
+def check_lengths(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) -> None:
+    """Raise an error unless an array has a shape, in which ``None`` stands for any length."""
+    if len(shape) != array.ndim or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        raise InputError(name, f"must have the shape {shape}; got {array.shape}.")
 
 
 def _check_numbers(given: Any, name: str) -> NDArray[Any]:
@@ -479,6 +460,7 @@ class Classifier(Saveable):
 
     needs_features: ClassVar[bool] = True  # advice in warnings depends on it
     uses_edges: ClassVar[bool] = True  # whether the prediction of a node depends on edges
+    optional_state: ClassVar[set[str]] = {"trial_"}
 
     prediction_: Prediction
     classes_: NDArray[Any]
@@ -790,19 +772,18 @@ class Classifier(Saveable):
 
     def get_state(self) -> dict[str, Any]:
         """Return what was fitted by name, without the graph and its labels."""
-        return {name: value for name, value in super().get_state().items() if name != "trial_"}
+        state = super().get_state()
+        return {name: value for name, value in state.items() if name not in self.optional_state}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what :meth:`get_state` returned, and check that its parts fit each other."""
         super().set_state(state)
         if not state:  # a part of another classifier, which fits copies of it
             return
-        classes, ids = check_vector(self.classes_, "classes_"), check_vector(self.node_ids_, "node_ids_")
-        for array, name in ((classes, "classes_"), (ids, "node_ids_")):
+        for array, name in ((self.classes_, "classes_"), (self.node_ids_, "node_ids_")):
             check_ids(array, name, len(array))
         check_real(self.temperature_, "temperature_", low=1e-9)
-        check_type(self.graph_kind_, dict | None, "graph_kind_", "a dictionary or None")
-        check_type(self.prediction_, Prediction, "prediction_", "a prediction").check(len(ids), len(classes))
+        self.prediction_.check(len(self.node_ids_), len(self.classes_))
 
 
 class ClassifierSeeds(IntEnum):

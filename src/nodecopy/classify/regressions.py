@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy._core.arrays import as_matrix, unit_rows
-from nodecopy._core.checks import check_integer, check_real, check_settings, type_name
+from nodecopy._core.checks import check_integer, check_real, check_settings
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.random import child, generator
 from nodecopy.classify.base import (
@@ -26,7 +26,7 @@ from nodecopy.classify.base import (
     ClassifierSeeds,
     Prediction,
     Trial,
-    check_floats,
+    check_lengths,
     check_trials,
     entropy,
 )
@@ -34,7 +34,7 @@ from nodecopy.errors import InputError
 from nodecopy.features.embeddings import GraphCache, leading_directions, rarity_weights, weigh_by_rarity
 from nodecopy.features.scaling import FeatureScaling, WeightScaling, explain_no_counts
 from nodecopy.graph import Graph
-from nodecopy.nn.engine import MAX_STEPS, Averages, check_scalings
+from nodecopy.nn.engine import MAX_STEPS, Averages
 from nodecopy.nn.networks import SparseStack, check_features, draw_glorot, normalise_adjacency
 from nodecopy.nn.training import check_device, choose_threads
 
@@ -215,9 +215,6 @@ class Embedding:
     feature_scaling: FeatureScaling
     weight_scaling: WeightScaling
 
-    def __post_init__(self) -> None:
-        check_scalings(self.feature_scaling, self.weight_scaling)
-
     @property
     def shape(self) -> tuple[int, int]:
         """The number of features of a graph, and the dimension of the embedding."""
@@ -243,13 +240,12 @@ class PropagatedFeatures(Embedding):
     length: float
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_real(self.restart, "restart", low=0, high=1)
         check_integer(self.n_steps, "n_steps", low=0, high=MAX_STEPS)
         check_real(self.length, "length", low=0)
-        check_floats(self.rarity, "rarity", (None,))
+        check_lengths(self.rarity, "rarity", (None,))
         if self.directions is not None:
-            check_floats(self.directions, "directions", (len(self.rarity), None))
+            check_lengths(self.directions, "directions", (len(self.rarity), None))
 
     @classmethod
     def fit(cls, graph: Graph, settings: SGC) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
@@ -302,10 +298,9 @@ class InfomaxEmbedding(Embedding):
     n_epochs: int
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_floats(self.bias, "bias", (None,))
-        check_floats(self.weights, "weights", (None, len(self.bias)))
-        check_floats(self.slope, "slope", (1,))
+        check_lengths(self.bias, "bias", (None,))
+        check_lengths(self.weights, "weights", (None, len(self.bias)))
+        check_lengths(self.slope, "slope", (1,))
 
     @classmethod
     def fit(cls, trial: Trial, settings: DGI) -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
@@ -350,10 +345,8 @@ class EmbeddingRegression:
     intercepts: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.embedding, Embedding):
-            raise InputError("embedding of the regression", f"must embed; got {type_name(self.embedding)}.")
-        check_floats(self.intercepts, "intercepts", (None,))
-        check_floats(self.coefficients, "coefficients", (self.embedding.shape[1], self.n_classes))
+        check_lengths(self.intercepts, "intercepts", (None,))
+        check_lengths(self.coefficients, "coefficients", (self.embedding.shape[1], self.n_classes))
 
     @property
     def n_classes(self) -> int:

@@ -19,7 +19,6 @@ from nodecopy._core.checks import (
     check_numbers,
     check_real,
     check_settings,
-    check_type,
     check_vector,
     show,
 )
@@ -435,10 +434,8 @@ class VotingNetworks:
     weights: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        check_type(self.networks, tuple, "networks of the vote", "a tuple of networks")
         name, n = "weights of the vote", len(self.networks)
-        weights = check_numbers(check_vector(self.weights, name, length=n, per="classifier"), name)
-        check_finite(weights, name)
+        weights = check_vector(self.weights, name, length=n, per="classifier")
         if not n or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
             raise InputError(name, f"must be at least 0 with a sum of 1; got {weights.tolist()}.")
         if len({networks.n_classes for networks in self.networks}) > 1:

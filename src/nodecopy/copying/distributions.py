@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import IntArray, as_csr, index_dtype
-from nodecopy._core.checks import check_finite, check_indices, check_vector
+from nodecopy._core.checks import check_finite, check_indices, check_numbers, check_vector
 from nodecopy.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
+TOLERANCE = 1e-5  # of sums of probabilities that were rounded to units
 SIMILARITY_UNITS = 2**40  # the largest similarity of a row; every one is rounded up to whole units
 
 
@@ -129,9 +130,14 @@ class DonorRows(DonorDistribution):
         cumulative = check_vector(self.cumulative, name, length=self.P.nnz, per="entry of P")
         if cumulative.dtype != np.float64:
             raise InputError(name, f"must be in double precision; got {cumulative.dtype}.")
-        check_finite(cumulative, name)
+        starts = self.P.indptr[:-1]
         if self.P.shape[0] != self.P.shape[1] or not np.diff(self.P.indptr).all():
             raise InputError("P of DonorRows must be square and hold at least one donor for every node.")
+        steps = np.diff(cumulative, prepend=0.0)
+        steps[starts] = cumulative[starts]
+        is_right = (self.P.data >= 0) & (steps >= 0) & (np.abs(steps - self.P.data) <= TOLERANCE)
+        if not is_right.all() or not (cumulative[self.P.indptr[1:] - 1] == 1).all():
+            raise InputError(name, "must rise to 1 in every row, by the probabilities in P.")
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
@@ -200,6 +206,12 @@ class KeepingDistribution(DonorDistribution):
 
     other: DonorDistribution
     keep_probabilities: Floats
+
+    def __post_init__(self) -> None:
+        name = "keep_probabilities"
+        p = check_numbers(check_vector(self.keep_probabilities, name, length=self.n_nodes), name)
+        if not ((p >= 0) & (p <= 1)).all():  # NaN is neither
+            raise InputError(name, f"must lie between 0 and 1; got {p[~((p >= 0) & (p <= 1))][0]}.")
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]

@@ -9,7 +9,7 @@ import math
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,7 @@ MAX_BLOCK_ENTRIES = 2**22  # similarities that Jaccard holds in memory at once
 MIN_COMPILED_PRODUCTS = 2**25  # multiplications from which Jaccard uses compiled code
 
 
+@runtime_checkable
 class DonorRule(Protocol):
     """An object whose ``fit`` returns the distribution of every node's donor.
 

@@ -160,11 +160,12 @@ class Defence(Classifier):
     retrain: bool = False
     device: str = "cpu"
     detects: ClassVar[bool] = False  # whether it finds attacked nodes, so that retrain needs no targets
+    optional_state: ClassVar[set[str]] = {"trial_", "state_", "correction_"}
 
     undefended_: Prediction
     targets_: NDArray[np.int64] | None
     classifier_: Any
-    seed_: SeedSequence
+    seed_: Any
     state_: AttackedState
     correction_: Correction
 
@@ -380,8 +381,7 @@ class Defence(Classifier):
         super().save(path)
 
     def get_state(self) -> dict[str, Any]:
-        left_out = ("state_", "correction_")
-        state = {name: value for name, value in super().get_state().items() if name not in left_out}
+        state = super().get_state()
         if "classifier_" not in state:
             return state
         # The networks are those of the prediction, so the parameters of the classifier are enough.
@@ -393,11 +393,10 @@ class Defence(Classifier):
         super().set_state(state)
         if not state:
             return
-        check_type(state.get("classifier_"), Classifier, "classifier_", "a classifier")
-        plain = check_type(state.get("undefended_"), Prediction, "undefended_", "a prediction")
-        plain.check(len(self.node_ids_), len(self.classes_))
-        if (targets := state.get("targets_")) is not None:
-            check_unique(check_indices(targets, "targets_", size=len(self.node_ids_)), "targets_")
+        check_type(self.classifier_, Classifier, "classifier_", "a classifier")
+        self.undefended_.check(len(self.node_ids_), len(self.classes_))
+        if self.targets_ is not None:
+            check_unique(check_indices(self.targets_, "targets_", size=len(self.node_ids_)), "targets_")
         try:
             self.seed_ = SeedSequence(**state["seed_"])
         except (KeyError, TypeError, ValueError) as error:

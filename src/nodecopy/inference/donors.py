@@ -149,8 +149,6 @@ class DirectedCopying(GraphModel[Graph]):
         return self
 
     def _check_state(self) -> None:
-        check_type(self.graph_, Graph, "graph_", "a Graph")
-        check_type(self.model_, NodeCopying, "model_", "node copying")
         if self.model_.check_fitted() != _bipartite_cover(self.graph_):
             raise InputError("model_", "must be fitted to the sources and targets of graph_.")
 

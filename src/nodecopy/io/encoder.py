@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from nodecopy._core.checks import (
     check_callable,
     check_integer,
-    check_mapping,
-    check_real,
     check_sequence,
-    check_text,
     check_type,
     is_missing,
     list_names,
@@ -143,13 +140,7 @@ class FeatureEncoder(Saveable):
         super().set_state(state)
         if not state:  # not fitted
             return
-        medians = check_mapping(self.medians_, "medians_", "numbers by column")
-        for name, median in medians.items():
-            check_real(median, f"the median of {name}")
-        for name, values in check_mapping(self.categories_, "categories_", "values by column").items():
-            for value in check_sequence(values, f"the categories of {name}", "texts"):
-                check_text(value, f"a category of {name}")
-        if not set(check_sequence(self.incomplete_, "incomplete_", "names of columns")) <= medians.keys():
+        if not set(self.incomplete_) <= self.medians_.keys():
             raise InputError("incomplete_", f"must name columns of numbers; got {show(self.incomplete_)}.")
         if self.feature_names_ != self._name_features():
             raise InputError("feature_names_", f"must match the columns; got {show(self.feature_names_)}.")

@@ -21,7 +21,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import as_array, check_integer, check_type
+from nodecopy._core.checks import check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -244,11 +244,9 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         """Raise an error unless the weights fit the configuration; compiled code checks nothing."""
-        check_type(self.config, TrainingConfig, "config of the networks", "a TrainingConfig")
-        check_scalings(self.feature_scaling, self.weight_scaling)
         check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
         check_integer(self.config.n_steps, "n_steps", low=0, high=MAX_STEPS)
-        keys, weights = as_array(self.keys, "keys"), [as_array(part, "weights") for part in self.weights]
+        keys, weights = self.keys, self.weights
         sizes = weights[0].shape[1], weights[-1].shape[2]
         shapes = self.config.network_type.weight_shapes(self.config, *sizes)
         if keys.dtype != np.int32 or keys.ndim != 1 or not len(keys):
@@ -281,9 +279,3 @@ class Ensemble:
         networks = self.config.network_type(self.config, stack, weights, keys)
         matrix = propagation_matrix(self.weight_scaling.apply(graph.adjacency), self.config)
         return average_predictions(networks, features, [matrix], self.n_weight_samples)[0]
-
-
-def check_scalings(features: Any, weights: Any) -> None:
-    """Raise an error unless these are scalings of features and edge weights."""
-    check_type(features, FeatureScaling, "feature_scaling", "a FeatureScaling")
-    check_type(weights, WeightScaling, "weight_scaling", "a WeightScaling")

@@ -31,7 +31,7 @@ from nodecopy._core.parallel import track
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph, class_codes
-from nodecopy.nn.engine import MAX_STEPS, Averages, Scalings, check_scalings, row_entropy
+from nodecopy.nn.engine import MAX_STEPS, Averages, Scalings, row_entropy
 from nodecopy.nn.networks import TrainingConfig, check_features
 from nodecopy.nn.training import (
     EPOCHS_BETWEEN_CHECKS,
@@ -416,16 +416,14 @@ class ModuleEnsemble:
 
     def __post_init__(self) -> None:
         """Raise an error unless every module has a seed and numbers; torch compares the shapes."""
-        check_scalings(self.feature_scaling, self.weight_scaling)
         check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
-        seeds = check_vector(self.seeds, "seeds", length=len(self.weights), per="module")
+        check_vector(self.seeds, "seeds", length=len(self.weights), per="module")
         n_features, n_classes = self.sizes
         largest = max(sum(part.size for part in state.values()) for state in self.weights)
         for size in (n_features, n_classes):
             check_integer(size, "sizes", low=0, high=largest)
-        arrays = [check_numbers(part, name) for state in self.weights for name, part in state.items()]
-        if seeds.dtype.kind not in "iu" or not all(array.dtype.isnative for array in arrays):
-            raise InputError("networks", "must have integers as seeds and native numbers as weights.")
+        for name, part in (item for state in self.weights for item in state.items()):
+            check_numbers(part, name)
 
     @property
     def n_classes(self) -> int:

@@ -147,6 +147,8 @@ class Recommender(Saveable, ABC):
     [['Frankenstein']]
     """
 
+    optional_state: ClassVar[set[str]] = {"seen_", "tuning_"}
+
     interactions_: Interactions
     seen_: Interactions
 
