@@ -107,8 +107,9 @@ class Saveable(Configurable):
 
     def required_state(self) -> set[str]:
         """Return the names of the fitted attributes that are annotated and have no default."""
-        names = {name for name in type_hints(type(self)) if name[-1] == "_" and name[0] != "_"}
-        return {name for name in names - self.optional_state if not hasattr(type(self), name)}
+        kind: Any = type(self)
+        names = {name for name in type_hints(kind) if name[-1] == "_" and name[0] != "_"}
+        return {name for name in names - self.optional_state if not hasattr(kind, name)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned."""
