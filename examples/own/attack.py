@@ -24,7 +24,7 @@ class LinkToRarestClass(TargetedAttack):
         return super().prepare(graph, targets, train, seed)
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
-        labels = np.asarray(edits.graph.labels)
+        labels = np.asarray(edits.graph.label_codes)
         classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
         others = classes != labels[target]
         if others.any():
