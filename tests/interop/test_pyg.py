@@ -192,11 +192,12 @@ def test_a_loader_draws_anew_in_every_worker_and_epoch(workers: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.uint8])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float32, "one-hot"])
 @pytest.mark.parametrize("mask_dtype", [torch.bool, torch.uint8])
 def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: Any) -> None:
     labels, known = torch.tensor([1, 0, 0, 0, 0, 0]), torch.tensor([1, 1, 0, 0, 0, 0])
-    data = ring(6, y=labels.to(dtype), train_mask=known.to(mask_dtype))
+    y = torch.eye(2)[labels] if dtype == "one-hot" else labels.to(dtype)
+    data = ring(6, y=y, train_mask=known.to(mask_dtype))
     transform = NodeCopy(SameLabel(), rng=0)
     assert all(edges(transform(data)) == edges(data) for _ in range(5))  # nobody shares a known class
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
+from math import nan
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +30,7 @@ from nodecopy import (
     from_pyg,
     read_graph,
 )
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import SBM
 from nodecopy.io import convert_data, convert_graph, convert_interactions, training_nodes
 from nodecopy.io.pyg import to_numpy
@@ -256,19 +258,33 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
     data = pyg.Data(edge_index=index, amount=torch.ones(3), edge_attr=torch.full((2, 1), 7.0), num_nodes=3)
     assert not as_graph(data).is_weighted
     assert as_graph(data, weight="edge_attr").adjacency.max() == 7
-    for y in (torch.tensor([1]), torch.tensor([0.5, 1.5, 2.0])):  # a label of the graph, a regression
+    regression, classes = torch.tensor([0.5, 1.5, 2.0]), torch.ones(3, 2)
+    for y in (torch.tensor([1]), regression, classes):  # a label of the graph, a regression, several labels
         data = pyg.Data(edge_index=index, y=y, num_nodes=3, edge_attr=torch.ones(2, 4))
-        assert as_graph(data).label_codes is None
+        warning = pytest.warns(DataWarning, match="y is not used as labels") if len(y) > 1 else nullcontext()
+        with caplog.at_level("INFO", logger="nodecopy"), warning:
+            assert as_graph(data).labels is None
         assert set(caplog.messages[-1].split("ignored: ")[1].split(".")[0].split(", ")) == {"y", "edge_attr"}
-    column = pyg.Data(edge_index=index, y=torch.tensor([[0], [1], [0]]), num_nodes=3)
-    assert labels_of(as_graph(column)) == [0, 1, 0]
+    for y, labels in (
+        ([[0], [1], [0]], [0, 1, 0]),
+        ([[0, 1], [0, 0], [1, 0]], [1, -1, 0]),
+        ([0.0, nan, 1.0],) * 2,
+    ):
+        data = pyg.Data(edge_index=index, y=torch.tensor(y), num_nodes=3)
+        assert labels_of(as_graph(data)) == np.nan_to_num(labels, nan=-1).tolist()
+    for weights in (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0])):
+        is_symmetric = len(set(weights.tolist())) == 1
+        for name in ("edge_weight", "edge_attr"):
+            data = pyg.Data(edge_index=index, num_nodes=3, **{name: weights})
+            assert as_graph(data).directed == from_pyg(data).directed == (not is_symmetric)
+            assert not as_graph(data, directed=False).directed
     small = torch.tensor([1.5, 1.5], dtype=torch.bfloat16)
     half = pyg.Data(edge_index=index, num_nodes=3, edge_weight=small, x=torch.ones(3, 2).half())
     assert from_pyg(half).rows.weights.tolist() == [1.5, 1.5]  # type: ignore[union-attr]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quantised = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
-    several = torch.eye(3, 2)
+    several = torch.ones(3, 2)
     for call, fragment in (
         (lambda: to_numpy(quantised), r"tensors of numbers; got torch\.quint8"),
         (lambda: as_graph(pyg.Data(num_nodes=3)), "data must have an edge_index or an adj_t"),
@@ -292,6 +308,12 @@ def test_the_training_mask_of_the_data_is_the_default(caplog: Any, pyg: Any) -> 
     assert training_nodes(data, [1]) == [1]
     assert training_nodes(CLUB, None) is None
     assert GCN(n_epochs=20).fit(data, rng=0).trial_.train.tolist() == list(range(0, 34, 3))
+    data.train_mask = torch.stack([data.train_mask, ~data.train_mask], 1)
+    with pytest.warns(DataWarning, match="2 splits, of which the first is used"):
+        assert np.flatnonzero(np.asarray(training_nodes(data, None))).tolist() == list(range(0, 34, 3))
+    data.train_mask = torch.tensor([0, 3])
+    with pytest.raises(InputError, match="train_mask must hold a boolean for each node; got int64"):
+        training_nodes(data, None)
 
 
 # Interactions.

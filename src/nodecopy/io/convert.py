@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy._core.arrays import as_csr, check_matrix_shape
 from nodecopy._core.checks import type_name
 from nodecopy._core.files import is_frame
-from nodecopy._core.messages import log_decision
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -23,7 +23,7 @@ from nodecopy.io.interactions import read_interactions
 from nodecopy.io.networks import convert_igraph, convert_networkx
 from nodecopy.io.node_tables import NodeRows, label_array, plain_values
 from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_node_frame
-from nodecopy.io.pyg import convert_pyg, to_numpy
+from nodecopy.io.pyg import convert_pyg, read_mask
 from nodecopy.io.tables import read_names
 
 GraphLike: TypeAlias = Graph | Any  # a graph, or what :func:`as_graph` converts
@@ -95,6 +95,10 @@ def convert_graph(
         graph = graph.replace(directed=directed)
     if labels is None:
         labels = converted.find_attribute(converted.label_names, _can_be_labels)
+        unused = [name for name in converted.label_names if name in converted.attributes and labels is None]
+        if unused and not all(isinstance(value, str) for value in converted.attributes[unused[0]]):
+            allowed = "a whole number or a text for every node"
+            warn_about_data(f"{name}: {unused[0]} is not used as labels, which are {allowed}.", "labels")
     if isinstance(labels, str):
         used.append(labels)
         graph = graph.replace(labels=label_array(converted.attribute(labels, "labels")))
@@ -184,12 +188,12 @@ def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
 
 def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
     """Return ``train``, by default the ``train_mask`` of a ``Data`` of PyTorch Geometric, if any."""
-    mask = None if train is not None or isinstance(data, Graph) else getattr(data, "train_mask", None)
-    if mask is None or find_library(data) != "torch_geometric":
+    if train is not None or isinstance(data, Graph) or find_library(data) != "torch_geometric":
         return train
-    log_decision("train: the nodes in train_mask of the data. Give train to choose others.")
-    mask = to_numpy(mask)
-    return np.asarray(mask.reshape(len(mask), -1)[:, 0], bool)
+    if getattr(data, "train_mask", None) is None:
+        return None
+    log_decision("train: the nodes in train_mask of the data.", "train")
+    return read_mask(data, "train_mask")
 
 
 def _convert(data: Any, weight: str | None, directed: bool | None, name: str) -> ConvertedGraph:

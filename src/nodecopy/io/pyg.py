@@ -11,16 +11,18 @@ from scipy import sparse
 from nodecopy._core.arrays import check_weights, deduplicate
 from nodecopy._core.checks import as_array, check_finite, check_indices, check_integer, check_type
 from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
+from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.edge_lists import ConvertedGraph, check_library, is_asymmetric
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
     """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
 
-    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
-    twice has the largest of its weights. Nodes with label -1 are unlabelled.
+    The graph is directed as given, by default if ``data.is_undirected()`` is false or the weights of the two
+    directions differ. An edge that is listed twice has the largest of its weights. Labels may be one-hot;
+    nodes with label -1, NaN or a row of zeros are unlabelled.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -40,8 +42,8 @@ def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph
     names = [name for name in data.keys() if name not in used]  # noqa: SIM118
     of_nodes = [name for name in names if name in ("x", "y") and data.is_node_attr(name)]
     attributes = {name: to_numpy(data[name]) for name in of_nodes}
-    if "y" in attributes and attributes["y"].shape == (graph.n_nodes, 1):
-        attributes["y"] = attributes["y"][:, 0]
+    if "y" in attributes:
+        attributes["y"] = read_classes(attributes["y"])
     ignored = [name for name in names if name not in attributes and name not in edge_names]
     return ConvertedGraph(graph, attributes, ("y",), ("x",), edge_names, ignored)
 
@@ -64,7 +66,13 @@ def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
         values = check_weights(given[:, 0] if given.shape == (len(first), 1) else given, len(first))
     matrix = deduplicate(first, second, values, (n_nodes, n_nodes))
     if directed is None:
-        directed = not data.is_undirected() if has_index else is_asymmetric(matrix)
+        directed = has_index and not data.is_undirected()
+        if not directed and is_asymmetric(matrix):
+            directed = True
+            if has_index:
+                log_decision(
+                    "the weights of both directions differ, so that the graph is directed.", "directed"
+                )
     return Graph(matrix, directed=directed)
 
 
@@ -76,6 +84,26 @@ def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
         coordinates = adjacency.to_sparse_coo().coalesce()
         (target, source), weight = coordinates.indices(), coordinates.values()
     return np.stack([to_numpy(source), to_numpy(target)]), weight
+
+
+def read_classes(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes of a single column or of one-hot rows, -1 for a row of zeros; others as they are."""
+    if values.ndim != 2 or values.shape[1] < 2:
+        return values[:, 0] if values.ndim == 2 and values.shape[1] else values
+    is_one_hot = np.isin(values, (0, 1)).all() and (np.count_nonzero(values, axis=1) <= 1).all()
+    return np.where(values.any(axis=1), values.argmax(axis=1), UNLABELLED) if is_one_hot else values
+
+
+def read_mask(data: Any, name: str) -> NDArray[np.bool_]:
+    """Return a mask of nodes; of several, one per split, the first, with a warning."""
+    mask, n = to_numpy(getattr(data, name)), data.num_nodes
+    if mask.ndim not in (1, 2) or len(mask) != n or mask.size < n or not np.isin(mask, (0, 1)).all():
+        got = f"{mask.dtype}, {list(mask.shape)}"
+        raise InputError(f"data.{name}", f"must hold a boolean for each node; got {got}.")
+    if mask.size > n:
+        problem = f"data.{name} holds {mask.shape[1]} splits, of which the first is used"
+        warn_about_data(f"{problem}. Set data.{name} = data.{name}[:, k] to use another.")
+    return mask.reshape(n, -1)[:, 0].astype(bool)
 
 
 def to_numpy(tensor: Any) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying, warn_of_unl
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import from_pyg
-from nodecopy.io.pyg import to_numpy
+from nodecopy.io.pyg import read_classes, read_mask, to_numpy
 
 torch: Any = import_optional("torch", "NodeCopy")
 get_worker_info = torch.utils.data.get_worker_info
@@ -127,7 +127,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return self._last[1]
 
     def _fit(self, data: Any) -> EdgeTrackingSampler:
-        directed = not data.is_undirected() if self.directed is None else self.directed
+        directed = True if self.directed is None and not data.is_undirected() else self.directed
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
         weights = plain.edge_weight = _weights(data)
         plain.y = self._visible_labels(data)
@@ -143,17 +143,15 @@ class NodeCopy(Transform):  # type: ignore[misc]
     def _visible_labels(self, data: Any) -> Any:
         """Return the classes of nodes in the mask and -1 elsewhere; ``None`` for classes of graphs."""
         labels: Any = getattr(data, self.labels, None)
-        if not _is_real(labels) or labels.is_floating_point() or labels.numel() != data.num_nodes:
+        if not _is_real(labels):
             return None
-        labels = labels.reshape(-1).to(torch.int64, copy=True)
-        mask = None if self.mask is None else getattr(data, self.mask, None)
-        if mask is not None:
-            mask = torch.as_tensor(mask, device=labels.device)
-            if mask.numel() % len(labels) or mask.dtype not in (torch.bool, torch.uint8):
-                got = f"{mask.dtype}, {list(mask.shape)}"
-                raise InputError(f"data.{self.mask} must hold a boolean for each node; got {got}.")
-            labels[~mask.bool().reshape(len(labels), -1)[:, 0]] = -1
-        return labels
+        values = np.nan_to_num(read_classes(to_numpy(labels)), nan=-1)
+        codes = values.reshape(-1).astype(np.int64)
+        if codes.size != data.num_nodes or (codes != values.reshape(-1)).any():
+            return None
+        if self.mask is not None and getattr(data, self.mask, None) is not None:
+            codes[~read_mask(data, self.mask)] = -1
+        return torch.from_numpy(codes)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}
