@@ -265,12 +265,13 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
         with caplog.at_level("INFO", logger="nodecopy"), warning:
             assert as_graph(data).labels is None
         assert set(caplog.messages[-1].split("ignored: ")[1].split(".")[0].split(", ")) == {"y", "edge_attr"}
-    for y, labels in (
+    cases: list[Any] = [
         ([[0], [1], [0]], [0, 1, 0]),
         ([[0, 1], [0, 0], [1, 0]], [1, -1, 0]),
         ([0.0, nan, 1.0],) * 2,
-    ):
-        data = pyg.Data(edge_index=index, y=torch.tensor(y), num_nodes=3)
+    ]
+    for values, labels in cases:
+        data = pyg.Data(edge_index=index, y=torch.tensor(values), num_nodes=3)
         assert labels_of(as_graph(data)) == np.nan_to_num(labels, nan=-1).tolist()
     for weights in (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0])):
         is_symmetric = len(set(weights.tolist())) == 1
