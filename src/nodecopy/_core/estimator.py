@@ -313,7 +313,7 @@ def check_annotated(values: dict[str, Any], kind: type) -> dict[str, Any]:
     hints = type_hints(kind)
     for name, value in values.items():
         if not _has_type(value, hint := hints.get(name, Any)):
-            allowed = f"finite and of the type {getattr(hint, '__name__', hint)}"
+            allowed = f"finite and of the type {hint.__name__ if isinstance(hint, type) else hint}"
             raise InputError(f"{name} of {kind.__name__}", f"must be {allowed}; got {show(value)}.")
     return values
 
