@@ -308,7 +308,7 @@ def test_what_a_file_holds_has_the_types_of_its_class(
 def test_a_small_file_cannot_hold_a_large_tree(tmp_path: Path) -> None:
     names = {"data": "no", "indices": "no", "indptr": "zeros"}
     matrix = {"csr": {part: {"array": name} for part, name in names.items()}, "shape": [10**5, 1]}
-    tree = {"class": "nodecopy.Weighted", "params": {"similarity": {"list": [matrix] * 10**5}}}
+    tree = {"class": "nodecopy.Weighted", "params": {"similarity": {"list": [matrix] * 10**3}}}
     np.savez_compressed(tmp_path / "x.npz", tree=np.array(json.dumps(tree)), no=[], zeros=[0] * 100_001)
     with pytest.raises(InputError, match=r"must take at most .* bytes when it is unpacked"):
         nodecopy.load(tmp_path / "x.npz")

@@ -252,7 +252,6 @@ def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
     ("wrong", "message"),
     [
         ({"classifier_": "GCN"}, "classifier_ must be a classifier"),
-        ({"undefended_": [1]}, "undefended_ must be a prediction"),
         ({"targets_": np.array([60])}, "targets_ must lie between 0 and 59"),
         ({"seed_": None}, "seed_ must be the parts of a seed"),
         ({"seed_": {"entropy": -1}}, "seed_ must be the parts of a seed"),
