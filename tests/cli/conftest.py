@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,13 +45,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
     def command(*arguments: str | Path) -> Ran:
         monkeypatch.setattr(sys, "argv", ["nodecopy", *map(str, arguments)])
-        code, on_interrupt = 0, signal.getsignal(signal.SIGINT)
+        code = 0
         try:
             cli.main()
         except SystemExit as stop:
             code = int(stop.code or 0)
-        finally:
-            signal.signal(signal.SIGINT, on_interrupt)
         return Ran(code, *capsys.readouterr())
 
     return command
