@@ -209,8 +209,8 @@ def test_gradients_of_normal_draws() -> None:
     ("part", "value", "message"),
     [
         ("decoded_", np.ones((3, 2)), "decoded_ must hold one row for each of 20 nodes"),
-        ("decoded_", np.full((20, 2), np.nan), "decoded_ must hold finite numbers"),
-        ("embeddings_", np.full((20, 2), "a"), "embeddings_ must hold numbers"),
+        ("decoded_", np.full((20, 2), np.nan), "decoded_ of GAE must be finite"),
+        ("embeddings_", np.full((20, 2), "a"), "embeddings_ of GAE must be finite"),
         ("sampler_", "none", "sampler_ of GAE must be one of"),
     ],
 )
