@@ -125,7 +125,6 @@ def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
 
 
 def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
-    """Return one value per entry, of a type that sparse matrices can have."""
     array = check_numbers(values, name)
     if array.shape != (length,):
         raise _error(name, f"{length} entries need one value each; got shape {array.shape}")

@@ -61,7 +61,6 @@ class Configurable:
         return self
 
     def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
-        """Return the owner, the name and the new value of each parameter."""
         own: dict[str, Any] = {}
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
@@ -102,7 +101,6 @@ class Saveable(Configurable):
     optional_state: ClassVar[set[str]] = set()  # annotated fitted attributes that files may lack
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted attributes by name."""
         return {name: part for name, part in vars(self).items() if name[-1] == "_" and name[0] != "_"}
 
     def required_state(self) -> set[str]:
@@ -176,7 +174,6 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
 
 
 def _check_classes(classes: Any) -> list[Any]:
-    """Return the classes and functions that a file may name."""
     allowed = "a list of classes and functions such as [MyModel]"
     given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
     if not all(hasattr(value, "__name__") for value in given):
@@ -195,12 +192,10 @@ def _find(name: str, named: list[Any]) -> Any:
 
 
 def _function_name(value: Any) -> str:
-    """Return the name of a function in files, without its module."""
     return f"{value.__name__}()"
 
 
 def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
-    """Turn a value into JSON; errors call it ``where``."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -242,7 +237,6 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
 def _encode_object(
     value: Any, sections: dict[str, dict[str, Any]], arrays: dict[str, NDArray[Any]], where: str
 ) -> dict[str, Any]:
-    """Turn an object into its public class name and sections of named values."""
     owner = type(value).__name__
     path = owner if where == owner else f"{owner}, {where}"
     return {"class": public_name(type(value))} | {

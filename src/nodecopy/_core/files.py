@@ -161,7 +161,6 @@ def list_tree(folder: Path) -> list[str]:
 
 
 def _check_replaceable(folder: Path, manifest: str) -> None:
-    """Raise an error if a folder holds files that its manifest does not list."""
     try:
         own = {*map(str, json.loads(check_file(folder / manifest).read_bytes())["files"]), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -253,7 +252,6 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Return whether another process with this number runs."""
     if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
         return True
     if process == os.getpid():
@@ -283,7 +281,6 @@ def _is_special(path: Path) -> bool:
 
 
 def _flush(path: Path) -> None:
-    """Write a file or a folder to its disk, if the file system can."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -237,7 +237,6 @@ class RewiredGCN(RewiredNetwork):
         return degrees.rsqrt()[:, None]
 
     def _propagate(self, V: Tensor, dense: Tensor) -> Tensor:
-        """Return (A' + I) times a dense matrix."""
         out = (self.adjacency @ dense[None])[0] + dense + V.T @ dense[self.rows]
         return out.index_add(0, self.rows, V @ dense)
 
@@ -317,7 +316,6 @@ def choose_flips(
 
 
 def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:
-    """Return the two layers of a surrogate."""
     given = check_sequence(surrogate, name, "a module or two matrices")
     layers = [check_numbers(layer, name).astype(np.float64) for layer in given]
     shapes = [layer.shape for layer in layers]
@@ -451,7 +449,6 @@ class AdaptiveCopyingAttack(GradientAttack):
         self.greedy_flips(edits, rows, loss, budget)
 
     def _find_donors(self, graph: Graph, targets: Nodes) -> IntArray:
-        """Return the donors of each target, ``[n_targets, P]``."""
         owner = type(self).__name__
         if not isinstance(self.donors, str) and not callable(self.donors):
             donors = as_array(self.donors, f"donors of {owner}")

@@ -68,7 +68,6 @@ class NettackEdits(Edits):
         self._add_contribution(node, 1)
 
     def has_feature(self, node: int) -> NDArray[np.bool_]:
-        """Return a mask of the features that a node has after the flips."""
         has = np.zeros(self.features.shape[1], bool)
         own = slice(self.features.indptr[node], self.features.indptr[node + 1])
         has[self.features.indices[own][self.features.data[own] != 0]] = True
@@ -123,7 +122,6 @@ class NettackEdits(Edits):
         return np.bincount(np.concatenate(reached), weights, len(self.d)).astype(np.float64, copy=False)
 
     def margins(self, logits: NDArray[np.float64], target: int) -> NDArray[np.float64]:
-        """Return the true logit minus the best wrong one, for each row."""
         true = self.codes[target]
         return np.asarray(logits[:, true] - np.delete(logits, true, axis=1).max(axis=1))
 
@@ -216,7 +214,6 @@ class SurrogateLabels:
     def from_graph(
         cls, graph: Graph, targets: Nodes, train: ArrayLike | None, attack: str
     ) -> SurrogateLabels:
-        """Check a graph and the training nodes; errors name the ``attack``."""
         labels = check_labels(graph, targets, attack)
         if graph.features is None or not graph.features.shape[1]:
             raise InputError("graph", f"must have features for {attack}; this one has none.")

@@ -446,7 +446,6 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
 
 
 def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
-    """Raise an error unless the features to flip exist and are binary."""
     if not len(flips):
         return
     if graph.features is None:

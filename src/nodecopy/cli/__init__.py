@@ -142,7 +142,6 @@ def _prepare_streams() -> None:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """Return the message of a usage error with the nearest options; empty if help was shown."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return ""

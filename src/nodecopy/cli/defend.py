@@ -236,7 +236,6 @@ def _describe_nodes(
 def _evaluate(
     columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], is_held_out: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Return how many predictions changed, and the accuracy on held-out labels."""
     assert graph.label_codes is not None
     changes = {"corrected": len(nodes), "changed": int((columns["before"] != columns["after"]).sum())}
     is_test = is_held_out & (graph.label_codes[nodes] != UNLABELLED)

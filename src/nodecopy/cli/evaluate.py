@@ -137,7 +137,6 @@ def evaluate(
 def _make_recommenders(
     names: Iterable[str], split: SplitName | None, tune: bool, device: str
 ) -> dict[str, Any]:
-    """Return the recommenders by name; each must suit the split, and one of them ``--tune``."""
     recommenders = {
         name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device) for name in names
     }
@@ -211,7 +210,6 @@ def _split(
 
 
 def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    """Leave out test interactions of users and items that are not in training."""
     known_by = parts.train if parts.history is None else parts.history
     has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
     rows = parts.test.rows

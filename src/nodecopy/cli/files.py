@@ -94,7 +94,6 @@ def load_training_graph(
 
 
 def _holds_features(source: str, options: opt.GraphOptions) -> bool:
-    """Return whether a file is a table of nodes, without edges."""
     if is_dataset(source) or not Path(source).is_file() or not is_table(source):
         return False
     if options.source or options.target:

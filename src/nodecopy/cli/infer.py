@@ -122,7 +122,6 @@ def infer(
 
 
 def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[list[Any]]:
-    """Yield the rows of the table; for nodes, the largest values."""
     of_null = {} if tests is None else {row.name: row for row in tests}
     for row in result:
         numbers = [np.atleast_1d(part) for part in row[1:]]

@@ -113,7 +113,6 @@ class FileOptions:
         }
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the reader."""
         return {name: getattr(self, name) for name in ("header", *self.reader_parameters)}
 
 
@@ -280,7 +279,6 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
-    """Return a parameter for Typer, with its check and its help."""
     kind, *outer = _unpack(parameter.annotation)
     is_optional = get_origin(kind) in (Union, UnionType)
     value, *inner = _unpack(get_args(kind)[0] if is_optional else kind)

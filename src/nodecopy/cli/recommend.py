@@ -231,7 +231,6 @@ def _describe_users(
 
 
 def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
-    """Add the items of the history and the donors that add most to each score."""
     k = min(k, max(recommender.seen_.n_users, recommender.seen_.n_items))
     for row in show_progress(rows, len(rows), "explaining"):
         for entry in row["items"] if row["history"] else ():
@@ -258,7 +257,6 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
 
 
 def _name_reasons(entry: dict[str, Any]) -> list[str]:
-    """Return a cell each for the items and the donors that raise a score."""
     return [
         ", ".join(str(reason[name]) for reason in entry[key] if reason["contribution"] > 0)
         for key, name in (("because_of", "item"), ("donors", "user"))

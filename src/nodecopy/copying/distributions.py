@@ -241,5 +241,4 @@ def _rescale(uniforms: Floats, keep: float | Floats) -> Floats:
 
 
 def _replace_by_self(donors: IntArray, uniforms: Floats, keep: float | Floats) -> IntArray:
-    """Make nodes whose uniform is below ``keep`` their own donors."""
     return np.where(uniforms < keep, np.arange(len(donors), dtype=donors.dtype), donors)

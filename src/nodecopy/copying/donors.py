@@ -197,7 +197,6 @@ class NearestNeighbours(Configurable):
         return DonorLists(np.arange(len(offsets) - 1, dtype=dtype), offsets, members)
 
     def _find_embeddings(self, data: Graph | Interactions, name: str) -> Any:
-        """Return the embeddings that were given, named, or are the features of the graph."""
         if isinstance(self.embeddings, str):
             check_choice(self.embeddings, f"{name}, if a name,", ["neighbourhoods"])
             if not isinstance(data, Graph):
@@ -210,7 +209,6 @@ class NearestNeighbours(Configurable):
         return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
-        """Search for neighbours among the nodes of the same group and of similar degree."""
         check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
         groups, degrees, ratio = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
         if self.groups is not None:
@@ -409,7 +407,6 @@ class Jaccard(Configurable):
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 
     def _similarities(self, some: slice, pattern: Any, transpose: Any) -> sparse.csr_array:
-        """Return the powers of the Jaccard index of some users with all users."""
         shared, degrees = pattern[some] @ transpose, np.diff(pattern.indptr).astype(np.float64)
         users = np.repeat(np.arange(some.start, some.stop), np.diff(shared.indptr))
         index = shared.data / (degrees[users] + degrees[shared.indices] - shared.data)

@@ -274,7 +274,6 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
 
 
 def _shape(data: Graph | Interactions) -> tuple[int, int, bool]:
-    """Return the numbers of rows and columns, and whether the data are directed."""
     return data.rows.n_rows, data.rows.n_columns, getattr(data, "directed", True)
 
 

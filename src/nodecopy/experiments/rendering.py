@@ -200,7 +200,6 @@ def build_footer(results: Results) -> list[str]:
 
 
 def _format_cell(cell: Summary | None, style: Style, results: Results) -> tuple[str, str, str]:
-    """Return our result, the paper's and the verdict."""
     if cell is None:
         return "-", "-", "-"
     task, verdict = results.experiment.task, "-"

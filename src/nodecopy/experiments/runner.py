@@ -143,7 +143,6 @@ def run(
 
 
 def _check_data(cells: list[Cell], cell: Cell, store: Store) -> None:
-    """Check that the stored trials of all cells on the cell's dataset are of one form of it."""
     trials = range(cell.task.trials)
     stored = (store.read_finished(other, trials) for other in cells if other.dataset == cell.dataset)
     if list_forms(chain.from_iterable(stored)) - {cell.task.digest_data(cell)}:
@@ -153,7 +152,6 @@ def _check_data(cells: list[Cell], cell: Cell, store: Store) -> None:
 
 
 def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
-    """Solve the first trials of a job and write each as soon as it is finished."""
     cell, trials, n_solved = job.cell, job.trials[: job.size], 0
     others = job.trials[len(trials) :]
     if replace(cell).fingerprint != cell.fingerprint:
@@ -180,7 +178,6 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
 
 @contextmanager
 def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAll, int]]:
-    """Yield a function that solves jobs, and how many of them it solves at once."""
     if scheduler is None:
         yield partial(_solve_in_processes, workers), workers
         return
@@ -257,7 +254,6 @@ def _solve_in_executor(
 
 
 def _prepare_worker(workers: int) -> None:
-    """Give a worker its share of the threads, and let it end with its parent."""
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
@@ -281,7 +277,6 @@ def collect_provenance(device: str) -> dict[str, Any]:
 
 @lru_cache
 def _describe_environment(device: str) -> dict[str, Any]:
-    """Return the commit, the versions on which numbers depend, and the machine with its GPU, if used."""
     versions = {"python": platform.python_version()}
     for package in ("nodecopy", "numpy", "scipy", "torch"):
         try:

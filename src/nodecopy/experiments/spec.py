@@ -332,7 +332,6 @@ class Method:
     conditions: Mapping[str, Any] = key("section", default_factory=dict)
 
     def runs_on(self, dataset: str, conditions: Mapping[str, Any]) -> bool:
-        """Return whether the method is run on a dataset under some conditions."""
         is_allowed = all(conditions.get(name) in [None, *self.conditions[name]] for name in self.conditions)
         return bool(self.path) and (not self.datasets or dataset in self.datasets) and is_allowed
 
@@ -397,7 +396,6 @@ class Experiment:
     def narrow(
         self, *, methods: Sequence[str] | None = None, trials: int | None = None, **filters: Sequence[Any]
     ) -> Experiment:
-        """Return a part of the experiment; other filters are :attr:`.Task.filters`."""
         changes: dict[str, Any] = {}
         for name, wanted in filters.items():
             if name not in self.task.filters or not getattr(self.task, name):

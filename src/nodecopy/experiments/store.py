@@ -92,7 +92,6 @@ class Store:
         return [trial for trial in trials if self.read(cell, trial) is None]
 
     def remove(self, cell: Cell, trials: Iterable[int]) -> None:
-        """Remove trials, with the files that they share with other cells."""
         for trial in trials:
             shared = (self.folder / file for file in cell.task.shared_files(cell, trial))
             for path in (self.path(cell, trial), *shared):
@@ -168,7 +167,6 @@ def read_checked(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Cont
 
 
 def _read_record(content: dict[str, Any], cell: Cell, trial: int) -> Record:
-    """Return the record of a trial; any other content is an error."""
     address = _address(cell, trial)
     if unknown := set(content) - {*address, "settings", *(entry.name for entry in fields(Record))}:
         raise ValueError(f"it must not have the key {min(unknown)!r}")

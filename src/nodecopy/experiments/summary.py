@@ -74,7 +74,6 @@ class Summary:
         return place | own | dict(self.extra_scores)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
         others = {name: getattr(self, name) for name in ("values", "samples", "provenance")}
         return self.numbers() | {"gains": [vars(gain) for gain in self.gains]} | others
 
@@ -92,7 +91,6 @@ class Results:
     provenance: Mapping[str, tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; only cells that were run."""
         cells = [cell.to_dict() for cell in self.cells.values() if cell.n]
         place = {"experiment": self.experiment.name, "seed": self.seed}
         return place | {"cells": cells, "provenance": self.provenance}
@@ -193,7 +191,6 @@ def _mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
-    """Return the best method, or the nearest to the reference, and whether it is significantly so."""
     if not column.is_compared:
         return None, False
     most = max(map(len, values.values()), default=0)
@@ -215,7 +212,6 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
 
 
 def _find_gain(experiment: Experiment, key: CellKey, other: str, values: TrialValues) -> Gain | None:
-    """Return the gain of a method over another, if they share a trial."""
     dataset, column, method = key
     first, second = _pair(values[method], values.get(other, {}))
     if not first:
@@ -227,7 +223,6 @@ def _find_gain(experiment: Experiment, key: CellKey, other: str, values: TrialVa
 
 
 def _pair(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
-    """Return the values of the trials that both have."""
     common = [trial for trial in first if trial in second]
     return [first[trial] for trial in common], [second[trial] for trial in common]
 
@@ -237,7 +232,6 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _join_provenance(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
-    """Return every commit, set of versions, machine and day behind the results."""
     joined: dict[str, tuple[str, ...]] = {}
     for key in ("commit", "versions", "machine"):
         parts = [record.provenance.get(key, "unknown") for record in records]

@@ -108,7 +108,6 @@ class NodeEmbeddings:
 
     @cached_property
     def expected(self) -> Matrix:
-        """Return the neighbourhoods expected from the nodes' features."""
         return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
 
     def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
@@ -141,7 +140,6 @@ def shared_nearest(graph: Graph, n_nearest: int) -> IntArray | None:
 
 
 def _find_shared(graph: Graph) -> SharedEmbedding:
-    """Return what graphs with these edges and features share, embedded if this is the first of them."""
 
     def embed() -> SharedEmbedding:
         # Rounded, since nodes that tie would be ordered by errors that depend on the number of threads.
@@ -201,7 +199,6 @@ def rarity_weights(features: Any) -> Matrix:
 
 
 def _count_features(features: Any) -> NDArray[np.int64]:
-    """Return how many nodes have each feature of a CSR matrix."""
     return np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
 
 

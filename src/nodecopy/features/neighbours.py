@@ -95,7 +95,6 @@ class NeighbourSearch:
     def candidates(
         self, nodes: IntArray, n_neighbours: int, include_self: bool
     ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-        """Return all candidates for the nearest rows: position in ``nodes``, candidate, squared distance."""
         distance = as_dense(self.centred_queries[nodes] @ self.centred.T)
         distance *= -2.0
         distance += self.norms

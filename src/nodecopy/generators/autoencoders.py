@@ -131,7 +131,6 @@ class GraphAutoencoder(GraphModel[Graph]):
         return self.embeddings_
 
     def with_sampler(self, sampler: str) -> Self:
-        """Return a copy of the trained model with another sampler."""
         self.check_fitted()
         other = copy(self)
         other.sampler = other.sampler_ = sampler

@@ -389,7 +389,6 @@ class _StochasticGradient:
         return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])
 
     def draw(self, pi: Floats, beta: Floats) -> tuple[Nodes, Floats, Floats]:
-        """Return a batch of nodes, phi times its gradient for them, and theta times its gradient."""
         nodes = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         partners = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         excess = beta - self.delta

@@ -433,7 +433,6 @@ class IndependentEdges:
         self.n_nodes, self.cumulative = len(means), np.cumsum(means, out=means.reshape(-1))
 
     def draw(self, rng: Generator) -> Edges:
-        """Return the edges of one sample."""
         total = float(self.cumulative[-1]) if self.n_nodes else 0.0
         points = np.sort(rng.random(rng.poisson(total))) * total
         # A point is below the total, except by rounding.

@@ -112,7 +112,6 @@ class EdgeDistribution:
         return float(self._transform(torch.tensor([0.0, 1.0], dtype=torch.float64)).max())
 
     def probabilities(self, first: PairArray, second: PairArray) -> Floats:
-        """Return the probabilities of the pairs ``(first[k], second[k])``."""
         logits = np.einsum("kd,kd->k", self.decoded[first], self.decoded[second], dtype=np.float64)
         return np.asarray(self._transform(torch.from_numpy(logits).sigmoid_()))
 
@@ -288,7 +287,6 @@ class EdgeScoreModel(GraphModel[Graph]):
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
-        """Return the binary adjacency matrix of nodes with edges, after checking the graph."""
         name = f"graph of {type(self).__name__}"
         for is_wrong, allowed in ((graph.directed, "be undirected"), (not graph.n_edges, "have an edge")):
             if is_wrong:

@@ -144,7 +144,6 @@ class WalkGenerator:
         return torch.stack(walk, dim=1)
 
     def _start(self, size: int, random: TorchRandom) -> tuple[State, Tensor, list[Tensor]]:
-        """Return the initial state, the first inputs (zeros) and an empty walk."""
         hidden = _apply_dense(random.normal(size, NOISE_WIDTH), self.input).tanh()
         h, c = (_apply_dense(hidden, layer).tanh() for layer in self.states)
         return (h, c), self.embedding.new_zeros(size, self.embedding.shape[1]), []
@@ -239,7 +238,6 @@ class _AdversarialTraining:
         return {"counts_": counts}
 
     def step(self) -> None:
-        """Take one step of the generator, then several of the critic."""
         size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
         self.generator_stepper.step(self._generator_loss)
         generated = self.generator.draw(n_steps * size, length, self.random)

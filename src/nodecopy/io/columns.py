@@ -265,7 +265,6 @@ def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool)
 def _log_columns(
     file: str, table: Table, roles: Roles, column_names: ColumnNames, positions: Mapping[str, int]
 ) -> None:
-    """Log which columns are chosen by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
     required, optional = _key_roles(roles), list(roles)[N_KEYS:]
@@ -492,7 +491,6 @@ def holds_times(column: Column, name: str = "") -> bool:
 
 
 def _find_empty(column: Column) -> NDArray[np.bool_]:
-    """Return which cells of weights, ratings or times are missing."""
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return np.asarray(column != column)
     if not isinstance(column, np.ndarray) and MISSING_CELLS.isdisjoint(column):

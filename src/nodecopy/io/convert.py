@@ -262,7 +262,6 @@ def _can_be_labels(values: Sequence[Any]) -> bool:
 
 
 def _can_be_features(values: Sequence[Any]) -> bool:
-    """Return whether every node has a vector of numbers, all of the same length."""
     try:
         return _as_floats(values).ndim == 2
     except (TypeError, ValueError):
@@ -270,7 +269,6 @@ def _can_be_features(values: Sequence[Any]) -> bool:
 
 
 def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
-    """Return attributes, numbers or vectors of every node, as columns."""
     try:
         parts = list(map(_as_floats, attributes))
     except (TypeError, ValueError):
@@ -279,7 +277,6 @@ def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
 
 
 def _as_floats(values: Any) -> NDArray[np.float64]:
-    """Return real numbers in double precision."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError

@@ -91,7 +91,6 @@ class ConvertedGraph:
         return next((name for name in present if is_suitable(self.attributes[name])), None)
 
     def attribute(self, name: str, role: str) -> Any:
-        """Return the values of a node attribute that the caller names."""
         if name not in self.attributes:
             names = ", ".join(self.attributes) or "none"
             raise InputError(role, f"must name node attributes; got {name!r}, where there are {names}.")

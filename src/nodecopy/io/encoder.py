@@ -253,7 +253,6 @@ def _as_typed_array(column: Column) -> NDArray[Any]:
 
 
 def _as_text(column: Column) -> NDArray[Any]:
-    """Return the cells as text; missing ones are empty."""
     cells = _as_typed_array(column).tolist()
     return np.array(["" if is_missing(cell) else str(cell).strip() for cell in cells], object)
 

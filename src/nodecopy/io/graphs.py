@@ -272,7 +272,6 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
 
 
 def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options: Any) -> Graph:
-    """Return the graph of edges; ``ids`` starts with sources and targets."""
     _warn_about_lists(ids[0], ids[1], options["file"])
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(ENDS))
@@ -283,7 +282,6 @@ def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options:
 def _order_nodes(
     ids: Sequence[list[Any]], tables: Sequence[NodeRows], *, is_fixed: bool, allow_isolated: bool
 ) -> list[Any]:
-    """Return the nodes in their order; ``ids`` holds the ids of the edges, then of each table."""
     n_own = len(ids) - len(tables)
     order = ids[n_own - 1] if is_fixed else sorted(set().union(*ids[:n_own]))
     node_set = set(order)

@@ -140,7 +140,6 @@ def _read_item_lists(path: Path) -> Interactions:
 
 
 def _encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct ids in ascending order, and the position of each entry."""
     (values,) = unify_ids([column])
     ids = sorted(set(values))
     position_of = {value: number for number, value in enumerate(ids)}

@@ -143,7 +143,6 @@ def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "
 
 
 def _features(archive: Any, name: str) -> Any:
-    """Return dense or sparse features, or ``None``."""
     dense = archive.get(name, archive.get(f"{name}_matrix"))
     if dense is None and f"{name}_indptr" in archive.files:
         return csr_of_archive(archive, f"{name}_")
@@ -151,7 +150,6 @@ def _features(archive: Any, name: str) -> Any:
 
 
 def _scipy(archive: Any) -> sparse.csr_array:
-    """Return the matrix that ``scipy.sparse.save_npz`` wrote."""
     kind, shape = archive["format"].item(), tuple(archive["shape"].tolist())
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     check_choice(kind, "format of the matrix", ["csr", "csc", "bsr", "coo", "dia"])

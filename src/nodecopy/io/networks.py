@@ -66,7 +66,6 @@ def _edge_names(network: Any) -> list[str]:
 
 
 def _build(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
-    """Return the graph without labels; an edge without the attribute ``weight`` has weight one."""
     position_of = {node: number for number, node in enumerate(network)}
     edges = list(network.edges(data=weight, default=1.0))
     for source, target, value in edges:

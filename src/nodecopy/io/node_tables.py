@@ -133,7 +133,6 @@ def read_labels(
 
 
 def _check_rows(table: Table, nodes: Collection[str]) -> None:
-    """Raise an error if a table has only a header."""
     if nodes and table.names and not len(table.columns[0]):
         raise InputError(f"there are no rows, only the header ({','.join(table.names[:6])}).")
 
@@ -151,7 +150,6 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
 
 
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
-    """Warn about classes that differ only in case or blanks."""
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)

@@ -77,7 +77,6 @@ def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
 
 
 def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
-    """Return edges and weights of a transposed adjacency of torch or torch-sparse."""
     if hasattr(adjacency, "coo"):  # torch_sparse.SparseTensor
         target, source, weight = adjacency.coo()
     else:
@@ -145,7 +144,6 @@ def to_pyg(graph: Graph) -> Any:
 
 
 def _as_single(values: NDArray[Any], name: str) -> NDArray[np.float32]:
-    """Return numbers in single precision, which must hold them."""
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
     check_finite(single, f"{name} in single precision")

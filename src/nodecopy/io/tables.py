@@ -56,13 +56,11 @@ class Table:
         return f"{self.unit} {self.lines[row]}"
 
     def select(self, positions: Iterable[int]) -> Table:
-        """Return the table with some of its columns."""
         chosen = list(positions)
         names = None if self.names is None else [self.names[number] for number in chosen]
         return replace(self, columns=[self.columns[number] for number in chosen], names=names)
 
     def take(self, rows: Sequence[int]) -> Table:
-        """Return the table with some of its rows."""
         columns: list[Column] = [
             column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
             for column in self.columns
@@ -226,7 +224,6 @@ def find_delimiter(head: str, suffix: str) -> str | None:
 
 
 def _has_decimal_commas(lines: list[str]) -> bool:
-    """Return whether semicolons separate cells, and commas are in numbers only."""
     cells = [line.split(";") for line in lines]
     return (
         len({len(row) for row in cells}) == 1

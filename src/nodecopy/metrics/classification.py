@@ -149,7 +149,6 @@ def ranks_classes(probabilities: NDArray[Any], codes: NDArray[np.int64]) -> bool
 
 
 def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[np.bool_]:
-    """Return booleans; numbers must be 0 or 1."""
     array = check_vector(values, name, length=length)
     if array.dtype.kind == "O":  # booleans of pandas
         array = np.array(array.tolist())

@@ -109,7 +109,6 @@ def _earlier_neighbours(indptr: IntArray, indices: IntArray) -> Any:
 
 @njit(cache=True, nogil=True)
 def _prefetch_targets(starts: IntArray, targets: IntArray, end: int) -> None:
-    """Prefetch the rows of later targets."""
     last = len(targets) - 1
     for k in range(4):
         prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last)]]))

@@ -181,7 +181,6 @@ def _rank_users(
     longest: int,
     is_printed: bool,
 ) -> Lists:
-    """Return the lists of users and their hits, computed block by block."""
     depth = max(longest, min(PRINTED_IDEAL_DEPTH, test.n_columns)) if is_printed else longest
     items, hits = np.zeros((len(users), longest), np.int64), np.zeros((len(users), depth), bool)
     step = max(1, MAX_BLOCK_SCORES // test.n_columns)
@@ -215,7 +214,6 @@ class Lists:
     n_ideal: IntArray  # number of hits of the ideal list of NDCG
 
     def metric(self, name: str, k: int) -> Values:
-        """Return one of ``HIT_METRICS`` of the first k items of every list."""
         hits = self.hits[:, :k]
         if name == "recall":
             return np.asarray(hits.sum(axis=1) / self.n_relevant)

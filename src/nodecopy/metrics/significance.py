@@ -103,7 +103,6 @@ class MonteCarloTest:
         self._tails = {side: TailCount(stop_after) for side in sides}
 
     def add(self, value: float) -> None:
-        """Count a sample."""
         for side, tail in self._tails.items():
             is_beyond = value >= self.observed if side == "greater" else value <= self.observed
             tail.add(bool(is_beyond or not math.isfinite(value)))

@@ -248,7 +248,6 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
 
 
 def _without_directions(graph: Graph) -> Graph:
-    """Return the graph without directions and loops."""
     return Graph(graph.adjacency) if graph.directed else graph
 
 
@@ -282,7 +281,6 @@ def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
 
 
 def _ratio(numerator: float, denominator: float) -> float:
-    """Return the quotient, or ``nan`` if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 

@@ -145,7 +145,6 @@ class CompiledNetwork:
         return features.select(outer), *parts
 
     def build_pagerank(self, *, transposed: bool = False) -> PageRank:
-        """Return the propagation of logits, or that of their gradients."""
         assert self.matrix is not None
         matrix = self.matrix.T.tocsr() if transposed else self.matrix
         return PageRank(matrix, self.config.n_steps, self.config.teleport)
@@ -172,7 +171,6 @@ class CompiledNetwork:
         return self.pooled
 
     def logits(self, step: int | None) -> Tensor:
-        """Return the logits of all or the chosen nodes, with the masks of a step if there is one."""
         out = torch.from_numpy(self.pool(step)) @ torch.from_numpy(self.second)
         if self.pagerank is not None:
             padded = self.pagerank.propagate(pad_columns(out.numpy()))
@@ -253,7 +251,6 @@ def pad_columns(matrix: FloatArray) -> FloatArray:
 
 
 def _find_columns(rows: FourArrayCSR, n: int) -> IntArray:
-    """Return the columns in which some rows have entries, of n."""
     lengths = rows.stops - rows.starts
     first = np.repeat(rows.starts - np.cumsum(lengths) + lengths, lengths)
     is_used = np.zeros(n, bool)

@@ -258,19 +258,16 @@ class Ensemble:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return int(self.weights[-1].shape[2])
 
     @staticmethod
     def join(parts: Sequence[Ensemble]) -> Ensemble:
-        """Return one ensemble of the networks of several with the same configuration."""
         weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
         keys, first = np.concatenate([part.keys for part in parts]), parts[0]
         scalings = first.feature_scaling, first.weight_scaling
         return Ensemble(first.config, weights, keys, first.n_weight_samples, *scalings)
 
     def predict(self, graph: Graph, device: str) -> Averages:
-        """Return the mean prediction on a graph, with the networks' own dropout masks."""
         check_features(graph, self.weights[0].shape[1])
         features = self.feature_scaling.apply(graph.features)
         where = check_device(device)

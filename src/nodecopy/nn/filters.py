@@ -196,7 +196,6 @@ class FilterNetworks(Networks):
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """The kernels of layers with weight decay, all other weights without."""
         kernels, rest = [], self.weights[-2:]
         for own, signal, bias, scale, shift, *scores in self.layers:
             kernels += [own, signal, *scores]

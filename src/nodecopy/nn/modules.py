@@ -69,7 +69,6 @@ class ModuleNetwork:
         self.dtype = next((part.dtype for part in tensors if part.is_floating_point()), torch.float32)
 
     def features(self, graph: Graph) -> Tensor:
-        """Return the checked features of a graph by :meth:`dense_tensor`."""
         check_features(graph)
         return self.dense_tensor(graph.features)
 
@@ -84,7 +83,6 @@ class ModuleNetwork:
         return torch.from_numpy(dense).to(self.device, self.dtype)
 
     def edge_index(self, rows: Any, columns: Any) -> Tensor:
-        """Return edges, ``[2, n_edges]``, on the device of the module."""
         return torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).to(self.device)
 
     def edges(self, rows: Rows) -> Edges:
@@ -95,7 +93,6 @@ class ModuleNetwork:
         return self.edge_index(rows.row_numbers, rows.indices), weights
 
     def warn_of_weights(self, *graphs: Rows) -> None:
-        """Warn if edges of a graph have weights that the module does not take."""
         if not self.takes_weights and any(rows.weights is not None for rows in graphs):
             warn_about_data(f"the weights of the graph are not used: {self.name} takes no edge_weight.")
 
@@ -131,7 +128,6 @@ class ModuleNetwork:
         return samples
 
     def predict(self, graph: Graph) -> NDArray[np.float32]:
-        """Return class probabilities."""
         self.warn_of_weights(graph.rows)
         with torch.no_grad():
             result = self.log_probabilities(self.features(graph), *self.edges(graph.rows)).exp()
@@ -393,7 +389,6 @@ class ModuleEngine:
         return ModuleEnsemble(self.factory, sizes, tuple(states), seeds, n_weight_samples, *scalings)
 
     def _input(self, network: ModuleNetwork) -> Tensor:
-        """Return the features, which modules of one data type share."""
         if network.dtype not in self._inputs:
             self._inputs[network.dtype] = network.dense_tensor(self.features)
         return self._inputs[network.dtype]
@@ -427,7 +422,6 @@ class ModuleEnsemble:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return self.sizes[1]
 
     def predict(self, graph: Graph, device: str) -> Averages:

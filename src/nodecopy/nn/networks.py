@@ -103,7 +103,6 @@ class SparseStack:
 
     @cached_property
     def index(self) -> tuple[Tensor, Tensor]:
-        """Row pointers and columns of the block-diagonal matrix."""
         return _repeat_pattern(self._pattern, self._copies, self.device)
 
     @cached_property
@@ -159,7 +158,6 @@ class SparseStack:
 
     @cached_property
     def row_numbers(self) -> Tensor:
-        """The row of every stored entry, models one after another."""
         return torch.repeat_interleave(self.index[0].diff().long())
 
     @cached_property
@@ -345,11 +343,9 @@ class TrainingConfig:
 
     @property
     def edge_dropout(self) -> float:
-        """Share of the edges that are dropped in each step."""
         return self.drop_edges
 
     def count_activations(self, features: sparse.csr_array) -> int:
-        """Return about how many activations a layer has."""
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
 
 
@@ -403,7 +399,6 @@ class Networks:
         return weights
 
     def select(self, models: slice, features: sparse.csr_array) -> Self:
-        """Return some of the models, each with these features."""
         keys = self.masks.keys[models]
         stack = SparseStack([features] * len(keys), keys.device)
         return type(self)(self.config, stack, [weight[models] for weight in self.weights], keys)

@@ -103,7 +103,6 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return data
 
     def _next_seed(self) -> Any:
-        """Return the seed of the next call, which differs between workers and epochs."""
         worker = get_worker_info()
         source = child(self.seed, TransformSeeds.MAIN_PROCESS)
         if worker is not None:
@@ -223,7 +222,6 @@ def _weights(data: Any) -> Any:
 
 
 def _is_real(values: Any) -> bool:
-    """Return whether an attribute is a tensor of real numbers."""
     return torch.is_tensor(values) and not values.is_complex()
 
 

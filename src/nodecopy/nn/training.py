@@ -205,7 +205,6 @@ class TorchSteps:
         self.stepper = AdamStepper(groups, networks.config.learning_rate, models_first=True)
 
     def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        """Continue with the cross-entropy on other graphs."""
         self.objective = CrossEntropy(self.networks, matrices, self.targets)
 
     def take(self, epoch: int) -> None:

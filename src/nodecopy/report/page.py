@@ -151,7 +151,6 @@ def graphs_section(
 
 
 def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
-    """Return the class names, and the class number of every drawn node or -1."""
     is_labelled = values != (UNLABELLED if values.dtype.kind in "iu" else "")
     names = np.unique(values[is_labelled])
     codes = np.where(is_labelled, np.searchsorted(names, values), UNLABELLED)
@@ -319,7 +318,6 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
 
 
 def _title(name: str, title: str) -> str:
-    """Return the title of an experiment, with the number of its table in the paper."""
     if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
         variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
         return f"Table {match[1]}{variant}" + (f": {title}" if title else "")

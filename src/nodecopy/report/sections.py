@@ -230,7 +230,6 @@ class _Names(NamedTuple):
 
 
 def _numbers(ids: ArrayLike, names: dict[str, int]) -> list[int]:
-    """Return the numbers of ids, after the addition of new ones."""
     return [names.setdefault(name, len(names)) for name in to_texts(ids)]
 
 
@@ -255,7 +254,6 @@ def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names
 def _item_data(
     interactions: Interactions, recommender: Any, user: int, items: Any, scores: Any, names: _Names
 ) -> list[list[Any]]:
-    """Return the number, the score and, if possible, the reasons of each recommended item."""
     is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
     has_donors = interactions.n_items <= MAX_ITEMS
     entries = []

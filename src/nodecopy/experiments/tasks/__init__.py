@@ -95,7 +95,6 @@ class FileDataset:
     fingerprint: str
 
     def load(self, largest_component: bool = False) -> Any:
-        """Read the files, which must not have changed."""
         if fingerprint_files(self.files, self.options) != self.fingerprint:
             raise InputError(f"files of the dataset {self.name} must not change while an experiment runs.")
         (_, path), *others = self.files
@@ -176,7 +175,6 @@ class Task(ABC):
             raise InputError("largest_component of [protocol] must be left out: interactions have none.")
 
     def read_published(self, entry: Any, where: str) -> Published:
-        """Read a number of the section ``[published]``."""
         has_deviation = "±" in self.published_examples
         form = MEAN_AND_STD if has_deviation else NUMBER
         printed = re.fullmatch(form, entry) if isinstance(entry, str) else None
@@ -207,7 +205,6 @@ class Task(ABC):
             self.load(cell)
 
     def find_own(self, cell: Cell) -> FileDataset | None:
-        """Return the dataset of a cell if it is in files."""
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)
 
     def digest_data(self, cell: Cell) -> str:

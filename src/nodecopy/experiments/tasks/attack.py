@@ -91,7 +91,6 @@ class AttackTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Several scores make a table per attack."""
         columns = []
         for labels, attack, score in product(self.labels, self.attacks, self.scores):
             heading = [attack.title]

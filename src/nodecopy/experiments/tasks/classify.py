@@ -149,7 +149,6 @@ class NodeTask(Task):
     def fit_trials(
         self, classifier: Any, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph], **options: Any
     ) -> tuple[Sequence[Prediction], float]:
-        """Return the prediction of each trial, and the seconds per trial."""
         start = time.perf_counter()
         predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs), **options)
         return predictions, (time.perf_counter() - start) / len(trials)

@@ -141,7 +141,6 @@ class NetworkTask(Task):
     def average_scores(
         self, cell: Cell, trials: Sequence[int], score: Callable[[SeedSequence], Mapping[str, float]]
     ) -> Iterator[Record]:
-        """Yield the means of the scores of the networks of a trial, where they are defined."""
         for trial in trials:
             start = time.perf_counter()
             rows = [score(cell.trial_seed(trial, number)) for number in range(self.networks)]
@@ -245,7 +244,6 @@ class CoverageTask(NetworkTask):
         return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
 
     def load_truth(self, cell: Cell, store: Store) -> Truths:
-        """Return the truth, which is simulated once for all methods."""
         path, names = store.folder / self.truth_file(cell), self.select_scores(cell.conditions["nodes"])
         truths = read_checked(path, lambda content: parse_truths(content, names))
         if truths is None:
@@ -254,7 +252,6 @@ class CoverageTask(NetworkTask):
         return truths
 
     def simulate_truth(self, cell: Cell) -> Truths:
-        """Return the distribution of each statistic over independent networks."""
         start = child(dataset_seed(cell.seed, cell.dataset), TRUTH)
         network = self.make_network(cell, start)
         rows: list[list[Any]] = []
