@@ -218,7 +218,6 @@ class Rows:
 
     @property
     def degrees(self) -> IntArray:
-        """The number of stored entries in each row."""
         return np.diff(self.indptr)
 
     @cached_property
@@ -299,7 +298,11 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
 
 def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
     """Return the largest stored entries of each row, not negative; ties go to the lowest column."""
-    threshold = _row_thresholds(matrix, n_largest)
+    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
+    for row in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
+        entries = data[indptr[row] : indptr[row + 1]]
+        entries.partition(len(entries) - n_largest)
+        threshold[row] = entries[-n_largest]
     candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
     candidates.sort_indices()
     row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
@@ -308,16 +311,6 @@ def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_arra
     ties_before = np.append(0, np.cumsum(is_tie))
     tie_number = ties_before[1:] - ties_before[candidates.indptr[:-1]][row]
     return keep_entries(candidates, ~is_tie | (tie_number <= n_ties_to_keep[row]))
-
-
-def _row_thresholds(matrix: sparse.csr_array, n_largest: int) -> NDArray[np.float64]:
-    """Return the ``n_largest``-th largest stored entry of each row, -1 where there are not more."""
-    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
-    for row in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
-        entries = data[indptr[row] : indptr[row + 1]]
-        entries.partition(len(entries) - n_largest)
-        threshold[row] = entries[-n_largest]
-    return threshold
 
 
 def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:

@@ -33,13 +33,7 @@ PADDING_ID = 0xD935  # of an extra field, as Android's zipalign writes it
 
 
 class Configurable:
-    """Mixin that provides scikit-learn's ``get_params`` and ``set_params``, and so ``clone``.
-
-    >>> from nodecopy import NearestNeighbours, NodeCopying
-    >>> model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
-    >>> model.set_params(keep=0.2, donors__n_neighbours=7).get_params()["donors__n_neighbours"]
-    7
-    """
+    """Mixin that provides scikit-learn's ``get_params`` and ``set_params``, and so ``clone``."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; ``deep`` adds nested ones, such as ``donors__labels``."""
@@ -85,7 +79,6 @@ class Configurable:
         return list(inspect.signature(cls).parameters)
 
     def __repr__(self) -> str:
-        """Return the class with the parameters that differ from their defaults."""
         signature = inspect.signature(type(self)).parameters
         arguments = [
             f"{name}={value!r}"
@@ -101,6 +94,7 @@ class Saveable(Configurable):
     optional_state: ClassVar[set[str]] = set()  # annotated fitted attributes that files may lack
 
     def get_state(self) -> dict[str, Any]:
+        """Return the fitted attributes by name."""
         return {name: part for name, part in vars(self).items() if name[-1] == "_" and name[0] != "_"}
 
     def required_state(self) -> set[str]:
@@ -196,6 +190,14 @@ def _function_name(value: Any) -> str:
 
 
 def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
+    def encode_object(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        owner = type(value).__name__
+        path = owner if where == owner else f"{owner}, {where}"
+        return {"class": public_name(type(value))} | {
+            section: {key: _encode(part, arrays, f"{key} of {path}") for key, part in parts.items()}
+            for section, parts in sections.items()
+        }
+
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -218,7 +220,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
     if isinstance(value, Configurable):
         params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
         state = value.get_state() if isinstance(value, Saveable) else {}
-        return _encode_object(value, {"params": params, "state": state}, arrays, where)
+        return encode_object({"params": params, "state": state})
     if callable(value):
         if getattr(value, "__name__", "<lambda>") == "<lambda>":
             raise InputError(f"{where} must be a function with a name to be saved; got {show(value)}.")
@@ -231,18 +233,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:
         raise InputError(f"{where} must be made of arrays and plain values to be saved; got {show(value)}.")
-    return _encode_object(value, {"parts": parts}, arrays, where)
-
-
-def _encode_object(
-    value: Any, sections: dict[str, dict[str, Any]], arrays: dict[str, NDArray[Any]], where: str
-) -> dict[str, Any]:
-    owner = type(value).__name__
-    path = owner if where == owner else f"{owner}, {where}"
-    return {"class": public_name(type(value))} | {
-        section: {key: _encode(part, arrays, f"{key} of {path}") for key, part in parts.items()}
-        for section, parts in sections.items()
-    }
+    return encode_object({"parts": parts})
 
 
 class _Decoder:
@@ -358,7 +349,11 @@ def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
             member.compress_type = zipfile.ZIP_DEFLATED
             if array.dtype.kind == "f" and array.nbytes >= MIN_MAPPED_BYTES:
                 member.compress_type = zipfile.ZIP_STORED
-                member.extra = _padding(file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES)
+                start = file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES
+                n_filling = (
+                    -start - 4
+                ) % ALIGNMENT  # after an extra field with so many zeros, data are aligned
+                member.extra = struct.pack("<HH", PADDING_ID, n_filling) + bytes(n_filling)
             with archive.open(member, "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
@@ -371,12 +366,6 @@ def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
             mapped = _map_array(file, archive.zip, f"{name}.npy") if mmap else None
             arrays[name] = archive[name] if mapped is None else mapped
     return arrays
-
-
-def _padding(start: int) -> bytes:
-    """Return an extra field after which data that would start at ``start`` are aligned."""
-    n_bytes = 4 + (-start - 4) % ALIGNMENT
-    return struct.pack("<HH", PADDING_ID, n_bytes - 4) + bytes(n_bytes - 4)
 
 
 def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:

@@ -144,7 +144,6 @@ class ScratchFolder:
         self.path = self._stack.enter_context(_temporary(target, is_folder=True))
 
     def remove(self) -> None:
-        """Remove the folder; later calls do nothing."""
         self._stack.close()
 
     def __enter__(self) -> Path:
@@ -276,7 +275,6 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or a socket."""
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
@@ -293,7 +291,6 @@ def _flush(path: Path) -> None:
 
 
 def _set_mode(temporary: Path, target: Path, default: int) -> None:
-    """Give a temporary file the mode of its target or, if that is new, the usual one."""
     os.umask(mask := os.umask(0))
     temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
 

@@ -96,7 +96,6 @@ class AttackedModule:
         self._is_logged = False
 
     def rewire(self, edits: Edits, rows: NDArray[np.int64]) -> RewiredNetwork:
-        """Return the module with rows that may be rewired: with gradients where these are exact."""
         if self.network.takes_weights:
             weighted = WeightedModule(self.network, self.x, edits, rows)
             if weighted.is_exact():
@@ -136,7 +135,6 @@ class RewiredModule(RewiredNetwork):
         return torch.stack(copied)
 
     def evaluate(self, V: Tensor, x: Tensor) -> Tensor:
-        """Return the log-probabilities of all nodes after the flips V."""
         pairs = self.free & (self.present + V > 0.5)
         return self.network.log_probabilities(x, self.join_edges(pairs))
 
@@ -185,7 +183,6 @@ class WeightedModule(RewiredModule):
         return self.network.log_probabilities(x, self.join_edges(self.free), weights)
 
     def is_exact(self) -> bool:
-        """Return whether edges of weight zero count for nothing."""
         V = torch.zeros_like(self.present)
         with torch.no_grad():
             with_zeros, without = self.logits(V), RewiredModule.evaluate(self, V, self.x)

@@ -151,12 +151,10 @@ class DegreeTest:
         return np.asarray(2 * (separate - _log_likelihood(n + n_start, log_sum + start)))
 
     def record(self, first: int, second: int, change: int) -> None:
-        """Take into account a flip that is made; arguments as in :meth:`ratio`."""
         n, log_sum = self._after(np.array([first]), np.array([second]), np.array([change]))
         self._now = int(n[0]), float(log_sum[0])
 
     def _after(self, first: Any, second: Any, change: Any) -> tuple[Any, Any]:
-        """Return the number of counted degrees and the sum of their logarithms after a flip."""
         n: Any
         log_sum: Any
         n, log_sum = self._now

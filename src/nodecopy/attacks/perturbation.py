@@ -182,7 +182,6 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
 
 
 def _has_repetitions(pairs: NDArray[np.int64], changes: list[str]) -> bool:
-    """Return whether a pair is changed twice in the same way, without the opposite in between."""
     last: dict[tuple[int, ...], str] = {}
     for pair, change in zip(map(tuple, np.sort(pairs, axis=1).tolist()), changes, strict=True):
         if last.get(pair) == change:
@@ -425,7 +424,6 @@ ARRAYS = tuple(entry.name for entry in fields(Perturbation) if entry.name not in
 
 
 def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bool_]) -> None:
-    """Raise an error unless each flip in turn adds an absent edge or removes a present one."""
     if not len(flips):
         return
     ends = np.sort(flips, axis=1)

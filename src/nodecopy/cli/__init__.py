@@ -43,11 +43,9 @@ class LazyCommands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a placeholder with the name and the summary of a command."""
         return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command named by the first argument."""
         name, *others = args
         if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
             return super().resolve_command(ctx, args)
@@ -108,7 +106,13 @@ def main() -> None:
             _exit_with_error("interrupted.", INTERRUPTED)
         sys.exit(status)
     except UsageError as error:
-        _exit_with_error(_describe_usage_error(error), code=2)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()
+            sys.exit(2)
+        nearest = getattr(error, "possibilities", None)
+        message = error.message if nearest else error.format_message()
+        message = " ".join(message.replace("Value error, ", "").split()).removesuffix(".") + "."
+        _exit_with_error(message + (f" Did you mean {' or '.join(nearest)}?" if nearest else ""), code=2)
     except (InputError, MissingExtraError) as error:
         _exit_with_error(str(error), code=2)
     except OSError as error:
@@ -141,19 +145,8 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _describe_usage_error(error: Any) -> str:
-    if type(error).__name__ == "NoArgsIsHelpError":
-        error.show()
-        return ""
-    nearest = getattr(error, "possibilities", None)
-    message = error.message if nearest else error.format_message()
-    message = " ".join(message.replace("Value error, ", "").split()).removesuffix(".") + "."
-    return message + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
-
-
 def _exit_with_error(message: str, code: int) -> None:
     from nodecopy.cli.output import print_error
 
-    if message:
-        print_error(message)
+    print_error(message)
     sys.exit(code)

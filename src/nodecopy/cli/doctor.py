@@ -109,8 +109,11 @@ def _describe_data() -> dict[str, Any]:
 
 
 def _run_checks() -> dict[str, dict[str, Any]]:
-    checks = {"sample": _check_sampling, "recommend": _check_recommendation}
-    checks["classify"] = _check_classification
+    checks = {
+        "sample": _check_sampling,
+        "recommend": _check_recommendation,
+        "classify": _check_classification,
+    }
     results: dict[str, dict[str, Any]] = {}
     for name, check in checks.items():
         start, error, result = time.perf_counter(), None, None

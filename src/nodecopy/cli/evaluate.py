@@ -148,7 +148,6 @@ def _make_recommenders(
 
 
 def _choose_metrics(metric: list[str] | None, parts: Parts, *, per_user: bool) -> list[str]:
-    """Return the metrics; warn if lists hold most of the unseen items, since a random order is then good."""
     n_items = parts.train.n_items
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:

@@ -105,7 +105,6 @@ class FileOptions:
     reader_parameters: ClassVar[tuple[str, ...]]
 
     def given(self, *names: str) -> dict[str, bool]:
-        """Return the options that were given, of all fields or of some."""
         return {
             OPTION_NAMES.get(field.name, field.name): True
             for field in fields(self)

@@ -218,7 +218,6 @@ def recommend(
 def _describe_users(
     recommender: Recommender, positions: NDArray[np.int64], items: NDArray[Any], scores: NDArray[Any]
 ) -> list[dict[str, Any]]:
-    """Return a dictionary for each user, without seen items, which fill short rows."""
     train, model = recommender.interactions_, type(recommender).__name__
     columns = train.user_ids[positions], train.rows.degrees[positions], items, scores
     rows = []

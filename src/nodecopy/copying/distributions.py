@@ -235,7 +235,6 @@ class KeepingDistribution(DonorDistribution):
 
 
 def _rescale(uniforms: Floats, keep: float | Floats) -> Floats:
-    """Map the uniforms in [keep, 1) to [0, 1), and those of nodes that are their own donors to zero."""
     zeros = np.zeros_like(uniforms)
     return np.asarray(np.divide(uniforms - keep, 1.0 - keep, out=zeros, where=uniforms >= keep))
 

@@ -335,7 +335,6 @@ class Balanced(_OtherRule):
 def _take_first(
     near: IntArray, is_member: NDArray[np.bool_], n_wanted: int
 ) -> tuple[NDArray[np.bool_], IntArray]:
-    """Return which rows of ``near`` have enough members, and the first ones of each of these rows."""
     rank = is_member.cumsum(axis=1)
     is_found: NDArray[np.bool_] = rank[:, -1] >= n_wanted
     is_first = is_member[is_found] & (rank[is_found] <= n_wanted)

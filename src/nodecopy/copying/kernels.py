@@ -103,17 +103,6 @@ def draw_from_rows(uniforms, keep, indptr, indices, cumulative, donors):
 
 
 @compiled
-def copied_indptr(indptr, donors, out):
-    """Write the row pointers of the copied rows and return the number of their entries."""
-    total = 0
-    for i in range(len(donors)):
-        out[i] = total
-        total += np.int64(indptr[donors[i] + 1] - indptr[donors[i]])
-    out[len(donors)] = total
-    return total
-
-
-@compiled
 def _prefetch_rows(indptr, indices, donors, i):
     """Prefetch the rows of later donors, without branches, across which numba counts references."""
     last = len(donors) - 1

@@ -278,7 +278,6 @@ def _shape(data: Graph | Interactions) -> tuple[int, int, bool]:
 
 
 def _row_bytes(rows: Rows) -> Iterator[bytes]:
-    """Yield each row as bytes, which are equal for equal rows."""
     weights = np.ones(rows.n_entries) if rows.weights is None else rows.weights.astype(np.float64)
     indices = rows.indices.astype(np.int64)
     for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
@@ -304,7 +303,6 @@ class EdgeTrackingSampler:
         self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
 
     def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
-        """Return the first sample of :meth:`sample_many` with the same ``rng``."""
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(

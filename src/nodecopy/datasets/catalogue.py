@@ -238,7 +238,6 @@ def _dataset(name: str) -> Dataset:
 
 
 def _find(dataset: Dataset) -> tuple[Form, list[LocalFile]] | None:
-    """Return the first form whose files are all present: a dataset stays in the form that was fetched."""
     for form in dataset.forms:
         local_files = list(filter(None, map(fetching.find, form.files)))
         if len(local_files) == len(form.files):
@@ -247,7 +246,6 @@ def _find(dataset: Dataset) -> tuple[Form, list[LocalFile]] | None:
 
 
 def _obtain(dataset: Dataset) -> tuple[Form, list[LocalFile]]:
-    """Return the first form whose files are all present, or else the first that can be fetched."""
     if present := _find(dataset):
         return present
     errors = []

@@ -303,7 +303,6 @@ def _check_disjoint(part: Interactions, other: Interactions, name: str, other_na
 
 
 def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
-    """Return where the second and the third part of n things begin."""
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError("fractions", f"must be three shares that add up to 1; got {show(fractions)}.")
@@ -404,6 +403,5 @@ def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
 
 
 def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return all ids in ascending order, as texts if some are."""
     has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
     return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))

@@ -57,9 +57,6 @@ def load(source: str | Path, *, trust: bool = False) -> Experiment:
     """Read an experiment: one of :func:`names`, or the path of a TOML file like theirs.
 
     Without ``trust``, a file that names code outside this package is an error: it would be run.
-
-    >>> load("table2").task.labels
-    (5, 10, 20)
     """
     path = Path(source)
     if path.suffix != ".toml":
@@ -125,7 +122,6 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
 def _separate_file_datasets(
     content: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], tuple[FileDataset, ...]]:
-    """Return the content of a TOML file with names in place of file datasets, and those datasets."""
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     if not isinstance(protocol.get("datasets"), list):
         return dict(content), ()

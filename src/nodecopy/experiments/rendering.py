@@ -225,7 +225,6 @@ def _format_spread(
 
 
 def _decimals(value: float, digits: int | None) -> int:
-    """Return the digits after the point, by default for three significant ones."""
     if digits is not None:
         return digits
     return min(6, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 2

@@ -297,7 +297,6 @@ def _describe_environment(device: str) -> dict[str, Any]:
 
 
 def _find_commit() -> str:
-    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it."""
     if given := os.environ.get("NODECOPY_COMMIT"):
         return given
     git = ["git", "-C", str(Path(nodecopy.__file__).parent)]
@@ -322,7 +321,6 @@ class FitCache:
         self._lock = threading.Lock()
 
     def get_or_fit(self, fit: Callable[[], Any], cell: Cell, *others: Any) -> Any:
-        """Return the cached fit of the cell's data and ``others``, or call ``fit``; other threads wait."""
         parts = [cell.dataset, cell.seed, cell.task.protocol(cell), use_public_names(others)]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:

@@ -369,7 +369,6 @@ class Cell:
         return f"[methods.{self.method}]"
 
     def trial_seed(self, trial: int, *numbers: int) -> SeedSequence:
-        """Return the seed sequence of a trial, or its child of some numbers, such as of ``TrialSeeds``."""
         start = trial_seed(self.seed, self.dataset, trial, labels=self.conditions.get("labels", 0))
         return child(start, *numbers)
 
@@ -424,7 +423,6 @@ class Experiment:
         return f"{method} runs with {parts or 'none of the datasets'}"
 
     def cells(self, seed: int) -> list[Cell]:
-        """Return all cells, by dataset, then by conditions, then by method."""
         return [
             Cell(
                 experiment=self.name,

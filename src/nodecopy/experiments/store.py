@@ -75,7 +75,6 @@ class Store:
         return home / f"{trial:03d}.json"
 
     def read(self, cell: Cell, trial: int) -> Record | None:
-        """Return a finished trial; ``None`` if it is missing, or damaged, which is logged."""
         return read_checked(self.path(cell, trial), lambda content: _read_record(content, cell, trial))
 
     def write(self, cell: Cell, record: Record) -> None:
@@ -99,7 +98,6 @@ class Store:
 
     @contextmanager
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
-        """Lock the trials that no other process has locked and yield their numbers."""
         if sys.platform == "win32":  # no such locks: trials may be computed twice
             yield sorted(trials)
             return

@@ -67,7 +67,6 @@ class Summary:
     provenance: Mapping[str, tuple[str, ...]]
 
     def numbers(self) -> dict[str, Any]:
-        """Return what a line of a CSV file has: place, numbers and extra scores."""
         place = {"dataset": self.dataset, **dict(self.column.conditions), "score": self.column.score}
         left_out = ("dataset", "column", "gains", "extra_scores", "values", "samples", "provenance")
         own = {name: value for name, value in vars(self).items() if name not in left_out}

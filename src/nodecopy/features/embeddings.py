@@ -79,7 +79,6 @@ class NodeEmbeddings:
 
     @cached_property
     def feature_counts(self) -> NDArray[np.int64] | None:
-        """Return how many nodes have each feature; ``None`` where no two nodes share any."""
         if self.graph.features is None:
             return None
         counts = _count_features(sparse.csr_array(self.graph.features))
@@ -96,7 +95,6 @@ class NodeEmbeddings:
 
     @cached_property
     def features(self) -> Matrix:
-        """Return :attr:`weighted_features`, reduced to the rank by a truncated SVD."""
         return reduce_rank(self.weighted_features, self.rank)
 
     @cached_property
@@ -111,7 +109,6 @@ class NodeEmbeddings:
         return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
 
     def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
-        """Return a search for similar nodes by an embedding; errors name ``parameter`` and ``owner``."""
         check_choice(name, f"{parameter} of {owner}", EMBEDDING_NAMES)
         if name != "expected":
             return NeighbourSearch(getattr(self, name), owner=owner)

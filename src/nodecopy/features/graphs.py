@@ -208,7 +208,6 @@ def solve_dual(first: IntArray, second: IntArray, costs: FloatArray, start: Floa
 def _newton_step(
     first: IntArray, second: IntArray, is_edge: NDArray[np.bool_], duals: FloatArray, gradient: FloatArray
 ) -> FloatArray:
-    """Solve for a Newton step by conjugate gradients, more precisely close to the minimum."""
     n, halves = len(duals), is_edge / 2.0
 
     def multiply_hessian(v: FloatArray) -> FloatArray:

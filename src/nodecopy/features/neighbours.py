@@ -22,10 +22,6 @@ class NeighbourSearch:
     A matrix product gives all distances up to rounding. Candidates that could be among the nearest, given a
     bound on that rounding, are measured again by differences. Nodes search from their rows of ``embeddings``,
     or of ``queries``, which may also be new points (``queries_are_nodes=False``).
-
-    >>> indptr, indices = NeighbourSearch([[0.0], [1.0], [3.0]]).nearest(2)
-    >>> indices.reshape(3, 2).tolist()
-    [[0, 1], [1, 0], [2, 1]]
     """
 
     def __init__(
@@ -110,7 +106,6 @@ class NeighbourSearch:
         return row, candidate, self.squared_distances(nodes[row], candidate)
 
     def squared_distances(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
-        """Return the squared distances of pairs by differences, always summed in the same order."""
         squared = np.empty(len(first))
         step = max(1, MAX_BLOCK_NUMBERS // max(1, self.matrix.shape[1]))
         for start in range(0, len(first), step):

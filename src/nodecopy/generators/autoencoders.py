@@ -131,6 +131,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         return self.embeddings_
 
     def with_sampler(self, sampler: str) -> Self:
+        """Return a copy of the trained model with another sampler."""
         self.check_fitted()
         other = copy(self)
         other.sampler = other.sampler_ = sampler
@@ -425,7 +426,6 @@ class SampledPairLoss(BlockwiseLoss):
         return (gradient,)
 
     def draw_permutations(self) -> tuple[Tensor, Tensor]:
-        """Draw permutations, which give each node its partners, and their inverses."""
         permutations = self.rng.permuted(self.identities, axis=1)
         inverses = np.empty_like(permutations)
         np.put_along_axis(inverses, permutations, self.identities, axis=1)

@@ -210,5 +210,4 @@ def decode_pairs(codes: Nodes, n_nodes: int) -> PairArray:
 
 
 def _encode_pairs(first: Nodes, second: Nodes, n_nodes: int) -> Nodes:
-    """Return the numbers of pairs with first < second, row by row from 0."""
     return first * (2 * n_nodes - first - 1) // 2 + second - first - 1

@@ -158,7 +158,6 @@ def draw_block_edges(
 def _decode_pairs(
     blocks: Nodes, sizes: Nodes, first: Nodes, second: Nodes, numbers: Nodes, directed: bool
 ) -> Edges:
-    """Return the nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
     width = sizes[second]
     within = first == second
     if directed:  # a row for each node, without the node itself
@@ -172,7 +171,6 @@ def _decode_pairs(
 
 
 def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
-    """Return the pairs of blocks with edges, ``[2, n]``, the smaller first if undirected, and how many."""
     first, second = (blocks[nodes] for nodes in list_edges(graph))
     if not graph.directed:
         first, second = np.minimum(first, second), np.maximum(first, second)
@@ -203,7 +201,6 @@ def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
 
 
 def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
-    """Return the most common label among each node's neighbours, ``unlabelled`` if there is none."""
     votes = labels[second] != unlabelled
     codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
     nodes, candidates = np.divmod(codes, unlabelled + 1)
@@ -383,7 +380,6 @@ class _StochasticGradient:
         self.n_pairs = self.max_links * graph.n_nodes * (graph.n_nodes - 1) / 2
 
     def expected_counts(self, pi: Floats) -> Floats:
-        """Return the expected non-edges and edges in each block, at least 1."""
         pairs = self.max_links * (pi.sum(axis=0) ** 2 - (pi**2).sum(axis=0)) / 2
         edges = np.einsum("ek,ek->k", pi[self.edges[0]], pi[self.edges[1]])
         return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])

@@ -116,7 +116,6 @@ class EdgeDistribution:
         return np.asarray(self._transform(torch.from_numpy(logits).sigmoid_()))
 
     def draw(self, rng: Generator) -> PairArray:
-        """Draw the edges of one graph, ``[2, n]``, row by row."""
         bound = self.upper_bound
         parts = list(self._thin(rng, bound) if bound < MAX_THINNING_PROBABILITY else self._draw_all(rng))
         return np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int64)
@@ -128,7 +127,6 @@ class EdgeDistribution:
         return scores.mul_(self.scale).clamp_(max=1.0) if self.scale != 1 else scores
 
     def _draw_all(self, rng: Generator) -> Iterator[PairArray]:
-        """Draw a uniform number for every pair, a block of rows at a time."""
         f = torch.tensor(self.decoded)
         for rows in split_triangle(len(f), LOGITS_AT_ONCE["cpu"]):
             probabilities = self._transform((f[rows] @ f[rows.start :].T).double().sigmoid_())
@@ -199,7 +197,6 @@ def expected_edges(decoded: Tensor, calibration: Calibration) -> float:
 
 
 def _sum_pairs(decoded: Tensor, line: Floats) -> Floats:
-    """Return the sums of :func:`_sum_scores` over all pairs i < j."""
     total = np.zeros(5)
     for rows in split_triangle(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
         scores = (decoded[rows] @ decoded[rows.start :].T).double().sigmoid_()
@@ -347,7 +344,6 @@ class _Race:
 
 
 def _order_by_need(codes: NDArray[np.int64], n_nodes: int, rng: Generator) -> list[int]:
-    """Return the pairs that nodes drew in random order, those that give a node its first edge first."""
     has_edge = np.zeros(n_nodes, bool)
     needed: list[int] = []
     others: list[int] = []

@@ -70,7 +70,6 @@ class ObservedWalks:
         self.degrees = self.starts.diff()
 
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
-        """Draw walks, ``[size, length]`` node positions."""
         uniforms = random.uniform(length, size)
         node = _scale_to_integers(uniforms[0], torch.full_like(self.starts[:1], len(self.degrees)))
         walk = [node]
@@ -119,7 +118,6 @@ class WalkGenerator:
 
     @torch.no_grad()
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
-        """Draw walks, ``[size, length]`` node positions."""
         state, inputs, walk = self._start(size, random)
         for uniform in random.uniform(length, size, 1):
             state = self.lstm.step(self.lstm.gates(inputs), state)
@@ -159,7 +157,6 @@ class Critic:
         self.weights = [self.embedding, *self.lstm.weights, *self.output]
 
     def scores(self, embedded: Tensor) -> Tensor:
-        """Map embedded walks, ``[size, length, width]``, to ``[size]``."""
         h = embedded.new_zeros(len(embedded), self.lstm.units)
         state = h, h
         for gates in self.lstm.gates(embedded).unbind(dim=1):
@@ -475,6 +472,5 @@ def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Te
 
 
 def _softmax(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the softmax of each row, in place, and the logarithms of the normalisers."""
     normalisers = logits.logsumexp(dim=1)
     return logits.sub_(normalisers[:, None]).exp_(), normalisers

@@ -212,7 +212,6 @@ def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
 
 
 def _words(name: str) -> set[str]:
-    """Return the words of a name such as from_account, FromAccount or 'from account'."""
     return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
@@ -225,7 +224,6 @@ def _key_names(roles: Roles) -> str:
 
 
 def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[int]:
-    """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
@@ -342,7 +340,6 @@ def find_header(
 
 
 def _find_header_keys(names: Sequence[str], roles: Roles) -> list[int]:
-    """Return the columns of the first two roles, by usual names or words, else by position."""
     matches = match_names(names, roles)
     keys: list[int] = []
     for position, role in enumerate(_key_roles(roles)):
@@ -367,7 +364,6 @@ def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[b
 
 
 def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
-    """Log whether the first row is a header; warn if it is a guess (``None``)."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
     issue = warn_about_data if is_header is None else log_decision
     issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")

@@ -228,7 +228,6 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
 
 
 def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
-    """Return the graph with labels or features, by node id or, if that is known, in node order."""
     is_numbered = _is_numbered(graph)
     if sparse.issparse(values):  # one of SciPy's formats is a dictionary
         values = as_csr(values, role)
@@ -254,7 +253,6 @@ def _is_numbered(graph: Graph) -> bool:
 
 
 def _can_be_labels(values: Sequence[Any]) -> bool:
-    """Return whether values can be classes: whole numbers or texts, not a name for every node."""
     present = [value for value in plain_values(values) if value is not None]
     if all(isinstance(value, str) for value in present):
         return len(present) < 3 or len(set(present)) < len(present)

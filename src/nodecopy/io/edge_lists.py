@@ -97,7 +97,6 @@ class ConvertedGraph:
         return self.attributes[name]
 
     def with_labels(self, name: str) -> Graph:
-        """Return the graph with the labels in a node attribute, if it exists."""
         if check_text(name, "label") not in self.attributes:
             return self.graph
         return self.graph.replace(labels=label_array(self.attributes[name]))

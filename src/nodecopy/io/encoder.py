@@ -201,7 +201,6 @@ def encode_table(
 
 
 def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray[Any]:
-    """Return a column as floats or text; a missing cell is NaN or empty."""
     array = _as_typed_array(column)
     cells = array.tolist()
     if array.dtype.kind in "Mm":
@@ -243,7 +242,6 @@ def _columns_by_name(columns: Any) -> dict[str, Column]:
 
 
 def _as_typed_array(column: Column) -> NDArray[Any]:
-    """Return a column as an array, of objects if it has no type."""
     if hasattr(column, "dtype"):
         return np.asarray(column)
     cells = check_sequence(column, "columns", "a dictionary of lists of cells")

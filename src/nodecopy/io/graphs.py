@@ -237,7 +237,6 @@ def _read_edges(
 
 
 def _check_content(table: Table, file: str, directed: bool | None) -> None:
-    """Check what other programs write beside the edges."""
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError("the comment calls the graph bipartite (bip). Use read_interactions to read it.")
@@ -295,7 +294,6 @@ def _order_nodes(
 
 
 def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-    """Return the positions of ids among the nodes, also of ids with a spreadsheet's apostrophe."""
     if not position_of.keys() >= set(ids):
         position_of = add_escaped(position_of)
     try:

@@ -126,7 +126,6 @@ def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
 
 
 def _read_item_lists(path: Path) -> Interactions:
-    """Return the interactions in a file of lists; users without items are kept, an item counts once."""
     with open_text(path, "r") as file:
         rows = [line.split() for line in file if line.strip()]
     if not rows:

@@ -55,7 +55,6 @@ def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") 
 
 
 def _node_values(network: Any) -> dict[str, list[Any]]:
-    """Return the values of each node attribute, ``None`` where a node has none."""
     nodes = [attributes for _, attributes in network.nodes(data=True)]
     names = dict.fromkeys(name for attributes in nodes for name in attributes)
     return {name: [attributes.get(name) for attributes in nodes] for name in names}

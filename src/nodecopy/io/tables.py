@@ -52,7 +52,6 @@ class Table:
     comments: Sequence[str] = ()  # comments above the rows
 
     def where(self, row: int) -> str:
-        """Return the place of a row for error messages, such as ``line 7``."""
         return f"{self.unit} {self.lines[row]}"
 
     def select(self, positions: Iterable[int]) -> Table:
@@ -130,13 +129,11 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
 
 
 def _has_row_names(first: list[str], second: list[str]) -> bool:
-    """Return whether R numbered the rows in a first column without a name."""
     is_named = not any(name[:1].isdigit() for name in first)
     return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
 def _without_types(table: Table) -> Table:
-    """Return an atomic table without types in names and without columns of sequences."""
     names = table.names or []
     if untyped := next((name for name in names if ":" not in name), None):
         raise InputError(f"the header must hold names with types (user_id:token); got {untyped!r}.")

@@ -33,7 +33,6 @@ def count_triangles(rows: Rows) -> int:
 
 
 def _sum_over_nodes(kernel: Any, starts: IntArray, targets: IntArray) -> Any:
-    """Return the sum of what a kernel counts from each node to earlier ones, computed on all cores."""
     starts, targets = _earlier_neighbours(starts, targets)
     n_nodes, n_parts = len(starts) - 1, n_threads()
     bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_parts + 1)).tolist()

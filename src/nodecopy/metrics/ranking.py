@@ -118,13 +118,6 @@ def evaluate(
         All but the last two are means over the users with test items.
     convention
         ``"formula"`` (default) or ``"printed"``, see :mod:`nodecopy.metrics.ranking`.
-
-    Examples
-    --------
-    >>> from nodecopy import Interactions
-    >>> train, test = Interactions([[1, 0, 0], [0, 1, 0]]), Interactions([[0, 1, 0], [0, 0, 1]])
-    >>> evaluate(lambda rows: [[0, 1, 2]] * len(rows), train, test, metrics=["recall@1", "novelty@1"])
-    {'recall@1': 0.5, 'novelty@1': 1.0}
     """
     parsed = parse_metrics(metrics, train.n_items)
     check_choice(convention, "convention", CONVENTIONS)
@@ -233,7 +226,6 @@ class Lists:
 
 
 def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:
-    """Return the popularity or diversity of every list, or the coverage or novelty of all lists together."""
     counts, is_item = np.bincount(train.indices, minlength=train.n_columns), lists >= 0
     if metric == "coverage":
         return len(np.unique(lists[is_item])) / len(counts)
@@ -257,11 +249,7 @@ def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:
 
 
 def top_items(scores: ArrayLike, k: int) -> IntArray:
-    """Return the ``k`` best columns of every row, best first; ties go to the lower column.
-
-    >>> top_items([[0.5, 0.9, 0.5], [0.0, 0.0, 1.0]], 2).tolist()
-    [[1, 0], [2, 0]]
-    """
+    """Return the ``k`` best columns of every row, best first; ties go to the lower column."""
     values = as_array(scores, "scores")
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         kind = f"{values.dtype} of shape {values.shape}"

@@ -81,12 +81,7 @@ def statistics(
 def select_statistics(
     graph: Graph, names: Sequence[str], *, rng: Rng = 0, observed: Graph | None = None
 ) -> Statistics:
-    """Return some of the statistics of :func:`statistics`, without computing the others.
-
-    >>> from nodecopy import Graph
-    >>> select_statistics(Graph.from_edges([0, 1, 2], [1, 2, 0]), ["triangles", "mean_degree"])
-    {'triangles': 1, 'mean_degree': 2.0}
-    """
+    """Return some of the statistics of :func:`statistics`, without computing the others."""
     values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
     simple: Graph | None = None
     for name in names:
@@ -187,7 +182,6 @@ def triangle_statistics(graph: Graph) -> Statistics:
 
 
 def _triangle_statistics(rows: Rows, *, has_clustering: bool) -> Statistics:
-    """Return :func:`triangle_statistics`; without the clustering, triangles are not counted by node."""
     counting, degrees, clustering = select_counting(rows), rows.degrees.astype(np.int64), math.nan
     if has_clustering:
         triangles = counting.triangle_counts(rows)
@@ -274,7 +268,6 @@ def select_counting(rows: Rows) -> ModuleType:
 
 @cache
 def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
-    """Return the function of each statistic; names are those of an empty graph."""
     empty = Graph(np.zeros((0, 0)))
     groups = degree_statistics, label_statistics, triangle_statistics, component_statistics
     return {name: function for function in groups for name in function(empty)}

@@ -68,7 +68,6 @@ class PageRank:
         self._values = np.empty((2, 0, 0), np.float32)
 
     def propagate(self, values: FloatArray) -> FloatArray:
-        """Propagate the rows of a matrix in place, and return it."""
         n, width = values.shape
         if self._values.shape[2] != width:
             self._values = np.empty((2, 2 * n, width), np.float32)
@@ -150,7 +149,6 @@ class CompiledNetwork:
         return PageRank(matrix, self.config.n_steps, self.config.teleport)
 
     def pool(self, step: int | None) -> FloatArray:
-        """Return the means of hidden units over neighbours, the inputs of the second layer."""
         masked = self.features
         if step is not None and self.threshold and self.config.drop_input:
             numbers = self._draw_bytes(len(self._masked), step, INPUT)
@@ -259,7 +257,6 @@ def _find_columns(rows: FourArrayCSR, n: int) -> IntArray:
 
 
 def _renumber(rows: FourArrayCSR, chosen: Any, n: int) -> FourArrayCSR:
-    """Return rows whose columns are positions among the chosen columns."""
     place = np.zeros(n, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     return rows._replace(columns=place[rows.columns])

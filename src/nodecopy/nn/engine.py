@@ -81,7 +81,6 @@ class Engine:
         callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
-        """Return networks trained on graphs, as many for each observed graph."""
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
         is_plain, stop = callback is None and build_objective is None, Event()
 
@@ -149,11 +148,9 @@ class Engine:
         return graphs, features
 
     def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Averages]:
-        """Return the mean over the networks of each observed graph, and over their dropout samples."""
         return average_predictions(networks, self.features, self.matrices, n_weight_samples)
 
     def keep(self, networks: Networks, models: slice, n_weight_samples: int, scalings: Scalings) -> Ensemble:
-        """Return a copy of some networks that predicts on other graphs."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
         keys = networks.masks.keys[models].cpu().numpy().copy()
         return Ensemble(networks.config, weights, keys, n_weight_samples, *scalings)

@@ -73,7 +73,6 @@ class ModuleNetwork:
         return self.dense_tensor(graph.features)
 
     def dense_tensor(self, features: Any) -> Tensor:
-        """Return a feature matrix, dense, on the device and with the data type of the module."""
         is_sparse = isinstance(features, sparse.csr_array)
         dense: NDArray[Any] = features.toarray() if is_sparse else np.array(features)
         if self.dtype != torch.float64:
@@ -86,7 +85,6 @@ class ModuleNetwork:
         return torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).to(self.device)
 
     def edges(self, rows: Rows) -> Edges:
-        """Return edges and, for modules that take them, their weights."""
         weights = None
         if rows.weights is not None and self.takes_weights:
             weights = torch.tensor(rows.weights).to(self.device, self.dtype)
@@ -97,7 +95,6 @@ class ModuleNetwork:
             warn_about_data(f"the weights of the graph are not used: {self.name} takes no edge_weight.")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
-        """Return the unchecked output of the module in the mode that it is in."""
         if edge_weight is None and self.needs_weights:
             edge_weight = x.new_ones(edge_index.shape[1])
         weights = {} if edge_weight is None else {"edge_weight": edge_weight}
@@ -366,7 +363,6 @@ class ModuleEngine:
         return trained
 
     def predict(self, networks: Sequence[TrainedModule], n_weight_samples: int = 0) -> list[Averages]:
-        """Return the mean over the modules of each observed graph, and over their dropout samples."""
         per_graph, results = len(networks) // len(self.observed), []
         for number, adjacency in enumerate(self.observed):
             part = networks[number * per_graph : (number + 1) * per_graph]
@@ -377,7 +373,6 @@ class ModuleEngine:
     def keep(
         self, networks: Sequence[TrainedModule], models: slice, n_weight_samples: int, scalings: Scalings
     ) -> ModuleEnsemble:
-        """Return a copy of some modules that predicts on other graphs."""
         sizes, part, states = (self.features.shape[1], self.n_classes), networks[models], []
         for network, _ in part:
             state = network.module.state_dict()  # in a type that NumPy has

@@ -73,7 +73,6 @@ def draw_keys(seeds: Sequence[SeedSequence], device: torch.device) -> Tensor:
 
 
 def _mix(x: Tensor) -> Tensor:
-    """Return a hash of 32-bit integers."""
     x = x ^ ((x >> 16) & 0xFFFF)
     x = x * MIX_1
     x ^= (x >> 15) & 0x1FFFF
@@ -110,7 +109,6 @@ class SparseStack:
         return torch.tensor(self._pattern.data, dtype=self.dtype, device=self.device).repeat(self._copies)
 
     def matrix(self, model: int) -> sparse.csr_array:
-        """Return the matrix of one model, possibly padded."""
         if self._copies > 1:
             return self._pattern
         _, n_rows, n_columns = self.shape
@@ -150,7 +148,6 @@ class SparseStack:
 
     @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
-        """The model of every stored entry, and the entry's number within that model."""
         entries = torch.from_numpy(self.entries).to(self.device)
         model = torch.repeat_interleave(entries)
         number = torch.arange(len(model), device=self.device) - (entries.cumsum(0) - entries)[model]
@@ -173,7 +170,6 @@ class SparseStack:
         return both[0], both[1]
 
     def draw_factors(self, masks: Masks, *, step: int, place: int) -> Tensor:
-        """Return a dropout factor for every stored entry of every model."""
         if (self.entries == self.entries[0]).all():
             return masks.draw(int(self.entries[0]), step=step, place=place)
         return masks.draw_at(*self.positions, step=step, place=place)
@@ -237,7 +233,6 @@ def _block_diagonal(matrices: Sequence[sparse.csr_array], shape: tuple[int, int,
 
 
 def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return row pointers and columns of ``n_models`` copies along the diagonal."""
     number = torch.arange(n_models, dtype=torch.int32, device=device)[:, None]
     ends, columns = (
         torch.tensor(part, dtype=torch.int32, device=device)[None, :] + number * size
@@ -337,7 +332,6 @@ class TrainingConfig:
                 raise InputError("drop_edges", "must be 0 with a rank, since the approximation has no edges.")
 
     def is_compiled(self, device: torch.device) -> bool:
-        """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
         is_plain = self.propagation in TrainingConfig.PROPAGATIONS
         return is_plain and self.rank is None and not self.drop_edges and device.type == "cpu"
 
@@ -384,7 +378,6 @@ class Networks:
 
     @staticmethod
     def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:
-        """Return the shape of every trained tensor of one model."""
         shapes = [(n_features, config.n_hidden), (config.n_hidden, n_classes)]
         return shapes + ([(1, config.n_hidden), (1, n_classes)] if config.bias else [])
 
@@ -405,7 +398,6 @@ class Networks:
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """The weights with their decay, as ``torch.optim`` takes them."""
         decay = self.config.weight_decay
         rest = {"params": self.weights[1:], "weight_decay": decay if self.config.decay_all else 0.0}
         return [{"params": [self.weights[0]], "weight_decay": decay}, rest]

@@ -111,7 +111,6 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return child(source, self.n_calls - 1)
 
     def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
-        """Return the sampler of the last call if the tensors are the same and unchanged, else a new one."""
         check_text(self.labels, "labels of NodeCopy")
         if self.mask is not None:
             check_text(self.mask, "mask of NodeCopy")
@@ -213,7 +212,6 @@ def _take_graph(graph: Graph, nodes: slice) -> Graph:
 
 
 def _weights(data: Any) -> Any:
-    """Return an attribute with one non-negative number per edge as weights, if there is one."""
     for name in WEIGHT_ATTRIBUTES:
         values: Any = getattr(data, name, None)
         if _is_real(values) and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
@@ -238,7 +236,6 @@ def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
 
 
 def _update_slices(data: Any, keys: list[str]) -> None:
-    """Record which edges belong to which graph of a batch, as ``to_data_list`` needs it."""
     slices = getattr(data, "_slice_dict", None)
     if slices is None:
         return

@@ -52,7 +52,6 @@ class Targets:
         self.weights = torch.from_numpy(scaled).to(device)
 
     def losses(self, logits: Tensor) -> Tensor:
-        """Return the mean cross-entropy of each model, ``[B]``; ``logits`` hold these rows only."""
         n_models, n_rows, n_classes = logits.shape
         entropy = functional.cross_entropy(
             logits.reshape(-1, n_classes), self.labels.flatten(0, 1), reduction="none"
@@ -134,7 +133,6 @@ class EarlyStopping:
 
     @torch.no_grad()
     def update(self, epoch: int) -> bool:
-        """Compare the losses after an epoch with the lowest; return whether all models have stopped."""
         losses = self.compute_losses()
         running = epoch - self.best_epoch <= self.patience
         better = running & (losses < self.best_loss)
@@ -272,7 +270,6 @@ class AdamStepper:
             weight.data.copy_(padded[:, : weight[0].numel()].view_as(weight))
 
     def _pad(self, weight: Tensor) -> Tensor:
-        """Return a weight, or a padded copy that takes its place in the optimiser."""
         size = weight[0].numel()
         if weight.device.type != "cpu" or size % ADAM_LANES == 0:
             return weight

@@ -97,7 +97,6 @@ def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) 
 
 
 def _walk(graph: Graph, n_visited: int, rng: Generator) -> IntArray:
-    """Return the first nodes of a walk, which restarts elsewhere after many steps without a new node."""
     indptr, indices = graph.rows.indptr, graph.rows.indices
     visited: dict[int, None] = {}
     unvisited = (node for node in rng.permutation(graph.n_nodes).tolist() if node not in visited)

@@ -102,11 +102,6 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
 
     It is Wilson's interval or, for several splits, Student's with the variance between splits if that is
     wider, since the nodes of a split share a trained model.
-
-    >>> [round(bound, 3) for bound in accuracy_interval([8], [10])]
-    [0.49, 0.943]
-    >>> [round(bound, 3) for bound in accuracy_interval([40, 60], [100, 100])]
-    [0.0, 1.0]
     """
     correct, sizes = np.atleast_1d(n_correct).astype(float), np.atleast_1d(n_nodes).astype(float)
     correct, sizes = correct[sizes > 0], sizes[sizes > 0]
@@ -272,7 +267,6 @@ def _item_data(
 
 
 def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[int]:
-    """Return the number and the share of the score in thousandths of each positive contribution."""
     is_positive = part.values > 0
     numbers = _numbers(part.ids[is_positive], names)
     shares = np.rint(1000 * part.values[is_positive] / score).astype(int).tolist()

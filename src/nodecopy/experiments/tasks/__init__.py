@@ -153,13 +153,11 @@ class Task(ABC):
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
-        """Read and check the sections of the task; ``others`` are fields that are no keys."""
         task = read_section(cls, sections["protocol"], "[protocol]", **others)
         task.check()
         return task
 
     def check(self) -> None:
-        """Check what depends on more than one key."""
         kind = self.file_kind or self.data_kind
         for own in self.own_datasets:
             if own.kind != kind:
@@ -188,7 +186,6 @@ class Task(ABC):
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
-        """The conditions of the cells of a method on a dataset, see :class:`.Cell`."""
         return ({},)
 
     @property
@@ -200,7 +197,6 @@ class Task(ABC):
         return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
 
     def log_decisions(self, cell: Cell) -> None:
-        """Log decisions about the user's own data; reading logs most."""
         if self.find_own(cell) is not None:
             self.load(cell)
 
@@ -208,7 +204,6 @@ class Task(ABC):
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)
 
     def digest_data(self, cell: Cell) -> str:
-        """Return a digest of the graph of a cell, of which several forms are public."""
         is_public = cell.dataset in datasets.names() and self.data_kind == "graph"
         return digest_dataset(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
 
@@ -226,7 +221,6 @@ class Task(ABC):
         return extras | ({"scores": sorted(extras["scores"])} if "scores" in extras else {})
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
-        """Return files of the store that a trial shares with other cells."""
         return ()
 
     @abstractmethod
@@ -238,5 +232,4 @@ class Task(ABC):
         """Return how to read the table; ``titles`` are the titles of methods."""
 
     def notes_on_paper(self) -> list[str]:
-        """Return how to read the columns with the paper's numbers."""
         return [VERDICT_NOTE.format(f"{rounding_error(self.digits or 0):g}", "ahead or behind")]

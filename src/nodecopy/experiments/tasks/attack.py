@@ -116,7 +116,6 @@ class AttackTask(NodeTask):
         return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
 
     def draw_targets(self, cell: Cell, trial: int) -> NDArray[np.int64]:
-        """Return the targets of a trial: test nodes with neighbours."""
         test = self.split(cell, trial).test
         candidates = test[self.load(cell).degrees[test] > 0]
         if len(candidates) < self.n_targets:
@@ -126,7 +125,6 @@ class AttackTask(NodeTask):
         return np.sort(draws.choice(candidates, self.n_targets, replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
-        """Return the graph of a trial after the attack, whose flips are stored."""
         from nodecopy.attacks import Perturbation
 
         graph, attack = self.load_with_features(cell), self.find_attack(cell)

@@ -125,7 +125,6 @@ class NodeTask(Task):
         return class_codes(self.load(cell).label_codes)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
-        """Return the nodes of a trial, the same for every method."""
         labels, seed = cell.conditions["labels"], cell.trial_seed(trial, TrialSeeds.SPLIT)
         all_labels = self.load(cell).label_codes
         try:
@@ -136,7 +135,6 @@ class NodeTask(Task):
             raise InputError(f"labels of [protocol] on {cell.dataset} {error.args[1]}") from error
 
     def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
-        """Return trials as classifiers take them, of the nodes that are labelled in their graph."""
         from nodecopy.classify import Trial
 
         made = []
@@ -236,7 +234,6 @@ class ClassifyTask(NodeTask):
         return copies
 
     def fit_once(self, cell: Cell, device: str, path: str, settings: dict[str, Any]) -> Any:
-        """Return a graph model that is fitted once for all trials of a process."""
         if self.without_test_edges:
             condition = "only if all trials have the same edges"
             raise InputError(f"a graph model of {cell.section} can be fitted once {condition}.")
@@ -264,7 +261,6 @@ class UncertaintyTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Tables of calibration, selection and detection for each number of labels."""
         columns, tables = [], enumerate((CALIBRATION, SELECTION, DETECTION))
         for labels, (part, headings) in product(self.labels, tables):
             start, place = f"{labels} labels, ", (("labels", labels),)

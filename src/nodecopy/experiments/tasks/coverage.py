@@ -175,7 +175,6 @@ class CoverageTask(NetworkTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """A table for each size and kind, which its first heading names."""
         columns = []
         for conditions, kind in product(self.conditions, KINDS):
             nodes, degree = conditions.values()
@@ -188,7 +187,6 @@ class CoverageTask(NetworkTask):
         return tuple(columns)
 
     def select_scores(self, nodes: int) -> list[str]:
-        """Return the statistics of networks of some size, names before functions."""
         scores = [score for score in self.scores if nodes <= MAX_NODES.get(score, nodes)]
         return sorted(scores, key=lambda score: score in FUNCTIONS)
 
@@ -215,14 +213,12 @@ class CoverageTask(NetworkTask):
             return score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
-        """Return the model of all networks of the dataset, or one with new nodes."""
         nodes, degree = cell.conditions.values()
         if self.target == "edges":
             return fixed_network(cell.dataset, nodes, degree, cell.seed)
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
-        """Return the statistics; modularity is of the true blocks or of estimated communities."""
         blocks = network.blocks if self.target == "edges" else None
         n_communities = None if graph is None else count_communities(graph)
 

@@ -163,7 +163,6 @@ class TrialFits:
     is_cached: bool = True  # models of many items take too much memory
 
     def search(self) -> tuple[Recommender, dict[str, Any]]:
-        """Return the recommender that is best on the validation part, and the details of the search."""
         cell = self.cell
         if not cell.search:
             best, seconds = self.fit(cell.path, cell.settings)
