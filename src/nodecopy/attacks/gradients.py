@@ -3,7 +3,6 @@
 An attacker who may rewire the nodes r_1, ..., r_R adds rows V_1, ..., V_R to the adjacency:
 A' = A + sum_i (e_i V_i^T + V_i e_i^T). Every product with A' is then the product with the sparse A and
 vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no N x N matrix.
-:class:`FGA` and :class:`AdaptiveCopyingAttack` flip pairs along this gradient.
 """
 
 from __future__ import annotations

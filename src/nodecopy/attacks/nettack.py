@@ -1,7 +1,6 @@
 """Nettack (Zügner et al., 2018) with exact scores of all candidates in closed form.
 
-:class:`NettackEdits` holds the logits of a linear network, Â²XW, after any one flip; :class:`DegreeTest` and
-:class:`FeatureCoOccurrence` test whether flips go unnoticed. The surrogates of all attacks are trained here.
+The surrogates of all attacks are trained here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Flips of edges and features: :class:`Edits` while an attack makes them, :class:`Perturbation` afterwards.
-
-A perturbation is a value that can be applied to graphs, saved, read from a table and printed.
-"""
+"""Flips of edges and features: :class:`Edits` during an attack, :class:`Perturbation` afterwards."""
 
 from __future__ import annotations
 

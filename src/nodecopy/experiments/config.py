@@ -1,8 +1,8 @@
 """Experiments as TOML files; the paper's tables come with the package (``configs/``).
 
-A file is checked completely when it is read: a misspelt setting is reported before anything is computed.
-A list of datasets may have entries such as ``{ name = "mine", edges = "edges.csv", directed = true }``: files
-relative to the folder of the TOML file, and options of the function that reads them.
+A file is checked completely when it is read. A list of datasets may have entries such as ``{ name = "mine",
+edges = "edges.csv", directed = true }``: files relative to the folder of the TOML file, and options of the
+function that reads them.
 """
 
 from __future__ import annotations

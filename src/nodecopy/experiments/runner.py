@@ -1,7 +1,4 @@
-"""Compute the trials that the store does not hold yet, in this process, in several, or on a Dask cluster.
-
-Every trial is stored with its provenance: commit, versions, machine and time.
-"""
+"""Compute the trials that the store does not hold yet, in this process, in several, or on a Dask cluster."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     results/store/table2/cora/5/bgcn-copy/seed-0-1f2e3d4c5b6a/007.json
 
 The last folder is named by the seed and the fingerprint of settings and protocol, so that changed settings
-start a new folder. Files are written atomically and have a checksum: damaged ones count as missing. Each
-process locks its trials, which saves work but is not needed: a trial has the same result in every process.
+start a new folder. Files have a checksum: damaged ones count as missing. Each process locks its trials, which
+saves work but is not needed: a trial has the same result in every process.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """Summarise the finished trials of each cell of a table.
 
-Numbers are in the unit of their column, mostly percent. Deviations are standard deviations over trials
-(divisor n - 1); so are the paper's, which it calls standard errors.
-
-*Verdict.* The difference of our mean over n trials and the published one over N has the standard error
-e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus half a unit of the last printed digit they are level; beyond, ours
-is ahead or behind, or above or below for statistics of graphs. One trial has no deviation, hence no verdict.
-If the paper prints no deviation, S = s and N = n.
-
-*Best.* The highest mean (the lowest where lower is better), or the nearest to the reference if there is one;
-significant if the Wilcoxon signed-rank test on the trials shared with the second best rejects at 5 %.
+Deviations are standard deviations over trials (divisor n - 1); so are the paper's, which it calls standard
+errors. The notes of tables define verdicts and best methods. If the paper prints no deviation, ours
+is taken; one trial has no verdict.
 """
 
 from __future__ import annotations

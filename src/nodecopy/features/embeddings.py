@@ -1,8 +1,4 @@
-"""Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods.
-
-An attack on edges moves a node in embeddings of its neighbourhood, but neither in the embedding of its
-features nor, directly, in that of the neighbourhood expected from them.
-"""
+"""Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods."""
 
 from __future__ import annotations
 

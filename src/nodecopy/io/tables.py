@@ -1,7 +1,6 @@
 """Tables in text files, in Parquet files and in data frames, as columns.
 
-Text is read by the ``csv`` module: the reader of pyarrow would save a tenth of the time, but it accepts text
-after a closing quote and does not report the lines of rows, which errors name.
+Text is read by the ``csv`` module, since the reader of pyarrow does not report lines, which errors name.
 """
 
 from __future__ import annotations

@@ -87,19 +87,14 @@ def evaluate(
     metrics: Sequence[str] = DEFAULT_METRICS,
     convention: str = "formula",
 ) -> Evaluation:
-    """Return the value of each metric, in the order of ``metrics``, and the values of every user.
+    """Return the value of each metric and the values of every user.
 
     Parameters
     ----------
     score
-        Function that returns the scores of some rows of ``test``, ``[len(rows), n_items]``, called for blocks
-        of users.
-    train, validation, test
-        Interactions of the same users and items. The items in ``train`` (and, by the formula, in
-        ``validation``) are not candidates; test interactions among them count as misses, with a warning.
-    history
-        For users outside training: the interactions that their scores are made from. They take the place of
-        ``train``, except for popularity.
+        Function that returns the scores of some rows of ``test``, ``[len(rows), n_items]``.
+    train, validation, test, history
+        Interactions as in ``evaluate`` of recommenders.
     metrics
         Names such as ``"recall@10"``, the metric and the length k of the list:
 

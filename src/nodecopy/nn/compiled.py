@@ -84,14 +84,11 @@ class PageRank:
 class CompiledNetwork:
     """One two-layer network, for all nodes or for some ``chosen`` ones.
 
-    ``weights`` are both layers and any biases; training changes them in place. ``key`` is that of the dropout
-    masks. With ``chosen``, only the nodes that they depend on are computed, unless PageRank reaches all.
-    ``graph`` and ``last`` are rows of the first and the second convolution.
-
-    ``masked`` are the features after dropout of the latest call, and ``outer``, ``hidden``, ``gates`` and
-    ``pooled`` its activations: features times weights, hidden units and their derivatives, and means of
-    hidden units over neighbours, one array where nothing is averaged. The backward pass writes gradients into
-    the same memory.
+    ``weights`` are both layers and any biases, which training changes in place. With ``chosen``, only the
+    nodes that they depend on are computed, unless PageRank reaches all. ``graph`` and ``last`` are rows of
+    the first and the second convolution, ``outer``, ``hidden``, ``gates`` and ``pooled`` the latest
+    activations: features times weights, hidden units and their derivatives, and means of hidden units over
+    neighbours, one array where nothing is averaged. The backward pass writes gradients into the same memory.
     """
 
     def __init__(

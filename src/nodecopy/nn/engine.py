@@ -1,8 +1,6 @@
 """The engine that trains many networks on graphs with the same features, and averages their predictions.
 
 It decides how many networks are computed at once, on which threads, and on which part of a graph.
-:meth:`Engine.train` takes graphs, labelled nodes and seeds, :meth:`Engine.predict` returns class
-probabilities, and :class:`Ensemble` predicts on other graphs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Modules of users, such as those of PyTorch Geometric: one wrapper to evaluate, train and keep them.
 
-:class:`ModuleNetwork` is a module as a function of graphs, for classifiers, attacks and defences.
-:class:`ModuleEngine` trains modules of a factory, as :class:`~nodecopy.nn.engine.Engine` trains the package's
-own networks, and :class:`ModuleEnsemble` predicts again with their weights.
+:class:`ModuleNetwork` is a module as a function of graphs, :class:`ModuleEngine` trains modules of a factory,
+and :class:`ModuleEnsemble` predicts again with their weights.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The layout of a drawn graph, and which nodes of a large graph are drawn.
 
-The force-directed layout takes 0.4 s on Cora (2,708 nodes, one core). NetworkX 3.6 needs 35 s to keep
-neighbours as close (``forceatlas2_layout``). igraph 1.0 is slower, worse, or draws nodes on top of others.
+The force-directed layout takes 0.4 s on Cora, where NetworkX 3.6 needs 35 s to keep neighbours as close.
+igraph 1.0 is slower, worse, or draws nodes on top of others.
 """
 
 from __future__ import annotations

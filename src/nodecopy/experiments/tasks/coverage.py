@@ -2,8 +2,7 @@
 
 Every trial of ``coverage`` draws networks from a known model and bootstraps each; the coverage is how often
 the intervals hold the true expectation, which is simulated: for the target ``edges`` with the same nodes in
-all trials, for ``nodes`` with new nodes in every network. The size of a test is how often it rejects a true
-null model, its power how often it rejects networks with planted structure.
+all trials, for ``nodes`` with new nodes in every network.
 """
 
 from __future__ import annotations
