@@ -15,10 +15,9 @@ from types import UnionType
 from typing import Any, BinaryIO, ClassVar, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import csr_from_parts
+from nodecopy._core.arrays import Array, csr_from_parts
 from nodecopy._core.checks import check_sequence, check_unpacked, open_archive, show
 from nodecopy._core.files import PathLike, atomic_write, format_of, reading
 from nodecopy._core.imports import check_name, import_class, public_name
@@ -116,7 +115,7 @@ class Saveable(Configurable):
         The file is written as a whole or not at all. It does not hold the device.
         """
         format_of(path, (".npz",))
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Array] = {}
         tree = json.dumps(_encode(self, arrays, type(self).__name__))
         with atomic_write(path) as temporary, temporary.open("wb") as file:
             write_arrays(file, {TREE: np.array(tree)} | arrays)
@@ -189,7 +188,7 @@ def _function_name(value: Any) -> str:
     return f"{value.__name__}()"
 
 
-def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
+def _encode(value: Any, arrays: dict[str, Array], where: str) -> Any:
     def encode_object(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
         owner = type(value).__name__
         path = owner if where == owner else f"{owner}, {where}"
@@ -239,7 +238,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
 class _Decoder:
     """Objects from the tree and the arrays of a file; what it returns has the types that classes annotate."""
 
-    def __init__(self, arrays: dict[str, NDArray[Any]], packed: int, named: list[Any], device: str) -> None:
+    def __init__(self, arrays: dict[str, Array], packed: int, named: list[Any], device: str) -> None:
         self.arrays, self.packed, self.named, self.device, self.n_bytes = arrays, packed, named, device, 0
 
     def decode(self, tree: Any) -> Any:
@@ -341,7 +340,7 @@ def _has_type(value: Any, hint: Any) -> bool:
     return kind is Any or isinstance(value, int if kind is bool else kind)
 
 
-def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
+def write_arrays(file: BinaryIO, arrays: dict[str, Array]) -> None:
     """Write arrays of numbers and strings to an archive that :func:`numpy.load` reads, too."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
@@ -358,7 +357,7 @@ def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, Array]:
     """Return the arrays of an archive by name; ``mmap`` maps large ones, read-only."""
     arrays = {}
     with path.open("rb") as file, open_archive(file) as archive:
@@ -368,7 +367,7 @@ def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:
+def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> Array | None:
     """Return a member of an archive by memory map, or ``None`` if it must be read."""
     if name not in archive.namelist():
         return None

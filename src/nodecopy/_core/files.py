@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from platform import node
-from typing import Any, TypeAlias
+from typing import Any
 
 from nodecopy._core.checks import check_path, show
 from nodecopy.errors import InputError, MissingExtraError
@@ -29,8 +29,8 @@ from nodecopy.errors import InputError, MissingExtraError
 if sys.platform != "win32":
     import fcntl
 
-PathLike: TypeAlias = str | os.PathLike[str]
-TableLike: TypeAlias = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
+PathLike = str | os.PathLike[str]
+TableLike = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 CONVERSION_HINTS = {

@@ -13,17 +13,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Floats, IntArray, Ints
 from nodecopy._core.checks import (
     as_array,
     check_indices,
@@ -78,7 +78,7 @@ class RewiredNetwork(ABC):
         return torch.where(left, gradient * (1 - 2 * self.present), -torch.inf)
 
 
-Loss: TypeAlias = Callable[[RewiredNetwork, Tensor], Tensor]  # to raise, given the change V of the adjacency
+Loss = Callable[[RewiredNetwork, Tensor], Tensor]  # to raise, given the change V of the adjacency
 
 
 class AttackedModule:
@@ -94,7 +94,7 @@ class AttackedModule:
         self.codes = label_columns(graph, n_columns, self.network.name)[1]
         self._is_logged = False
 
-    def rewire(self, edits: Edits, rows: NDArray[np.int64]) -> RewiredNetwork:
+    def rewire(self, edits: Edits, rows: Ints) -> RewiredNetwork:
         if self.network.takes_weights:
             weighted = WeightedModule(self.network, self.x, edits, rows)
             if weighted.is_exact():
@@ -112,7 +112,7 @@ class AttackedModule:
 class RewiredModule(RewiredNetwork):
     """A module on a graph of which some rows are changed, evaluated again for every candidate."""
 
-    def __init__(self, network: ModuleNetwork, x: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
+    def __init__(self, network: ModuleNetwork, x: Tensor, edits: Edits, rows: Ints) -> None:
         adjacency = edits.adjacency()
         present = torch.from_numpy(adjacency[rows].toarray()).to(x.device, x.dtype)
         super().__init__(torch.from_numpy(rows).to(x.device), present)
@@ -197,7 +197,7 @@ class WeightedModule(RewiredModule):
 class RewiredGCN(RewiredNetwork):
     """The logits of a two-layer GCN; ``projected`` are the features times the first layer's weights."""
 
-    def __init__(self, projected: Tensor, second: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
+    def __init__(self, projected: Tensor, second: Tensor, edits: Edits, rows: Ints) -> None:
         device = projected.device
         self.projected, self.second = projected, second
         self.adjacency = SparseStack([edits.adjacency()], device, torch.float64)
@@ -286,7 +286,7 @@ class GradientAttack(TargetedAttack):
         rewire = partial(RewiredGCN, projected, torch.from_numpy(layers[1]).to(device))
         return lambda: GradientEdits(graph, labels, rewire, device)
 
-    def greedy_flips(self, edits: GradientEdits, rows: NDArray[np.int64], loss: Loss, budget: int) -> None:
+    def greedy_flips(self, edits: GradientEdits, rows: Ints, loss: Loss, budget: int) -> None:
         """Flip at most ``budget`` pairs of ``rows``; stop if no flip promises a higher loss."""
         network = edits.rewire(edits, rows)
         for row, node in choose_flips(network, loss, budget, flips_per_step=self.flips_per_step):
@@ -311,7 +311,7 @@ def choose_flips(
     return flips
 
 
-def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:
+def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[Floats]:
     given = check_sequence(surrogate, name, "a module or two matrices")
     layers = [check_numbers(layer, name).astype(np.float64) for layer in given]
     shapes = [layer.shape for layer in layers]

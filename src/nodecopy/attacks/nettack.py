@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from nodecopy._core.arrays import Array, Bools, Floats, Ints
 from nodecopy._core.checks import check_choice, check_numbers, check_settings, check_unique
 from nodecopy.attacks.base import Nodes, TargetedAttack, check_labels
 from nodecopy.attacks.perturbation import Edits
@@ -37,8 +38,8 @@ class NettackEdits(Edits):
         self,
         graph: Graph,
         features: sparse.csr_array,
-        weights: NDArray[np.float64],
-        codes: NDArray[np.int64],
+        weights: Floats,
+        codes: Ints,
         co_occurrence: FeatureCoOccurrence | None = None,
     ) -> None:
         super().__init__(graph)
@@ -66,7 +67,7 @@ class NettackEdits(Edits):
         self.Y[node] += sign * self.weights[feature]
         self._add_contribution(node, 1)
 
-    def has_feature(self, node: int) -> NDArray[np.bool_]:
+    def has_feature(self, node: int) -> Bools:
         has = np.zeros(self.features.shape[1], bool)
         own = slice(self.features.indptr[node], self.features.indptr[node + 1])
         has[self.features.indices[own][self.features.data[own] != 0]] = True
@@ -75,12 +76,12 @@ class NettackEdits(Edits):
                 has[feature] ^= True
         return has
 
-    def logits(self, u: int) -> NDArray[np.float64]:
+    def logits(self, u: int) -> Floats:
         inside = self._closed_neighbourhood(u)
         total = (self.S[inside] / self.d[inside, None]).sum(axis=0)
         return np.asarray(total / np.sqrt(self.d[u]))
 
-    def after_flips(self, u: int, m: int) -> NDArray[np.float64]:
+    def after_flips(self, u: int, m: int) -> Floats:
         """Return the logits at ``u`` after a flip of (m, n), for every n, ``[n_nodes, n_classes]``.
 
         Row m has no meaning; where m is not u, row u has none either.
@@ -113,33 +114,33 @@ class NettackEdits(Edits):
         u_scale = scale_m if m == u else scale[u]
         return np.asarray(total * np.broadcast_to(u_scale, len(d))[:, None])
 
-    def common(self, u: int) -> NDArray[np.float64]:
+    def common(self, u: int) -> Floats:
         """Return for every node x the sum of 1 / d_k over nodes k at most one step from both u and x."""
         inside = self._closed_neighbourhood(u)
         reached = [self._closed_neighbourhood(k) for k in inside.tolist()]
         weights = np.repeat(1 / self.d[inside], [len(nodes) for nodes in reached])
         return np.bincount(np.concatenate(reached), weights, len(self.d)).astype(np.float64, copy=False)
 
-    def margins(self, logits: NDArray[np.float64], target: int) -> NDArray[np.float64]:
+    def margins(self, logits: Floats, target: int) -> Floats:
         true = self.codes[target]
         return np.asarray(logits[:, true] - np.delete(logits, true, axis=1).max(axis=1))
 
     def _add_contribution(self, node: int, sign: int) -> None:
         self.S[self._closed_neighbourhood(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
 
-    def _closed_neighbourhood(self, node: int) -> NDArray[np.int64]:
+    def _closed_neighbourhood(self, node: int) -> Ints:
         return np.append(self.neighbours(node), node)
 
 
 class DegreeTest:
     """Likelihood-ratio test of the degrees after a flip against those before the attack on a target."""
 
-    def __init__(self, degrees: NDArray[Any]) -> None:
+    def __init__(self, degrees: Array) -> None:
         counted = degrees[degrees >= MIN_DEGREE]
         self._start = len(counted), float(np.log(counted).sum())
         self._now = self._start
 
-    def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:
+    def ratio(self, first: Any, second: Any, change: Any) -> Floats:
         """Return the likelihood ratio after each of some flips, given the degrees of both ends before it.
 
         ``change`` is 1 for a flip that adds an edge, and -1 for one that removes it.
@@ -188,7 +189,7 @@ class FeatureCoOccurrence:
         # A feature that occurs with no other reaches none and contributes nothing.
         self.inverse = 1 / np.maximum(np.diff(occur_together.indptr), 1)
 
-    def likely(self, node: int) -> NDArray[np.bool_]:
+    def likely(self, node: int) -> Bools:
         """Return a mask of the features that pass, given the features of the node in the clean graph."""
         own = self.features.indices[self.features.indptr[node] : self.features.indptr[node + 1]]
         reached = self.inverse[own] @ self.occur_together[own]
@@ -199,7 +200,7 @@ class FeatureCoOccurrence:
 class SurrogateLabels:
     """Class numbers of all nodes (-1 without a label), class names, and training nodes of a surrogate."""
 
-    codes: NDArray[np.int64]
+    codes: Ints
     names: tuple[str, ...]
     train: Nodes
 
@@ -236,7 +237,7 @@ class SurrogateLabels:
 
 def linear_weights(
     graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence
-) -> NDArray[np.float64]:
+) -> Floats:
     """Train the surrogate Â²XW, of two linear layers, and return W, ``[n_features, n_classes]``."""
     matrix = normalise_adjacency(graph.adjacency)
     inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))  # the rows of Â²X that are needed
@@ -262,7 +263,7 @@ def train_weights(
     labels: SurrogateLabels,
     seed: SeedSequence,
     device: str = "cpu",
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Train a surrogate on the labels of the training nodes, which are ``rows``; return its layers."""
     missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
     if len(missing):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nodecopy.classify import Classifier
 
 
-Method: TypeAlias = Literal[
+Method = Literal[
     "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi", "sgc"
 ]
 RECOMMENDED: Method = "self-training"

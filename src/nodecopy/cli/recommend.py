@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_real
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
@@ -137,7 +137,7 @@ def recommend(
     if all_users:
         opt.check_applicable("some users", "--all-users", user=user or None, users=users)
 
-    def find_users_and_items(log: Interactions) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    def find_users_and_items(log: Interactions) -> tuple[Ints, Array | None]:
         """Return the positions of the users, each once, and the ids of the items, ``None`` for all."""
         positions = np.arange(log.n_users)
         if not all_users:
@@ -216,7 +216,7 @@ def recommend(
 
 
 def _describe_users(
-    recommender: Recommender, positions: NDArray[np.int64], items: NDArray[Any], scores: NDArray[Any]
+    recommender: Recommender, positions: Ints, items: Array, scores: Array
 ) -> list[dict[str, Any]]:
     train, model = recommender.interactions_, type(recommender).__name__
     columns = train.user_ids[positions], train.rows.degrees[positions], items, scores

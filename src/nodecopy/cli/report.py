@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision, mute_data_warnings
 from nodecopy._core.random import child, generator, seed_sequence
@@ -200,12 +200,12 @@ def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> Boo
 class Classification(NamedTuple):
     """Predictions for all nodes, and their evaluation on nodes whose labels were held out."""
 
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
+    classes: Array
+    codes: Ints
     prediction: Prediction
-    train: NDArray[np.int64]
-    tested: NDArray[np.int64]
-    nodes: NDArray[np.int64]
+    train: Ints
+    tested: Ints
+    nodes: Ints
     evaluations: dict[str, sections.HeldOutPredictions] | None
     n_folds: int
     n_pseudo_labels: int

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, as_csr, index_dtype
+from nodecopy._core.arrays import Floats, IntArray, as_csr, index_dtype
 from nodecopy._core.checks import check_finite, check_indices, check_numbers, check_vector
 from nodecopy.errors import InputError
 
-Floats: TypeAlias = NDArray[np.float64]
 TOLERANCE = 1e-5  # of sums of probabilities that were rounded to units
 SIMILARITY_UNITS = 2**40  # the largest similarity of a row; every one is rounded up to whole units
 

@@ -12,11 +12,13 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Bools,
     IntArray,
+    Ints,
     Rows,
     as_csr,
     as_matrix,
@@ -332,16 +334,14 @@ class Balanced(_OtherRule):
         return DonorRows.from_similarity(mutual)
 
 
-def _take_first(
-    near: IntArray, is_member: NDArray[np.bool_], n_wanted: int
-) -> tuple[NDArray[np.bool_], IntArray]:
+def _take_first(near: IntArray, is_member: Bools, n_wanted: int) -> tuple[Bools, IntArray]:
     rank = is_member.cumsum(axis=1)
-    is_found: NDArray[np.bool_] = rank[:, -1] >= n_wanted
+    is_found: Bools = rank[:, -1] >= n_wanted
     is_first = is_member[is_found] & (rank[is_found] <= n_wanted)
     return is_found, near[is_found][is_first].reshape(-1, n_wanted)
 
 
-def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
+def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> Ints:
     """Return codes of labels, by default the graph's; every unlabelled node has its own code."""
     if labels is None:
         labels = getattr(data, "label_codes", None)

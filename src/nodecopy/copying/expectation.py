@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Floats, IntArray
 from nodecopy._core.checks import check_indices, check_vector
-from nodecopy.copying.distributions import Floats
 
 MAX_BLOCK_ENTRIES = 2**22  # entries of the expectation that a product holds in memory at once
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba import uint32
 from scipy import sparse
 
-from nodecopy._core.kernels import njit, prefetch
+from nodecopy._core.kernels import compiled, njit, prefetch
 from nodecopy._core.parallel import map_on_cores
 from nodecopy._core.random import PARITY, ROTATIONS
 
@@ -30,7 +30,6 @@ ENTRIES_PER_PREFETCH = 16
 COINS_AT_ONCE = 2048
 N_TASKS = 64  # blocks of rows with about as many multiplications each, which threads take in turn
 
-compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
 
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate
+from nodecopy._core.arrays import FloatArray, IntArray, Ints, Rows, check_positions, deduplicate
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
@@ -302,12 +302,12 @@ class EdgeTrackingSampler:
         self.model = copy(model)
         self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
 
-    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
+    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, Ints]:
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(
         self, n: int, *, rng: Rng = None, workers: int = 1
-    ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[IntArray, IntArray, Ints]]:
         """Yield sources, targets and observed edges of ``n`` samples; undirected edges in both directions."""
         for sample in self.model.sample_many(n, rng=rng, workers=workers):
             rows = sample.rows

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.arrays import IntArray, Rows, index_dtype, keep_entries
+from nodecopy._core.arrays import Array, Bools, IntArray, Rows, index_dtype, keep_entries
 from nodecopy._core.random import Key, pair_coins
 
 MIN_COMPILED_SIZE = 200_000  # entries plus rows below which loading compiled code takes longer than it saves
@@ -63,7 +62,7 @@ def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
     return _closure(copied, is_selected & (first != second))
 
 
-def _closure(copied: Rows, mask: NDArray[np.bool_]) -> Rows:
+def _closure(copied: Rows, mask: Bools) -> Rows:
     """Return the elementwise maximum of the entries where ``mask`` is true and their transpose."""
     matrix = keep_entries(copied.csr, mask)
     matrix = matrix.maximum(matrix.T.tocsr())
@@ -102,12 +101,12 @@ def _copied_indptr(rows: Rows, donors: IntArray, max_growth: int = 1) -> IntArra
     return indptr
 
 
-def _empty_entries(rows: Rows, n_entries: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _empty_entries(rows: Rows, n_entries: int) -> tuple[Array, Array | None]:
     weights = None if rows.weights is None else np.empty(n_entries, rows.weights.dtype)
     return np.empty(n_entries, rows.indices.dtype), weights
 
 
-def _truncate(indices: NDArray[Any], weights: NDArray[Any] | None, n_entries: int) -> tuple[Any, Any]:
+def _truncate(indices: Array, weights: Array | None, n_entries: int) -> tuple[Any, Any]:
     for array in (indices, weights):
         if array is not None:
             array.resize(n_entries, refcheck=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from nodecopy.features.graphs import graph_from_features
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-GraphName: TypeAlias = Literal[
+GraphName = Literal[
     "karate", "digits", "cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo", "polblogs", "bitcoin"
 ]
-SplitName: TypeAlias = Literal["gowalla", "yelp2018", "amazon-beauty"]
-InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds", SplitName]
+SplitName = Literal["gowalla", "yelp2018", "amazon-beauty"]
+InteractionsName = Literal["library", "ml-100k", "amazon-cds", SplitName]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
 from pathlib import Path
-from typing import TypeAlias
 from urllib.request import urlopen
 
 from nodecopy._core.checks import read_member
@@ -26,7 +25,7 @@ from nodecopy.errors import InputError
 LOG = logging.getLogger(__name__)
 CONNECT_TIMEOUT, PIP_TIMEOUT = 20, 600  # seconds
 
-LocalFile: TypeAlias = tuple[Path, bytes]  # the path of a file and its verified content
+LocalFile = tuple[Path, bytes]  # the path of a file and its verified content
 
 
 @dataclass(frozen=True)

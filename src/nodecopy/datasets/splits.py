@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, IntArray, Ints
 from nodecopy._core.checks import check_integer, check_real, check_sequence, check_type, check_vector, show
 from nodecopy._core.files import TableLike, is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
@@ -45,7 +45,7 @@ class Split(NamedTuple, Generic[T]):
 
 def label_split(
     labels: ArrayLike | None, per_class: int = 20, validation: int = 500, test: int = 1000, *, rng: Rng = None
-) -> Split[NDArray[np.int64]]:
+) -> Split[Ints]:
     """Draw ``per_class`` training nodes of every class, then validation and test nodes from the rest.
 
     The parts are disjoint arrays of node positions, ascending.
@@ -310,7 +310,7 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
 
 
-def _check_times(interactions: Interactions, name: str) -> NDArray[Any]:
+def _check_times(interactions: Interactions, name: str) -> Array:
     if interactions.times is None or not interactions.n_interactions:
         raise InputError(f"{name} needs interactions with times (time of read_interactions); got none.")
     return interactions.times
@@ -402,6 +402,6 @@ def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
     return is_text and holds_item_lists(path, any_length=any_length)
 
 
-def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _join_ids(ids: Sequence[Array]) -> Array:
     has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
     return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))

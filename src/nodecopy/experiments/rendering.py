@@ -7,13 +7,13 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from nodecopy._core.messages import escape_cell, escape_latex, escape_markdown, join_lines
 from nodecopy.experiments.spec import Column
 from nodecopy.experiments.summary import Gain, Results, Summary
 
-Grid: TypeAlias = tuple[list[str], list[list[str]]]  # headings and rows
+Grid = tuple[list[str], list[list[str]]]  # headings and rows
 SECONDS = "Seconds: the fewest among trials 1 to {}. The time of a batch is shared evenly among its trials."
 
 

@@ -22,7 +22,7 @@ from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from numpy.random import SeedSequence
 
@@ -66,8 +66,8 @@ class JobResult:
     rest: Job | None = None
 
 
-Solve: TypeAlias = Callable[[Job], JobResult]
-SolveAll: TypeAlias = Callable[[Solve, list[Job]], Generator[JobResult]]
+Solve = Callable[[Job], JobResult]
+SolveAll = Callable[[Solve, list[Job]], Generator[JobResult]]
 
 
 def run(

@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from numpy.random import SeedSequence
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PACKAGE = __name__.partition(".")[0]
 CODE_KEYS = ("class", "factory")  # keys whose values are paths of code
 SectionClass = TypeVar("SectionClass")
-Reader: TypeAlias = Callable[[Any, str], Any]
+Reader = Callable[[Any, str], Any]
 
 
 def set_same_bits() -> None:
@@ -295,7 +295,7 @@ class Column:
     part: str = field(default="", compare=False)  # each part is a table of its own
 
 
-CellKey: TypeAlias = tuple[str, Column, str]  # dataset, column and method
+CellKey = tuple[str, Column, str]  # dataset, column and method
 
 
 @dataclass(frozen=True)

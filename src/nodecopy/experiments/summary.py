@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from nodecopy.experiments.spec import CellKey, Column, Experiment, Published, ro
 from nodecopy.experiments.store import Record, Store, list_forms
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
-TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]  # by method and number of the trial
+TrialValues = Mapping[str, Mapping[int, float]]  # by method and number of the trial
 MIN_TRIALS_FOR_P = 6  # with fewer the signed-rank test cannot reach 5 %: p is at least 2 / 2^n
 
 

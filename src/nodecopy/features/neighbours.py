@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Floats, IntArray
 from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import as_dense, check_matrix, stored_values
@@ -90,7 +89,7 @@ class NeighbourSearch:
 
     def candidates(
         self, nodes: IntArray, n_neighbours: int, include_self: bool
-    ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    ) -> tuple[IntArray, IntArray, Floats]:
         distance = as_dense(self.centred_queries[nodes] @ self.centred.T)
         distance *= -2.0
         distance += self.norms
@@ -105,7 +104,7 @@ class NeighbourSearch:
             return row, candidate, distance[row, candidate]
         return row, candidate, self.squared_distances(nodes[row], candidate)
 
-    def squared_distances(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
+    def squared_distances(self, first: IntArray, second: IntArray) -> Floats:
         squared = np.empty(len(first))
         step = max(1, MAX_BLOCK_NUMBERS // max(1, self.matrix.shape[1]))
         for start in range(0, len(first), step):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -24,7 +23,7 @@ from nodecopy.generators.base import (
 )
 from nodecopy.graph import UNLABELLED, Graph
 
-Floats: TypeAlias = NDArray[np.float64]
+Floats = NDArray[np.float64]
 N_PROPAGATION_STEPS = 30
 MAX_POISSON_PROBABILITY = 0.5  # larger probabilities are drawn pair by pair
 MIN_PROBABILITY, MAX_PROBABILITY = 1e-12, 1 - 2.0**-40  # of an edge, for mixed memberships

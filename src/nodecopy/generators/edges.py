@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.arrays import Array, Floats, Ints, Singles
 from nodecopy._core.checks import (
     check_callable,
     check_integer,
@@ -38,9 +38,8 @@ from nodecopy.metrics import edge_overlap
 from nodecopy.models import GraphModel
 from nodecopy.nn.training import check_device
 
-Floats: TypeAlias = NDArray[np.float64]
-Calibration: TypeAlias = tuple[float, float]  # slope and intercept of a logistic regression on the score
-Callback: TypeAlias = Callable[[int, Graph], Any]
+Calibration = tuple[float, float]  # slope and intercept of a logistic regression on the score
+Callback = Callable[[int, Graph], Any]
 LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}  # the cache of a core, 256 MiB on a GPU
 MAX_THINNING_PROBABILITY = 0.1  # of an edge, up to which thinning is faster
 CANDIDATES_AT_ONCE = 2**16
@@ -102,7 +101,7 @@ class EdgeDistribution:
     or the ``calibration`` of it, times ``scale`` and at most one.
     """
 
-    decoded: NDArray[np.float32]
+    decoded: Singles
     calibration: Calibration | None = None
     scale: float = 1.0
 
@@ -280,7 +279,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         return replace_edges(graph, *nodes[assemble_edges(self._score_blocks(), graph.n_edges, rng)])
 
     @abstractmethod
-    def _score_blocks(self) -> Iterator[NDArray[Any]]:
+    def _score_blocks(self) -> Iterator[Array]:
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
@@ -292,7 +291,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 
 
-def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
+def assemble_edges(blocks: Iterable[Array], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
     Every node draws a neighbour first, in proportion to its scores. If too few are positive, all such pairs
@@ -327,7 +326,7 @@ class _Race:
         self.size, self.worst = size, np.inf
         self.times, self.codes = np.zeros(0), np.zeros(0, np.int64)
 
-    def add(self, scores: NDArray[Any], start: int, n_nodes: int, rng: Generator) -> None:
+    def add(self, scores: Array, start: int, n_nodes: int, rng: Generator) -> None:
         """Add the pairs above the diagonal, given rows and columns from ``start`` on."""
         size = len(scores)
         times = rng.standard_exponential(scores.shape)
@@ -343,7 +342,7 @@ class _Race:
             self.worst = self.times.max()
 
 
-def _order_by_need(codes: NDArray[np.int64], n_nodes: int, rng: Generator) -> list[int]:
+def _order_by_need(codes: Ints, n_nodes: int, rng: Generator) -> list[int]:
     has_edge = np.zeros(n_nodes, bool)
     needed: list[int] = []
     others: list[int] = []

@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.arrays import Array, Singles
 from nodecopy._core.random import child
 from nodecopy.generators.edges import LOGITS_AT_ONCE, BlockwiseLoss, EdgeScoreModel, check_trained, split_rows
 from nodecopy.nn.networks import SparseStack
@@ -35,7 +35,7 @@ MAX_POWER_ITERATIONS = 1000
 STATIONARY_TOLERANCE = 1e-6  # probability mass that the last power iteration may move
 TRAINING_SEED, COUNTING_SEED, NETGAN_EVALUATION_SEED = range(3)  # children of the seed of a fit of NetGAN
 WEIGHTS_SEED, CELL_EVALUATION_SEED = range(2)  # and of CELL
-State: TypeAlias = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` each
+State = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` each
 
 
 class TorchRandom:
@@ -312,7 +312,7 @@ class NetGAN(EdgeScoreModel):
         ("n_transitions", "batch_size", "n_hidden", "n_critic_hidden", "n_embedding", "n_critic_steps"), 1
     )
 
-    def _score_blocks(self) -> Iterator[NDArray[Any]]:
+    def _score_blocks(self) -> Iterator[Array]:
         return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))
 
 
@@ -413,14 +413,14 @@ class CELL(EdgeScoreModel):
     learning_rate: float = 0.1
     weight_decay: float = 1e-7
 
-    down_: NDArray[np.float32] = field(init=False)
-    up_: NDArray[np.float32] = field(init=False)
-    log_weights_: NDArray[np.float32] = field(init=False)
+    down_: Singles = field(init=False)
+    up_: Singles = field(init=False)
+    log_weights_: Singles = field(init=False)
     _training_class = _TransitionTraining
     _evaluation_seed = CELL_EVALUATION_SEED
     _limits: ClassVar = {"rank": 1, "weight_decay": 0.0}
 
-    def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
+    def _score_blocks(self) -> Iterator[Singles]:
         """Yield pi_i P_ij + pi_j P_ji, with log P_ij = w_ij - n_i."""
         down, up, log_weights = self.down_, self.up_, self.log_weights_
         for rows in split_rows(len(down)):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
-Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
-ColumnNames: TypeAlias = Mapping[str, str | None]  # the names that the caller gives, by role
-Decimal: TypeAlias = Literal[".", ","]
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
+Roles = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
+ColumnNames = Mapping[str, str | None]  # the names that the caller gives, by role
+Decimal = Literal[".", ","]
+Kind = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
 EDGE_COLUMNS: Roles = {

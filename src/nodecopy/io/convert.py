@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import as_csr, check_matrix_shape
+from nodecopy._core.arrays import Floats, as_csr, check_matrix_shape
 from nodecopy._core.checks import type_name
 from nodecopy._core.files import is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
@@ -26,8 +26,8 @@ from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_nod
 from nodecopy.io.pyg import convert_pyg, read_mask
 from nodecopy.io.tables import read_names
 
-GraphLike: TypeAlias = Graph | Any  # a graph, or what :func:`as_graph` converts
-InteractionsLike: TypeAlias = Interactions | Any  # interactions, or what :func:`as_interactions` converts
+GraphLike = Graph | Any  # a graph, or what :func:`as_graph` converts
+InteractionsLike = Interactions | Any  # interactions, or what :func:`as_interactions` converts
 
 
 def as_graph(
@@ -266,7 +266,7 @@ def _can_be_features(values: Sequence[Any]) -> bool:
         return False
 
 
-def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
+def _stack(attributes: Sequence[Any]) -> Floats:
     try:
         parts = list(map(_as_floats, attributes))
     except (TypeError, ValueError):
@@ -274,7 +274,7 @@ def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
-def _as_floats(values: Any) -> NDArray[np.float64]:
+def _as_floats(values: Any) -> Floats:
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import check_ids
+from nodecopy._core.arrays import Floats, Ints, check_ids
 from nodecopy._core.checks import as_array, check_choice, check_type, check_unique
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
@@ -220,7 +220,7 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
 class _Edges(NamedTuple):
     table: Table
     ends: list[Column]
-    weights: NDArray[np.float64]
+    weights: Floats
 
 
 def _read_edges(
@@ -293,7 +293,7 @@ def _order_nodes(
     return order if is_fixed else sorted(node_set.union(*ids[n_own:]))
 
 
-def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
+def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> Ints:
     if not position_of.keys() >= set(ids):
         position_of = add_escaped(position_of)
     try:

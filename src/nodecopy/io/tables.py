@@ -15,20 +15,20 @@ from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeAlias, cast
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import MAX_TABLE_BYTES, check_stream, check_unpacked
 from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, is_frame
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_cell
 from nodecopy.errors import InputError
 
-Column: TypeAlias = Sequence[Any] | NDArray[Any]  # strings from text, typed arrays from others
-HeaderRule: TypeAlias = bool | Callable[[list[str], list[list[str]]], bool]  # by first row and others
-NumberedRows: TypeAlias = Iterator[tuple[int, list[str]]]  # line numbers and cells
+Column = Sequence[Any] | Array  # strings from text, typed arrays from others
+HeaderRule = bool | Callable[[list[str], list[list[str]]], bool]  # by first row and others
+NumberedRows = Iterator[tuple[int, list[str]]]  # line numbers and cells
 
 ATOMIC = ".inter"  # interactions in RecBole's form: tabs, and a header such as user_id:token
 BATCH_ROWS = 1024  # rows of a Parquet file whose size is checked together
@@ -289,10 +289,10 @@ def _from_arrow(table: Any) -> Table:
     return Table(columns, table.column_names, range(1, table.num_rows + 1), "row")
 
 
-def _decode_texts(chunk: Any) -> NDArray[Any]:
+def _decode_texts(chunk: Any) -> Array:
     """Return texts, which rows share; a cast would copy them."""
     texts = np.array([*chunk.dictionary.to_pylist(), None], object)
-    codes: NDArray[np.int64] = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    codes: Ints = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return texts[codes]
 
 
@@ -310,9 +310,7 @@ def _from_frame(frame: Any) -> Table:
     return Table(plain, [str(name) for name in frame.columns], range(1, len(frame) + 1), "row")
 
 
-def write_table(
-    path: PathLike, columns: Mapping[str, NDArray[Any] | None], *, spreadsheet: bool = False
-) -> None:
+def write_table(path: PathLike, columns: Mapping[str, Array | None], *, spreadsheet: bool = False) -> None:
     """Write the columns that are not ``None``; see :func:`.write_graph` for ``spreadsheet``."""
     suffix = format_of(path, TABLES)
     present = {name: column for name, column in columns.items() if column is not None}
@@ -339,7 +337,7 @@ def write_table(
             csv.writer(file, delimiter=delimiter, lineterminator="\n", **options).writerows(rows)
 
 
-def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
+def _check_words(columns: Mapping[str, Array]) -> None:
     for column in columns.values():
         for value in column.tolist() if column.dtype.kind == "U" else []:
             if value.split() != [value] or value.startswith(COMMENT_SIGNS):

@@ -15,17 +15,16 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, Rows, unit_rows
+from nodecopy._core.arrays import Array, Bools, Floats, IntArray, Rows, unit_rows
 from nodecopy._core.checks import as_array, check_choice, check_finite, check_integer, check_sequence, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 
-Values = NDArray[np.float64]
 HIT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "map", "mrr")
 PER_USER_METRICS = (*HIT_METRICS, "popularity", "diversity")
 METRICS = (*PER_USER_METRICS, "coverage", "novelty")
@@ -62,9 +61,7 @@ class Evaluation(dict[str, float]):
     [1.0, 0.0]
     """
 
-    def __init__(
-        self, means: Mapping[str, float], users: NDArray[Any], per_user: Mapping[str, Values]
-    ) -> None:
+    def __init__(self, means: Mapping[str, float], users: Array, per_user: Mapping[str, Floats]) -> None:
         super().__init__(means)
         self.users, self.per_user = users, per_user
 
@@ -78,7 +75,7 @@ class Evaluation(dict[str, float]):
 
 
 def evaluate(
-    score: Callable[[IntArray], NDArray[Any]],
+    score: Callable[[IntArray], Array],
     train: Interactions,
     test: Interactions,
     *,
@@ -162,7 +159,7 @@ def parse_metrics(names: Sequence[str], n_items: int) -> dict[str, tuple[str, in
 
 
 def _rank_users(
-    score: Callable[[IntArray], NDArray[Any]],
+    score: Callable[[IntArray], Array],
     users: IntArray,
     test: Rows,
     hidden: Sequence[Rows],
@@ -197,11 +194,11 @@ class Lists:
     """Ranked lists of users and their hits."""
 
     items: IntArray  # columns of the items, best first; -1 where a user has fewer candidates
-    hits: NDArray[np.bool_]  # whether each of at least as many items is relevant
+    hits: Bools  # whether each of at least as many items is relevant
     n_relevant: IntArray
     n_ideal: IntArray  # number of hits of the ideal list of NDCG
 
-    def metric(self, name: str, k: int) -> Values:
+    def metric(self, name: str, k: int) -> Floats:
         hits = self.hits[:, :k]
         if name == "recall":
             return np.asarray(hits.sum(axis=1) / self.n_relevant)
@@ -273,7 +270,7 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
     return ranked
 
 
-def _rank_with_ties(values: NDArray[Any], bound: NDArray[Any], k: int) -> IntArray:
+def _rank_with_ties(values: Array, bound: Array, k: int) -> IntArray:
     """Return the same as :func:`top_items` for a row in which many items tie, given its lower bound."""
     above = np.flatnonzero(values > bound)
     equal = np.flatnonzero(values == bound)

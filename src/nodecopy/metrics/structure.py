@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy._core import random as randomness
-from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.arrays import Floats, IntArray, Rows
 from nodecopy._core.checks import check_type, type_name
 from nodecopy._core.imports import check_name, import_optional
 from nodecopy._core.random import Rng
@@ -28,7 +27,7 @@ from nodecopy.io import GraphLike, as_graph, convert_graph
 from nodecopy.metrics import counting
 from nodecopy.metrics.significance import MonteCarloTest
 
-Statistics: TypeAlias = dict[str, float]
+Statistics = dict[str, float]
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
 MIN_TOTAL_ENTRIES = 20 * MIN_COMPILED_ENTRIES  # of many small graphs together
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
@@ -411,7 +410,7 @@ def compare(
     return Comparison(tuple(rows), len(measured), {name: tuple(by_name[name].tolist()) for name in by_name})
 
 
-def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:
+def _summarise_tails(observed: float, values: Floats) -> tuple[float, float, float]:
     """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value."""
     if not math.isfinite(observed):
         return math.nan, math.nan, math.nan

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Singles
 from nodecopy.nn import kernels
 from nodecopy.nn.kernels import LANES
 from nodecopy.nn.networks import HIDDEN, INPUT, NEGATIVE_SLOPE, Networks, TrainingConfig
 
-FloatArray = NDArray[np.float32]
 SLOPES = {"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}  # slopes of activations below zero
 
 
@@ -67,7 +66,7 @@ class PageRank:
         self._step = FourArrayCSR.from_csr(step)
         self._values = np.empty((2, 0, 0), np.float32)
 
-    def propagate(self, values: FloatArray) -> FloatArray:
+    def propagate(self, values: Singles) -> Singles:
         n, width = values.shape
         if self._values.shape[2] != width:
             self._values = np.empty((2, 2 * n, width), np.float32)
@@ -94,7 +93,7 @@ class CompiledNetwork:
     def __init__(
         self,
         config: TrainingConfig,
-        weights: Sequence[FloatArray],
+        weights: Sequence[Singles],
         key: int,
         features: FourArrayCSR,
         graph: sparse.csr_array | None,
@@ -145,7 +144,7 @@ class CompiledNetwork:
         matrix = self.matrix.T.tocsr() if transposed else self.matrix
         return PageRank(matrix, self.config.n_steps, self.config.teleport)
 
-    def pool(self, step: int | None) -> FloatArray:
+    def pool(self, step: int | None) -> Singles:
         masked = self.features
         if step is not None and self.threshold and self.config.drop_input:
             numbers = self._draw_bytes(len(self._masked), step, INPUT)
@@ -182,7 +181,7 @@ class CompiledNetwork:
 class CompiledTrainer:
     """Adam on the cross-entropy of one network with class probabilities and weights of labelled nodes."""
 
-    def __init__(self, network: CompiledNetwork, targets: FloatArray, weights: FloatArray) -> None:
+    def __init__(self, network: CompiledNetwork, targets: Singles, weights: Singles) -> None:
         self.targets, self.weights = targets, weights
         self.change_network(network)
         self._moments = [(np.zeros(w.size, np.float32), np.zeros(w.size, np.float32)) for w in self._trained]
@@ -240,7 +239,7 @@ class CompiledTrainer:
             decay = config.weight_decay if config.decay_all else 0.0
 
 
-def pad_columns(matrix: FloatArray) -> FloatArray:
+def pad_columns(matrix: Singles) -> Singles:
     """Return a matrix with columns of zeros up to whole vectors."""
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % LANES)))
 
@@ -259,7 +258,7 @@ def _renumber(rows: FourArrayCSR, chosen: Any, n: int) -> FourArrayCSR:
     return rows._replace(columns=place[rows.columns])
 
 
-def _as_rows(dense: FloatArray, n_columns: int) -> FourArrayCSR:
+def _as_rows(dense: Singles, n_columns: int) -> FourArrayCSR:
     """Return the first columns of a dense matrix as sparse rows that share its memory."""
     n_rows, width = dense.shape
     starts = np.arange(n_rows, dtype=np.int32) * width

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Ints, Singles
 from nodecopy._core.checks import check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
@@ -49,8 +49,8 @@ from nodecopy.nn.training import (
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
 MAX_PART = 0.98  # a larger part of the nodes is not cut out: networks then share the features of the graph
 MAX_STEPS = 1_000_000  # dropout samples, or propagation steps, that a file may ask for
-Averages: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]  # class probabilities, mean entropies
-Scalings: TypeAlias = tuple[FeatureScaling, WeightScaling]
+Averages = tuple[Singles, Singles]  # class probabilities, mean entropies
+Scalings = tuple[FeatureScaling, WeightScaling]
 
 
 class Engine:
@@ -154,9 +154,7 @@ class Engine:
         return Ensemble(networks.config, weights, keys, n_weight_samples, *scalings)
 
 
-def cut_out_two_hops(
-    adjacency: sparse.csr_array, nodes: IntArray
-) -> tuple[sparse.csr_array, NDArray[np.int64] | None]:
+def cut_out_two_hops(adjacency: sparse.csr_array, nodes: IntArray) -> tuple[sparse.csr_array, Ints | None]:
     """Return the normalised graph of the nodes within two hops of some nodes, and which these are."""
     reached = np.zeros(adjacency.shape[0], bool)
     reached[nodes] = reached[adjacency[nodes].indices] = True
@@ -231,7 +229,7 @@ class Ensemble:
     """Trained networks that predict on graphs."""
 
     config: TrainingConfig
-    weights: tuple[NDArray[np.float32], ...]
+    weights: tuple[Singles, ...]
     keys: NDArray[np.int32]
     n_weight_samples: int
     feature_scaling: FeatureScaling

@@ -19,11 +19,10 @@ from weakref import WeakSet
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import Rows
+from nodecopy._core.arrays import Array, Ints, Rows, Singles
 from nodecopy._core.checks import check_finite, check_integer, check_numbers, check_vector, show
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.parallel import track
@@ -45,8 +44,8 @@ SUM_TOLERANCE = 1e-4  # how far the sum of a row may be from 1 for outputs that 
 MAX_NOISE = 1e-3  # how much probabilities may differ between two evaluations, by rounding on a GPU
 FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
 OWNER = "factory of CustomNetwork"  # what is named in errors, unless another parameter took the factory
-Edges: TypeAlias = tuple[Tensor, Tensor | None]  # edges ``[2, n_edges]`` and, if there are any, their weights
-Factory: TypeAlias = Callable[[int, int], torch.nn.Module]  # of the numbers of features and classes
+Edges = tuple[Tensor, Tensor | None]  # edges ``[2, n_edges]`` and, if there are any, their weights
+Factory = Callable[[int, int], torch.nn.Module]  # of the numbers of features and classes
 TrainedModule: TypeAlias = "tuple[ModuleNetwork, int]"  # a module, and the seed of its dropout masks
 _generators = RLock()  # held while the global generators are seeded, so that threads do not share draws
 _built: WeakSet[torch.nn.Module] = WeakSet()  # modules that factories have returned
@@ -73,7 +72,7 @@ class ModuleNetwork:
 
     def dense_tensor(self, features: Any) -> Tensor:
         is_sparse = isinstance(features, sparse.csr_array)
-        dense: NDArray[Any] = features.toarray() if is_sparse else np.array(features)
+        dense: Array = features.toarray() if is_sparse else np.array(features)
         if self.dtype != torch.float64:
             with np.errstate(over="ignore"):
                 dense = dense.astype(np.float32)
@@ -123,13 +122,13 @@ class ModuleNetwork:
                     return samples[:1]
         return samples
 
-    def predict(self, graph: Graph) -> NDArray[np.float32]:
+    def predict(self, graph: Graph) -> Singles:
         self.warn_of_weights(graph.rows)
         with torch.no_grad():
             result = self.log_probabilities(self.features(graph), *self.edges(graph.rows)).exp()
         return np.asarray(result.cpu().numpy(), np.float32)
 
-    def predict_first(self, graph: Graph) -> NDArray[np.float32]:
+    def predict_first(self, graph: Graph) -> Singles:
         """Return class probabilities; warn if a second evaluation gives others."""
         first, second = self.predict(graph), self.predict(graph)
         if not np.allclose(first, second, atol=MAX_NOISE):
@@ -185,7 +184,7 @@ def evaluation_mode(module: torch.nn.Module, *, dropout: bool = False) -> Iterat
             vars(part).update(state)
 
 
-def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[Array, Ints]:
     """Return the classes of a module's output columns, and the column of every node's label (-1 for none).
 
     With as many columns as distinct labels, the columns are the labels in ascending order; with more, column
@@ -397,8 +396,8 @@ class ModuleEnsemble:
 
     factory: Factory
     sizes: tuple[int, int]
-    weights: tuple[dict[str, NDArray[Any]], ...]
-    seeds: NDArray[np.int64]
+    weights: tuple[dict[str, Array], ...]
+    seeds: Ints
     n_weight_samples: int
     feature_scaling: FeatureScaling
     weight_scaling: WeightScaling

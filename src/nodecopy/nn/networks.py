@@ -10,17 +10,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Singles
 from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy._core.linalg import truncated_svd
 from nodecopy.errors import InputError
@@ -246,9 +245,9 @@ def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.devic
 class LowRank:
     """The matrix ``left @ right.T`` plus a diagonal, as its factors."""
 
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
-    diagonal: NDArray[np.float32]
+    left: Singles
+    right: Singles
+    diagonal: Singles
 
 
 def approximate_adjacency(adjacency: sparse.csr_array, rank: int) -> LowRank:
@@ -287,8 +286,8 @@ class LowRankStack:
         return self.left @ (self.right.transpose(1, 2) @ dense) + self.diagonal * dense
 
 
-Matrix: TypeAlias = sparse.csr_array | LowRank  # the matrix that one network propagates by
-Stack: TypeAlias = SparseStack | LowRankStack
+Matrix = sparse.csr_array | LowRank  # the matrix that one network propagates by
+Stack = SparseStack | LowRankStack
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.arrays import IntArray, Rows, freeze
+from nodecopy._core.arrays import Floats, IntArray, Ints, Rows, freeze
 from nodecopy._core.checks import check_text, type_name
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_data_warnings
@@ -161,7 +160,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
 class _WithinGraphs(DonorDistribution):
     """A donor rule, and its distribution, in which each graph of a batch is fitted alone."""
 
-    def __init__(self, donors: Any, sizes: NDArray[np.int64]) -> None:
+    def __init__(self, donors: Any, sizes: Ints) -> None:
         ends = np.cumsum(sizes).tolist()
         self.donors, self.sizes, self.n_nodes = donors, sizes, ends[-1]
         self.graphs = [slice(*bound) for bound in pairwise([0, *ends])]
@@ -187,7 +186,7 @@ class _WithinGraphs(DonorDistribution):
     def group_labels(self, data: Any) -> Any:
         return group_labels(self.donors, data)
 
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         parts = zip(self.parts, self.graphs, strict=True)
         return np.concatenate([part.draw(uniforms[nodes], keep) + nodes.start for part, nodes in parts])
 
@@ -223,7 +222,7 @@ def _is_real(values: Any) -> bool:
     return torch.is_tensor(values) and not values.is_complex()
 
 
-def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
+def _graph_sizes(data: Any) -> Ints | None:
     """Return the number of nodes of each graph of a batch, ``None`` for a single graph."""
     batch = getattr(data, "batch", None)
     if batch is None or not len(batch):

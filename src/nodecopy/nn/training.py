@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, IntArray
 from nodecopy.errors import InputError
 from nodecopy.nn.compiled import CompiledTrainer, compile_networks
 from nodecopy.nn.networks import LowRankStack, Matrix, Networks, SparseStack, Stack
@@ -33,8 +32,8 @@ class LabelledNodes(NamedTuple):
     """The labelled nodes of one network."""
 
     nodes: IntArray
-    labels: NDArray[Any]
-    weights: NDArray[Any] | None = None
+    labels: Array
+    weights: Array | None = None
 
 
 class Targets:

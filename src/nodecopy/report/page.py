@@ -17,10 +17,10 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import nodecopy
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Ints
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy._core.messages import join_lines, warn_about_data
 from nodecopy._core.random import Rng
@@ -177,20 +177,20 @@ def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntAr
     }
 
 
-def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
+def _edge_pairs(graph: Graph) -> Ints:
     pairs = np.column_stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
     pairs = pairs[np.lexsort(pairs.T[::-1])]
     return pairs if graph.directed else pairs[pairs[:, 0] < pairs[:, 1]]
 
 
-def _encode_edges(pairs: NDArray[np.int64], n_nodes: int) -> dict[str, list[int]]:
+def _encode_edges(pairs: Ints, n_nodes: int) -> dict[str, list[int]]:
     source, target = pairs.T
     before = np.where(np.diff(source, prepend=-1) == 0, np.roll(target, 1), source)
     counts = np.bincount(source, minlength=n_nodes)
     return {"counts": counts.tolist(), "steps": (target - before).tolist()}
 
 
-def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.int64]:
+def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> Ints:
     if not len(source):
         return np.zeros(0, np.int64)
     return np.asarray(graph.adjacency[source, target] > 0).astype(np.int64).ravel()

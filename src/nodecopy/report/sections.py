@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, IntArray, Ints
 from nodecopy.graph import UNLABELLED
 from nodecopy.interactions import Interactions
 from nodecopy.metrics.classification import (
@@ -45,10 +45,10 @@ MAX_ITEMS = 2000  # with more, an explanation by donors takes seconds
 class HeldOutPredictions(NamedTuple):
     """Predictions for nodes of known class in one or more splits."""
 
-    probabilities: NDArray[Any]
-    codes: NDArray[np.int64]
-    uncertainty: NDArray[Any]
-    splits: NDArray[np.int64] | None = None
+    probabilities: Array
+    codes: Ints
+    uncertainty: Array
+    splits: Ints | None = None
 
 
 def classification_section(
@@ -137,11 +137,11 @@ def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str,
     }
 
 
-def _interval(is_correct: NDArray[np.bool_], splits: IntArray) -> tuple[float, float]:
+def _interval(is_correct: Bools, splits: IntArray) -> tuple[float, float]:
     return accuracy_interval(np.bincount(splits, is_correct), np.bincount(splits))
 
 
-def _reliability(p: NDArray[Any], codes: IntArray, splits: IntArray) -> list[list[float | None]]:
+def _reliability(p: Array, codes: IntArray, splits: IntArray) -> list[list[float | None]]:
     is_correct = p.argmax(axis=1) == codes
     bins = confidence_bins(p.astype(np.float64), N_BINS)[1]
     intervals = [_interval(is_correct[bins == number], splits[bins == number]) for number in np.unique(bins)]
@@ -152,9 +152,7 @@ def _reliability(p: NDArray[Any], codes: IntArray, splits: IntArray) -> list[lis
     ]
 
 
-def _certainty(
-    is_correct: NDArray[np.bool_], uncertainty: NDArray[Any], splits: IntArray
-) -> list[list[float | None]]:
+def _certainty(is_correct: Bools, uncertainty: Array, splits: IntArray) -> list[list[float | None]]:
     groups = [np.flatnonzero(splits == number) for number in np.unique(splits)]
     accuracies = np.array([selective_accuracy(is_correct[g], uncertainty[g], 1 - SHARES) for g in groups])
     n_kept = np.ceil(SHARES * np.array([[len(group)] for group in groups]) - 1e-9).clip(1)

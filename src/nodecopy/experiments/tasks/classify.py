@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.arrays import Bools, Ints, Singles
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
@@ -36,7 +36,7 @@ from nodecopy.models import check_graph_model
 if TYPE_CHECKING:
     from nodecopy.classify import Prediction, Trial
 
-NodeSplit: TypeAlias = Split[NDArray[np.int64]]
+NodeSplit = Split[Ints]
 UNITS = "In percent, mean and standard deviation over trials."
 CALLED_ERRORS = (
     "The paper calls its deviations standard errors; by their size they are standard deviations too."
@@ -121,7 +121,7 @@ class NodeTask(Task):
                 f"settings of {cell.section} chooses a scaling by the data."
             )
 
-    def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
+    def get_class_codes(self, cell: Cell) -> Ints:
         return class_codes(self.load(cell).label_codes)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
@@ -294,7 +294,7 @@ class UncertaintyTask(NodeTask):
 
 
 def score_uncertainty(
-    prediction: Prediction, truth: NDArray[np.int64], nodes: NDArray[np.int64], scaling: TemperatureScaling
+    prediction: Prediction, truth: Ints, nodes: Ints, scaling: TemperatureScaling
 ) -> dict[str, float]:
     """Return the scores of a prediction at nodes whose classes are ``truth``."""
     p = prediction.probabilities[nodes]
@@ -308,7 +308,7 @@ def score_uncertainty(
     return values
 
 
-def get_uncertainties(prediction: Prediction, nodes: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
+def get_uncertainties(prediction: Prediction, nodes: Ints) -> dict[str, Singles]:
     """Return total and epistemic uncertainty of nodes; the total one twice if nothing is sampled."""
     uncertainty = prediction.uncertainty()
     is_sampled = uncertainty.epistemic.max() > MAX_ROUNDING
@@ -316,9 +316,7 @@ def get_uncertainties(prediction: Prediction, nodes: NDArray[np.int64]) -> dict[
     return dict(zip(KINDS, (uncertainty.total[nodes], epistemic[nodes]), strict=True))
 
 
-def detection_auc(
-    positives: str, kind: str, uncertainty: NDArray[np.float32], is_positive: NDArray[np.bool_]
-) -> dict[str, float]:
+def detection_auc(positives: str, kind: str, uncertainty: Singles, is_positive: Bools) -> dict[str, float]:
     """Return the area under the ROC curve by name, if it is defined."""
     if is_positive.all() or not is_positive.any():
         return {}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -93,7 +93,7 @@ class Truth(NamedTuple):
     high: float
 
 
-Truths: TypeAlias = Mapping[str, Truth]
+Truths = Mapping[str, Truth]
 
 
 def pagerank_of_first(graph: Graph) -> float:
