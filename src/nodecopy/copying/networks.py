@@ -121,7 +121,7 @@ def _sample_igraph(network: Any, model: NodeCopying[Any], weight: str, n: int, r
 def annotate(network: Any, attributes: Iterable[tuple[str, Any, Sequence[Any]]]) -> Any:
     """Return a copy of a NetworkX or igraph graph with attributes, given by name, numbers and their places.
 
-    Places are nodes (by position) or edges (pairs of positions); a number of the graph has no places.
+    Places are positions of nodes, or pairs of them for edges; a number of the graph has no places.
     """
     library = find_library(network)
     if library not in ("networkx", "igraph"):

@@ -180,8 +180,8 @@ def expand_budgets(attacks: Any) -> dict[str, Any]:
 def _extend(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file together with what it inherits from its ``base``.
 
-    Single keys of [protocol] are inherited, other sections as a whole. An empty [methods.x] or [attacks.x] is
-    inherited, and so is a [methods.x] with only ``datasets`` and ``conditions``; see also :func:`_restrict`.
+    Single keys of [protocol] are inherited, other sections as a whole, and so is a [methods.x] or [attacks.x]
+    without other keys than ``datasets`` and ``conditions``.
     """
     if "attacks" in content:
         content = content | {"attacks": expand_budgets(content["attacks"])}

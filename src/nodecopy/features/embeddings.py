@@ -65,8 +65,7 @@ _SHARED = GraphCache[SharedEmbedding]()
 class NodeEmbeddings:
     """Embeddings of the nodes of a graph, of dimension up to ``rank``, each computed once and on use.
 
-    Rows have length one, so that Euclidean distance orders rows as cosine similarity does. Without features
-    that some nodes share, only ``neighbourhoods`` can be computed.
+    Rows have length one. Without features that some nodes share, only ``neighbourhoods`` can be computed.
     """
 
     def __init__(self, graph: Graph, rank: int = 64) -> None:

@@ -252,8 +252,7 @@ def train_module(
 ) -> None:
     """Train a module by Adam, with the same decay for all parameters.
 
-    It is evaluated once before, to check its output and initialise lazy layers. ``validation`` (edges of the
-    observed graph, and nodes) is for early stopping.
+    It is evaluated once before, to check its output and initialise lazy layers.
     """
     module, last = network.module, torch.zeros(())
     with torch.no_grad(), evaluation_mode(module):
