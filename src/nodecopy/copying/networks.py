@@ -136,8 +136,6 @@ def annotate(network: Any, attributes: Iterable[tuple[str, Any, Sequence[Any]]])
             if library == "igraph":
                 owner = other.es[other.get_eid(*place)] if is_edge else other.vs[place]
             else:
-                owner = (
-                    other.edges[nodes[place[0]], nodes[place[1]]] if is_edge else other.nodes[nodes[place]]
-                )
+                owner = other.edges[*map(nodes.__getitem__, place)] if is_edge else other.nodes[nodes[place]]
             owner[name] = number
     return other

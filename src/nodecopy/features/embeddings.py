@@ -89,7 +89,7 @@ class NodeEmbeddings:
 
     @cached_property
     def features(self) -> Floats:
-        return reduce_rank(self.weighted_features, self.rank)
+        return _reduce_rank(self.weighted_features, self.rank)
 
     @cached_property
     def neighbourhoods(self) -> Floats:
@@ -152,7 +152,7 @@ def embed_connections(graph: Graph, rank: int) -> Floats:
     """Return :func:`embed_neighbourhoods` of the identity, reduced to a rank after the first sum."""
     identity = sparse.eye_array(graph.n_nodes, format="csr")
     once = unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + identity))
-    reduced = reduce_rank(once, rank)
+    reduced = _reduce_rank(once, rank)
     return np.asarray(unit_rows(reduced + graph.adjacency @ reduced))
 
 
@@ -193,8 +193,7 @@ def _count_features(features: Any) -> Ints:
     return np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
 
 
-def reduce_rank(matrix: sparse.csr_array, rank: int) -> Floats:
-    """Return rows of length one in the directions of the largest singular values."""
+def _reduce_rank(matrix: sparse.csr_array, rank: int) -> Floats:
     svd = _leading_svd(matrix, rank)
     return np.asarray(matrix.toarray() if svd is None else unit_rows(svd[0] * svd[1]))
 

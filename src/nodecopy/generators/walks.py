@@ -96,9 +96,8 @@ class LSTM:
 
     def step(self, gates: Tensor, state: State) -> State:
         h, c = state
-        opening, content = torch.addmm(gates, h, self.weights[1]).split_with_sizes(
-            [3 * self.units, self.units], dim=1
-        )
+        sizes = [3 * self.units, self.units]
+        opening, content = torch.addmm(gates, h, self.weights[1]).split_with_sizes(sizes, dim=1)
         input_gate, forget_gate, output_gate = opening.sigmoid().chunk(3, dim=1)
         c = torch.addcmul(forget_gate * c, input_gate, content.tanh())
         return output_gate * c.tanh(), c

@@ -1,4 +1,4 @@
-"""Compiled counts for large graphs; :mod:`nodecopy.metrics.counting` returns the same numbers with SciPy.
+"""Compiled counts for large graphs; :mod:`.counting` returns the same numbers with SciPy.
 
 Threads are Python's: unlike numba's, they survive a fork and may be used from several threads at once.
 """

@@ -145,7 +145,7 @@ class ModuleNetwork:
             raise InputError(self.name, f"must return {allowed}; got {got}. Wrap it to return the logits.")
         # The loss of a confident prediction is zero in single precision, and so is its gradient.
         output = output.float() if output.device.type == "mps" else output.double()
-        if holds_probabilities(output):
+        if _holds_probabilities(output):
             return torch.log(output.clamp_min(torch.finfo(output.dtype).tiny))
         logarithms: Tensor = output.log_softmax(dim=1)  # leaves log-probabilities as they are
         if logarithms.isnan().any():
@@ -155,8 +155,7 @@ class ModuleNetwork:
         return logarithms
 
 
-def holds_probabilities(output: Tensor) -> bool:
-    """Return whether the rows of an output are probabilities, not logits."""
+def _holds_probabilities(output: Tensor) -> bool:
     sums = output.detach().sum(dim=1)
     return bool((output >= 0).all() and ((sums - 1).abs() < SUM_TOLERANCE).all())
 
@@ -264,7 +263,7 @@ def train_module(
     weights = [weight for weight in module.parameters() if weight.requires_grad]
     if not weights:
         raise InputError(network.name, "must have parameters to train; got none.")
-    is_probability, rows = holds_probabilities(output), torch.from_numpy(targets.rows[0]).to(x.device)
+    is_probability, rows = _holds_probabilities(output), torch.from_numpy(targets.rows[0]).to(x.device)
 
     def loss() -> Tensor:
         nonlocal last
@@ -364,7 +363,7 @@ class ModuleEngine:
         for number, adjacency in enumerate(self.observed):
             part = networks[number * per_graph : (number + 1) * per_graph]
             x, edges = self._input(part[0][0]), self._edges(part[0][0], adjacency)
-            results.append(average_modules(part, x, edges, n_weight_samples))
+            results.append(_average_modules(part, x, edges, n_weight_samples))
         return results
 
     def keep(
@@ -422,7 +421,7 @@ class ModuleEnsemble:
         network = networks[0][0]
         x = network.dense_tensor(self.feature_scaling.apply(graph.features))
         rows = Rows.from_matrix(self.weight_scaling.apply(graph.adjacency), "adjacency")
-        return average_modules(networks, x, network.edges(rows), self.n_weight_samples)
+        return _average_modules(networks, x, network.edges(rows), self.n_weight_samples)
 
     def build_modules(self, device: torch.device) -> list[TrainedModule]:
         modules = []
@@ -439,10 +438,9 @@ class ModuleEnsemble:
 
 
 @torch.no_grad()
-def average_modules(
+def _average_modules(
     networks: Iterable[TrainedModule], x: Tensor, edges: Edges, n_weight_samples: int
 ) -> Averages:
-    """Return the mean prediction over modules and their dropout samples."""
     means, entropies = [], []
     for network, seed in networks:
         with seed_global_generators(seed, x.device), choose_threads(x.numel(), x.device):

@@ -111,7 +111,7 @@ class GenerateTask(Task):
         graph = self.load(cell)
         for trial in trials:
             start = time.perf_counter()
-            model = fit_model(cell, trial, device)
+            model = _fit_model(cell, trial, device)
             seconds_to_fit = seconds = time.perf_counter() - start
             statistics: list[Statistics] = []
             seed = cell.trial_seed(trial, GenerationSeeds.SAMPLES)
@@ -131,8 +131,7 @@ class GenerateTask(Task):
             yield Record(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
 
 
-def fit_model(cell: Cell, trial: int, device: str) -> Any:
-    """Return the graph model of a cell, fitted in a trial."""
+def _fit_model(cell: Cell, trial: int, device: str) -> Any:
     graph, seed = cell.task.load(cell), cell.trial_seed(trial, GenerationSeeds.FIT)
 
     def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:
