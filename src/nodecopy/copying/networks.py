@@ -46,7 +46,7 @@ def sample_like(
         Donor rule. By default :class:`.SameLabel` if ``label`` is given, else the rule that
         :class:`.NodeCopying` chooses.
     label, weight
-        Node attribute with classes, and edge attribute with weights; an edge without it has weight one.
+        As in :func:`.from_networkx`.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     rng

@@ -205,7 +205,6 @@ def leading_directions(matrix: sparse.csr_array, rank: int) -> Floats | None:
 
 
 def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Floats, Floats, Floats] | None:
-    """Return the largest singular values with their vectors; ``None`` if there is nothing to reduce."""
     if matrix.shape[1] <= rank or not matrix.nnz:
         return None
     if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept

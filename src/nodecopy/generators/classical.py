@@ -211,13 +211,13 @@ class ConfigurationModel(SwapModel):
 class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
-    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`: a
-    degree-corrected block model with exactly the observed degrees. Self-loops are dropped.
+    Ends of edges between the same two blocks are swapped: a degree-corrected block model with exactly the
+    observed degrees. Self-loops are dropped.
 
     Parameters
     ----------
     n_swaps
-        Attempted swaps per edge (default 10).
+        As in :class:`ConfigurationModel`.
 
     Attributes
     ----------

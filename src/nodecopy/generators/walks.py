@@ -381,12 +381,12 @@ class CELL(EdgeScoreModel):
     learning_rate, weight_decay
         Settings of Adam.
     device
-        ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
+        As in :class:`.GAE`.
 
     Attributes
     ----------
     overlap_, n_steps_
-        The overlap of the last evaluation, and its step.
+        As in :class:`NetGAN`.
     down_, up_
         W_down and W_up, for the nodes with edges.
     log_weights_

@@ -65,9 +65,6 @@ class Evaluation(dict[str, float]):
         super().__init__(means)
         self.users, self.per_user = users, per_user
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluation, (dict(self), self.users, self.per_user)
-
     def to_pandas(self) -> Any:
         """Return a data frame with a row per user and a column per metric of :attr:`per_user`."""
         frame = import_optional("pandas", "to_pandas").DataFrame

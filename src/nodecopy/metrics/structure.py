@@ -1,8 +1,8 @@
 """Statistics of graph structure, including those in the paper's Table 1 and in NetGAN's tables.
 
 Every statistic is a number; one that is undefined (the homophily of a graph without labels) is ``nan``.
-Weights are ignored. Shares are fractions, where the paper prints percentages. Integers are counted, by SciPy
-in small graphs and by compiled code in large ones, and the same formula turns them into the same bits.
+Weights are ignored. Shares are fractions, where the paper prints percentages. SciPy counts in small graphs
+and compiled code in large ones, with the same result.
 """
 
 from __future__ import annotations
@@ -411,7 +411,6 @@ def compare(
 
 
 def _summarise_tails(observed: float, values: Floats) -> tuple[float, float, float]:
-    """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value."""
     if not math.isfinite(observed):
         return math.nan, math.nan, math.nan
     monte_carlo = MonteCarloTest(observed)

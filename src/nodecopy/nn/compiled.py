@@ -127,7 +127,6 @@ class CompiledNetwork:
         self._no_bias = np.zeros(n_hidden, np.float32)
 
     def _cut_out(self, features: FourArrayCSR, graph: FourArrayCSR) -> tuple[FourArrayCSR, ...]:
-        """Return the features in use and the rows of both convolutions; set ``nodes``."""
         n_nodes = len(graph.starts)
         if self.chosen is None:
             self.nodes = np.arange(n_nodes)

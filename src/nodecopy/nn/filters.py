@@ -116,7 +116,6 @@ class FilterConfig(TrainingConfig):
         return self.attention_dropout
 
     def count_activations(self, features: sparse.csr_array) -> int:
-        """Return about how many numbers training keeps: hidden layers twice, and kernels."""
         n_nodes, n_features = features.shape
         return sum(self.widths) * max(1, self.n_heads) * (2 * n_nodes + n_features)
 
@@ -208,7 +207,6 @@ class FilterNetworks(Networks):
         bias /= bias.norm(dim=2, keepdim=True)
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
-        """Return ``[B, rows, classes]`` for all nodes; ``step`` numbers the masks, if any."""
         assert isinstance(graphs, SparseStack)
         hidden: list[Tensor] = []
         n_features, layers = self.features.shape[2], self.layers

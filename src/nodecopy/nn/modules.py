@@ -106,7 +106,6 @@ class ModuleNetwork:
             raise InputError(self.name, f"must accept {inputs}; it raised {got}") from error
 
     def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Return log-probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
         with evaluation_mode(self.module):
             return self.check_output(self.forward(x, edge_index, edge_weight), len(x))
 
@@ -313,7 +312,7 @@ def _validation_loss(network: ModuleNetwork, x: Tensor, edges: Edges, targets: T
 
 
 class ModuleEngine:
-    """Modules of a factory, which are trained one after another; see :class:`~nodecopy.nn.engine.Engine`."""
+    """Modules of a factory, which are trained one after another, as by an ``Engine``."""
 
     def __init__(
         self,
@@ -390,7 +389,7 @@ class ModuleEngine:
 
 @dataclass(frozen=True, eq=False)
 class ModuleEnsemble:
-    """Trained modules that predict on graphs; the counterpart of :class:`~nodecopy.nn.engine.Ensemble`."""
+    """Trained modules that predict on graphs, as an ``Ensemble`` does."""
 
     factory: Factory
     sizes: tuple[int, int]

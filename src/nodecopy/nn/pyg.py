@@ -215,7 +215,6 @@ def _is_real(values: Any) -> bool:
 
 
 def _graph_sizes(data: Any) -> Ints | None:
-    """Return the number of nodes of each graph of a batch, ``None`` for a single graph."""
     batch = getattr(data, "batch", None)
     if batch is None or not len(batch):
         return None

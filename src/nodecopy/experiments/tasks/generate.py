@@ -1,7 +1,7 @@
 """The task ``generate``: statistics of samples of graph models, compared with the observed graph.
 
-A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the model that the
-table shows on its own. A model with a ``sampler`` is trained once for all samplers.
+A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the model in the table.
+A model with a ``sampler`` is trained once for all samplers.
 """
 
 from __future__ import annotations

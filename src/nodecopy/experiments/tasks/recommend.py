@@ -1,7 +1,7 @@
 """The tasks ``recommend``, on random splits, and ``public-split``, on the splits by which papers compare.
 
 Of a method's ``search``, the settings with the best Recall@20 on the validation part count; ties go to the
-first. All fits of a trial get the same seed. A setting ``{ class = "module.Class", use = "fitted", ... }`` is
+first. A setting ``{ class = "module.Class", use = "fitted", ... }`` is
 the recommender that the table shows on its own.
 """
 
