@@ -88,12 +88,18 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
     raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{suggest(name, names)}")
 
 
-def from_name(value: Any, table: Mapping[str, Any], what: str, **settings: Any) -> Any:
-    """Return the object that a name stands for in a table of classes or import paths; others as they are."""
+def from_name(value: Any, table: Mapping[str, Any], what: str, on: str = "", **settings: Any) -> Any:
+    """Return the object that a name stands for in a table of classes or import paths; others as they are.
+
+    ``on`` is its device, if it has one.
+    """
     if not isinstance(value, str):
         return value
     kind = table[check_name(value, table, what)]
-    return (import_member(kind, what) if isinstance(kind, str) else kind)(**settings)
+    created = (import_member(kind, what) if isinstance(kind, str) else kind)(**settings)
+    if on and hasattr(created, "device"):
+        created.device = on
+    return created
 
 
 def suggest(name: Any, names: Iterable[str]) -> str:
