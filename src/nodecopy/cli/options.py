@@ -299,7 +299,7 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
         if value is bool and default is None:
             info.param_decls = (f"{info.param_decls[0]}/--no-{names[0].replace('_', '-')}",)
     if info.metavar is None:
-        info.metavar = "NAME" if choices else METAVARS[single]
+        info.metavar = "NAME" if choices else METAVARS.get(single, "NAME")
     text, end, more = info.help.partition("\n\n")
     if choices:
         text, start, chosen = text.partition(" (default: ")
