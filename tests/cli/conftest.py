@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,11 +46,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
     def command(*arguments: str | Path) -> Ran:
         monkeypatch.setattr(sys, "argv", ["nodecopy", *map(str, arguments)])
-        code = 0
+        code, on_interrupt = 0, signal.getsignal(signal.SIGINT)
         try:
             cli.main()
         except SystemExit as stop:
             code = int(stop.code or 0)
+        finally:
+            signal.signal(signal.SIGINT, on_interrupt)
         return Ran(code, *capsys.readouterr())
 
     return command

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -301,6 +302,16 @@ def _set_mode(temporary: Path, target: Path, default: int) -> None:
     temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
 
 
+def list_parts(path: PathLike) -> list[Path]:
+    """Return the Parquet files of a folder or of a pattern; the name of a file is no pattern."""
+    file = Path(path)
+    if os.path.exists(file):
+        return (sorted(file.glob("*.parquet")) if file.is_dir() else []) or [file]
+    return sorted(map(Path, glob.glob(str(file), recursive=True) if file.suffix == ".parquet" else [])) or [
+        file
+    ]
+
+
 def is_frame(source: Any) -> bool:
     """Return whether an object is a data frame of pandas or polars, or a table of Arrow."""
     return hasattr(source, "columns") and (hasattr(source, "to_numpy") or hasattr(source, "column_names"))
@@ -355,9 +366,10 @@ def reading(path: TableLike) -> Iterator[Any]:
     if is_frame(path):
         path = "the data frame"
     else:
-        file = check_file(check_path(path, "path"))
-        if not file.stat().st_size:
-            raise InputError(f"{path}: the file is empty.")
+        file = Path(check_path(path, "path"))
+        for part in list_parts(file) if file.suffix == ".parquet" else [file]:
+            if not check_file(part).stat().st_size:
+                raise InputError(f"{part}: the file is empty.")
     try:
         yield file
     except MissingExtraError:

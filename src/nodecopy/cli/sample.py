@@ -153,7 +153,7 @@ def sample(
             start = partial(Spark, master, folder)
         if not Path(source).exists() and source in datasets.names():
             raise InputError(f"--engine {engine} takes Parquet files, not names of datasets; got {source}.")
-        kind = {"directed": graph.directed, "interactions": bool(interactions)}
+        kind: dict[str, Any] = {"directed": graph.directed, "interactions": bool(interactions)}
         table_model = EdgeTableCopying(table_rule, keep, symmetrise)
         paths = _create_folder(out, origin, "parquet", overwrite, [source, *tables.values()])
         with paths as sample_path, start() as database:
