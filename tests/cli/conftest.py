@@ -46,7 +46,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
     def command(*arguments: str | Path) -> Ran:
         monkeypatch.setattr(sys, "argv", ["nodecopy", *map(str, arguments)])
-        code, on_interrupt = 0, signal.getsignal(signal.SIGINT)
+        # The background jobs of a shell ignore SIGINT.
+        code, on_interrupt = 0, signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             cli.main()
         except SystemExit as stop:
