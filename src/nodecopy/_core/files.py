@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from platform import node
@@ -72,7 +72,9 @@ def check_writable(path: PathLike) -> None:
 
 def check_writable_parent(target: Path) -> None:
     """Raise an error if the nearest folder that exists cannot be written to."""
-    folder = next(parent for parent in target.absolute().parents if parent.exists())
+    folder = next((parent for parent in target.absolute().parents if parent.exists()), None)
+    if folder is None:
+        raise InputError(f"{target} must be a file or a folder below the root of the file system.")
     if not folder.is_dir():
         raise InputError(f"{target} must lie in a folder; {folder} is a file.")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -101,14 +103,13 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
         _flush(target.parent)
 
 
-@contextmanager
-def atomic_folder(
+def check_folder(
     path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
-) -> Iterator[Path]:
-    """Yield a temporary folder next to ``path``, which becomes ``path`` unless the block fails.
+) -> Path:
+    """Return the place of a folder that may be written.
 
-    ``path`` must be empty or new; with ``overwrite`` it may hold the ``files`` that its JSON ``manifest``
-    lists (:func:`list_tree`). None of the ``inputs`` may lie in it.
+    It must be empty or new; with ``overwrite`` it may hold the ``files`` that its JSON ``manifest`` lists
+    (:func:`list_tree`). None of the ``inputs`` may lie in it.
     """
     target = resolve(path)
     check_writable_parent(target)
@@ -122,6 +123,18 @@ def atomic_folder(
     for source in inputs:
         if resolve(source).is_relative_to(target):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
+    return target
+
+
+@contextmanager
+def atomic_folder(
+    path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
+) -> Iterator[Path]:
+    """Yield a temporary folder next to ``path``, which becomes ``path`` unless the block fails.
+
+    Its place is checked by :func:`check_folder`.
+    """
+    target = check_folder(path, manifest=manifest, overwrite=overwrite, inputs=inputs)
     with _temporary(target, is_folder=True) as temporary:
         yield temporary
         old = temporary.with_name(temporary.name + OLD)
@@ -222,6 +235,16 @@ def try_lock(path: Path) -> tuple[int | None, bool]:
     except OSError:  # of file systems without locks
         pass
     return handle, False
+
+
+def digest_files(paths: Mapping[str, PathLike], options: Mapping[str, Any]) -> str:
+    """Return a digest of the contents of files, also of folders and patterns of Parquet, and of options."""
+    contents: dict[str, list[str]] = {name: [] for name in paths}
+    for name, path in paths.items():
+        for part in filter(Path.is_file, list_parts(path)):
+            with part.open("rb") as file:
+                contents[name].append(hashlib.file_digest(file, "sha256").hexdigest())
+    return hashlib.sha256(json.dumps([contents, options], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _digest(text: str) -> str:

@@ -121,9 +121,9 @@ class EdgeTableCopying(Configurable):
         first = [row["id"] for row in self._engine.rows(unknown.limit(3))]
         named = f"{list_names(map(repr, first))}{', ...' if n_unknown > len(first) else ''}"
         if not allow_isolated:
-            way_out = "Correct them, or add them as isolated nodes (allow_isolated)"
-            problem = f"must be of nodes of the graph; {n_unknown} ids are not: {named}. {way_out}."
-            raise InputError("labels", problem)
+            problem = f"must be of nodes of the graph; {n_unknown} ids are not: {named}"
+            way_out = "Correct them, or add isolated nodes."
+            raise InputError("labels", f"{problem}. {way_out}", allow_isolated=True)
         log_decision(f"ids without edges are isolated nodes ({n_unknown}): {named}.")
         self._number_nodes(listed)
 
