@@ -296,7 +296,7 @@ class _SampleFolder:
         return f"sample-{number:0{self.n_digits}d}.{self.origin['format']}"
 
     def _describe(self, folder: Path, rows: Mapping[int, dict[str, Any]], planned: Iterable[int]) -> None:
-        """Write the manifest; it names planned files too, so that a kill leaves none that it does not name."""
+        """Write the manifest; it names planned files too, so that a kill leaves none that it does not."""
         names = {*map(self._name, planned), *(row["file"] for row in rows.values()), *self.earlier}
         parts = {name: list_tree(folder / name) for name in names if (folder / name).is_dir()}
         listed = [*(names - parts.keys()), *(f"{name}/{part}" for name in parts for part in parts[name])]

@@ -422,13 +422,10 @@ def read_edges(
     Entries have columns source, target and perhaps weight, each pair once, undirected edges in both
     directions. ``others`` are further tables of ids, which are the last of the tables.
     """
-    table = scan_kind(
-        edges,
-        "interactions" if interactions else "edges",
-        "edges",
-        engine,
-        {} if columns is None else columns,
-    )
+    for name, value in (("directed", directed), ("interactions", interactions), ("distinct", distinct)):
+        check_type(value, bool, name, "True or False")
+    kind: Kind = "interactions" if interactions else "edges"
+    table = scan_kind(edges, kind, "edges", engine, {} if columns is None else columns)
     table = table.rename({new: old for new, old in ROLES_OF_EDGES.items() if old in table.columns})
     table = table.select(*(role for role in EDGE_COLUMNS if role in table.columns))
     check_ids(table, ["source", "target"], "edges", engine)

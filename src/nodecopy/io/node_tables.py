@@ -116,6 +116,8 @@ def read_labels(
         if not isinstance(column, np.ndarray):
             typed = iter(unify_ids([[value for value in values if value is not None]])[0])
             values = [None if value is None else next(typed) for value in values]
+            if all(str(value).lstrip("-").isdecimal() for value in values if value is not None):
+                as_integers([int(value) for value in values if value is not None], "labels")
         if words:
             missing = f"{sum(cell in words for cell in column)} ({', '.join(sorted(words))})"
             log_decision(f"{describe(file)}: missing labels: {missing}. Rename them if it is a class.")
