@@ -12,6 +12,7 @@ from scipy import sparse
 
 from nodecopy._core.checks import (
     as_array,
+    as_integers,
     check_characters,
     check_finite,
     check_numbers,
@@ -31,6 +32,7 @@ Singles = NDArray[np.float32]
 Value = TypeVar("Value")
 PARTS = ("indptr", "indices", "weights")  # the arrays of rows
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
+MAX_ID_LENGTH = 4096  # characters; an array takes the longest of its ids for each of them
 MAX_COMPARED = 8  # up to this many ids, comparing is faster than sorting
 
 
@@ -339,14 +341,24 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> Array:
     array = check_vector(values, name, length=length)
     if array.dtype.kind in "OU":
         # In the array of a list NumPy has turned what is not text into text, and dropped NUL at its end.
-        cells = values if isinstance(values, (list, tuple)) else array.tolist()
-        for value in cells:
-            if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
-                allowed = "integers or strings without missing values"
-                raise InputError(name, f"must hold {allowed}; got {value!r}.")
+        cells: Any = values if isinstance(values, (list, tuple)) else array.tolist()
+        kinds = set(map(type, cells))
+        if not all(issubclass(kind, (str, int, np.integer)) and kind is not bool for kind in kinds):
+            wrong = next(
+                cell for cell in cells if type(cell) is bool or not isinstance(cell, (str, int, np.integer))
+            )
+            allowed = "integers or strings without missing values"
+            raise InputError(name, f"must hold {allowed}; got {wrong!r}.")
         check_characters(cells, name)
-        if array.dtype.kind == "O":
+        if not any(issubclass(kind, str) for kind in kinds):
+            array = as_integers(cells, name)
+        elif array.dtype.kind == "O" or len(kinds) > 1:
+            check_spellings(cells, name)
             array = as_array(list(map(str, cells)), name)
+        longest = max(map(len, array.tolist()), default=0) if array.dtype.kind == "U" else 0
+        if longest > MAX_ID_LENGTH:
+            way_out = "Use shorter ids, such as hashes"
+            raise InputError(name, f"must have at most {MAX_ID_LENGTH} characters; got {longest}. {way_out}.")
     if not array.size and array.dtype.kind != "U":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
@@ -358,6 +370,14 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> Array:
     if length is not None:
         check_unique(array, name)
     return freeze(array.copy())
+
+
+def check_spellings(values: Any, name: str) -> None:
+    """Raise an error if an integer and its text are among ids, which would become one."""
+    texts = {value for value in values if isinstance(value, str)}
+    twin = next((value for value in values if not isinstance(value, str) and str(value) in texts), None)
+    if texts and twin is not None:
+        raise InputError(name, f"must not hold both {twin} and {str(twin)!r}. Write ids the same way.")
 
 
 def number_ids(n: int, name: str) -> Ints:
@@ -376,14 +396,25 @@ def find_positions(values: Array, ids: Array, name: str, *hints: Any) -> Ints:
         matches = [np.flatnonzero(ids == value) for value in values]
         positions = np.array([match[0] if len(match) else -1 for match in matches], np.int64)
     else:
-        order = np.argsort(ids, kind="stable")
-        ranks = np.searchsorted(ids[order], values)
+        order, narrow = np.argsort(ids, kind="stable"), _narrow(values, ids)
+        ranks = np.searchsorted(ids[order], narrow)
         positions = order[np.minimum(ranks, len(ids) - 1)].astype(np.int64)
-        positions[ids[positions] != values] = -1
+        positions[(ids[positions] != narrow) | (narrow != values)] = -1
     if positions.min() < 0:
         wrong = values[positions < 0].tolist()[0]
         raise InputError(name, f"must hold known ids; got {wrong!r}, which is not among them.", *hints)
     return positions
+
+
+def contains(ids: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are among ids."""
+    narrow = _narrow(values, ids)
+    return np.isin(narrow, ids) & (narrow == values)
+
+
+def _narrow(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+    """Return texts cut off at the length of ids, which would otherwise be padded to the longest text."""
+    return values.astype(ids.dtype, copy=False) if values.dtype.kind == ids.dtype.kind == "U" else values
 
 
 def check_weights(values: ArrayLike, length: int, name: str = "weight") -> Floats:

@@ -132,7 +132,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or raise an error that names the parameter."""
     kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
     if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in kinds):
-        _check_text_size(values, name)
+        check_text_size(values, name)
     if any(hasattr(kind, "tocsr") for kind in kinds):  # sparse, not even printed: its arrays are not checked
         raise InputError(name, f"must be an array; got {type_name(values)}. Use its method toarray.")
     try:
@@ -272,7 +272,8 @@ def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None
         raise InputError(f"the file must take {allowed}. If you trust it, set the variable {LIMIT}.")
 
 
-def _check_text_size(values: Iterable[Any], name: str) -> None:
+def check_text_size(values: Iterable[Any], name: str) -> None:
+    """Raise an error if texts take far more memory in an array, padded to the longest."""
     lengths = [len(value) for value in values if isinstance(value, str)]
     n_bytes = CHARACTER_BYTES * len(lengths) * max(lengths, default=0)
     limit = _limit(CHARACTER_BYTES * sum(lengths), MAX_TEXT_BYTES)

@@ -1,6 +1,6 @@
 """Headers, columns and values of tables.
 
-:func:`find_header` decides whether the first row is a header, and :func:`match_columns` chooses the column of
+:func:`find_header` decides whether the first row is a header, and :func:`choose_columns` chooses the column of
 each role (``source``, ``target``, ...).
 """
 
@@ -106,34 +106,10 @@ def read_columns(
 ) -> tuple[Table, dict[str, Column]]:
     """Return the table in a file or data frame, and its columns by role."""
     roles, file = KINDS[kind], describe(path)
-    is_named = any(column_names.values())
     rule = partial(find_header, roles=roles, file=file, nodes=nodes, others=KINDS.values())
-    table = read_table(path, True if is_named else rule if header is None else header)
-    if not is_named and table.names is not None:
-        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
-            raise InputError(ADJACENCY_ERROR)
-        _check_kind(table.names, kind, file)
-    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
-    table = drop_row_names(table, nodes, has_id=has_id)
-    names, columns = table.names or [""] * len(table.columns), table.columns
-    if len(columns) < N_KEYS:
-        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
-    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
-    has_time = column_names.get("time") or "time" in match_names(names, roles)
-    positions = match_columns(
-        names,
-        {role: usual for role, usual in roles.items() if role != "time" or has_time},
-        n_required=N_KEYS,
-        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
-        column_names=column_names,
-        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
-    )
-    if "time" in roles and "time" not in positions and column_names.get("time") != "":
-        free = (number for number in range(len(columns)) if number not in positions.values())
-        times = [number for number in free if holds_times(columns[number])]
-        positions |= {"time": times[0]} if times else {}
-    if not is_shared:
-        _log_columns(file, table, roles, column_names, positions)
+    is_header: Any = any(column_names.values()) or (rule if header is None else header)
+    table = read_table(path, is_header)
+    table, positions = choose_columns(table, kind, column_names, file, nodes=nodes, is_shared=is_shared)
     for role in [role for role in list(roles)[N_KEYS:] if role in positions]:
         is_empty = _find_empty(table.columns[positions[role]])
         if is_empty.any():
@@ -149,6 +125,52 @@ def read_columns(
         listed = ", ".join(sorted(words))
         warn_about_data(f"{file}: {listed} is read as an id. Remove such rows if ids are missing.")
     return table, by_role
+
+
+def choose_columns(
+    table: Table,
+    kind: Kind,
+    column_names: ColumnNames,
+    file: str,
+    *,
+    nodes: Collection[str] | None = None,
+    is_shared: bool = False,
+) -> tuple[Table, dict[str, int]]:
+    """Return a table, of which the first rows suffice, without row names, and the column of each role."""
+    roles, is_named = KINDS[kind], any(column_names.values())
+    if not is_named and table.names is not None:
+        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
+            raise InputError(ADJACENCY_ERROR)
+        _check_kind(table.names, kind, file)
+    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
+    table = drop_row_names(table, nodes, has_id=has_id)
+    names, columns = table.names or [""] * len(table.columns), table.columns
+    if len(columns) < N_KEYS:
+        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
+    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
+    usual = match_names(names, roles)
+    positions = match_columns(
+        names,
+        {
+            role: words
+            for role, words in roles.items()
+            if role != "time" or column_names.get(role) or role in usual
+        },
+        n_required=N_KEYS,
+        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
+        column_names=column_names,
+        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
+    )
+    if "time" in roles and "time" not in positions and column_names.get("time") != "":
+        free = (number for number in range(len(columns)) if number not in positions.values())
+        times = [number for number in free if holds_times(columns[number])]
+        positions |= {"time": times[0]} if times else {}
+    if not is_shared:
+        _log_columns(file, table, roles, column_names, positions)
+    if kind == "labels" and len(columns) > N_KEYS and not column_names.get("label") and "label" not in usual:
+        listed = f"it has {', '.join(names)}" if table.names else "it has several, and no header"
+        raise InputError(f"the table must have a column label or class; {listed}. Name it.", label="NAME")
+    return table, positions
 
 
 def match_columns(

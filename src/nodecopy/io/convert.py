@@ -211,13 +211,13 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
     elif library == "torch_geometric":
         converted = convert_pyg(data, weight or "edge_weight", directed)
     elif is_frame(data):
-        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
+        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=directed or False)
         converted = ConvertedGraph(graph, notes=["an adjacency matrix, since its index equals its columns"])
     elif _is_sparse(data):
         data = as_csr(data, name)
         if directed is None and data.shape[0] == data.shape[1] and is_asymmetric(data):
             notes = ["not symmetric, so each pair has the larger of its two weights"]
-        converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)
+        converted = ConvertedGraph(Graph(data, directed=directed or False), notes=notes)
     else:
         others = "of NetworkX, igraph or PyTorch Geometric, a SciPy sparse matrix or a data frame of edges"
         raise InputError(name, f"must be a Graph, or a graph {others}; got {type_name(data)}.")

@@ -158,7 +158,7 @@ def read_graph(
     order = _order_nodes(ids, tables, is_fixed=node_order is not None, allow_isolated=allow_isolated)
     if isinstance(content, _Edges):
         with reading(path):
-            options: Any = {"directed": bool(directed), "duplicates": duplicates, "file": describe(path)}
+            options: Any = {"directed": directed or False, "duplicates": duplicates, "file": describe(path)}
             content = _build(content, ids, order, **options)
     for rows in tables:
         with reading(rows.path):

@@ -28,14 +28,14 @@ def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
     """Return the graph in a matrix file, by default directed if the file says so."""
     if suffix == ".mtx":  # its rows are numbered from one
         matrix = read_matrix_market(path)
-        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
+        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=directed or False)
     with path.open("rb") as file, open_archive(file) as archive:
         keys = set(archive.files)
         if keys >= BENCHMARK_KEYS:
             features, labels = _features(archive, "attr"), archive.get("labels")
-            return Graph(csr_of_archive(archive, "adj_"), features, labels, directed=bool(directed))
+            return Graph(csr_of_archive(archive, "adj_"), features, labels, directed=directed or False)
         if keys >= SCIPY_KEYS:
-            return Graph(_scipy(archive), directed=bool(directed))
+            return Graph(_scipy(archive), directed=directed or False)
         if not keys >= OWN_KEYS | {"directed"}:
             raise _wrong_content(archive, "a graph")
         graph = Graph(

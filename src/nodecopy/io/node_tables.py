@@ -21,7 +21,6 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import matrices
 from nodecopy.io.columns import (
     MISSING_IDS,
-    N_KEYS,
     NODE_COLUMNS,
     check_identifiers,
     describe,
@@ -110,23 +109,21 @@ def read_labels(
         options: Any = {"header": header, "nodes": nodes, "is_shared": is_shared}
         table, columns = read_columns(file, "labels", column_names, **options)
         _check_rows(table, nodes)
-        names = table.names or []
-        if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
-            listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
-            raise InputError(f"the table must have a column label or class; {listed}. Name it.", label="NAME")
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
         values = [None if value in words else value for value in plain_values(column)]
         if not isinstance(column, np.ndarray):
             typed = iter(unify_ids([[value for value in values if value is not None]])[0])
             values = [None if value is None else next(typed) for value in values]
+            if all(str(value).lstrip("-").isdecimal() for value in values if value is not None):
+                as_integers([int(value) for value in values if value is not None], "labels")
         if words:
             missing = f"{sum(cell in words for cell in column)} ({', '.join(sorted(words))})"
             log_decision(f"{describe(file)}: missing labels: {missing}. Rename them if it is a class.")
         classes = [value for value in values if value is not None]
         _check_classes(classes, is_named=bool(label))
         _warn_about_spellings(describe(file), classes)
-        named = zip(names, table.columns, strict=False)
+        named = zip(table.names or [], table.columns, strict=False)
         name = next((name for name, other in named if other is column), None)
         return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, name)
 

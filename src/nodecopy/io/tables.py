@@ -21,7 +21,7 @@ import numpy as np
 
 from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import MAX_TABLE_BYTES, check_stream, check_unpacked
-from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, is_frame
+from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, is_frame, list_parts
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_cell
 from nodecopy.errors import InputError
@@ -88,7 +88,9 @@ def read_names(path: Any) -> list[str]:
         return [str(name) for name in getattr(path, "column_names", path.columns)]
     suffix = format_of(path, TABLES)
     if suffix == ".parquet":
-        return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
+        return list(
+            import_optional("pyarrow.parquet", "reading Parquet").read_schema(list_parts(path)[0]).names
+        )
     with open_text(Path(path), "r") as file:
         _, first = next(split_rows(file, suffix)[0], (0, [""]))
     return _clean_names(first)
@@ -267,16 +269,21 @@ def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> Numbered
 def _read_parquet(path: Path) -> Table:
     """Read batches of rows, since a small file may unpack to many long rows."""
     pyarrow = import_optional("pyarrow", "reading Parquet")
-    batches, n_bytes, size = [], 0, path.stat().st_size
-    with import_optional("pyarrow.parquet", "reading Parquet").ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
-            n_bytes += batch.nbytes
-            check_unpacked(n_bytes, size, MAX_TABLE_BYTES)
-            batches.append(batch)
-        return _from_arrow(pyarrow.Table.from_batches(batches, file.schema_arrow))
+    parts, tables, n_bytes = list_parts(path), [], 0
+    size = sum(part.stat().st_size for part in parts)
+    for part in parts:
+        with import_optional("pyarrow.parquet", "reading Parquet").ParquetFile(part) as file:
+            batches = []
+            for batch in file.iter_batches(BATCH_ROWS):
+                n_bytes += batch.nbytes
+                check_unpacked(n_bytes, size, MAX_TABLE_BYTES)
+                batches.append(batch)
+            tables.append(pyarrow.Table.from_batches(batches, file.schema_arrow))
+    return from_arrow(pyarrow.concat_tables(tables, promote_options="permissive"))
 
 
-def _from_arrow(table: Any) -> Table:
+def from_arrow(table: Any) -> Table:
+    """Return an Arrow table as columns."""
     types = import_optional("pyarrow", "reading Arrow tables").types
     columns: list[Column] = []
     for column in table.columns:
@@ -297,7 +304,7 @@ def _decode_texts(chunk: Any) -> Array:
 
 def _from_frame(frame: Any) -> Table:
     if hasattr(frame, "column_names"):
-        return _from_arrow(frame)
+        return from_arrow(frame)
     if not hasattr(frame, "iloc"):  # polars, whose missing values are None or NaN in NumPy
         plain = [frame[name].to_numpy() for name in frame.columns]
     else:
