@@ -1,7 +1,7 @@
 """Headers, columns and values of tables.
 
-:func:`find_header` decides whether the first row is a header, and :func:`choose_columns` chooses the column of
-each role (``source``, ``target``, ...).
+:func:`find_header` decides whether the first row is a header, and :func:`choose_columns` chooses the column
+of each role (``source``, ``target``, ...).
 """
 
 from __future__ import annotations
