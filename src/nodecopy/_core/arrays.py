@@ -19,6 +19,7 @@ from nodecopy._core.checks import (
     check_type,
     check_unique,
     check_vector,
+    show,
 )
 from nodecopy.errors import InputError
 
@@ -407,7 +408,7 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: A
         positions[(ids[positions] != narrow) | (narrow != values)] = -1
     if positions.min() < 0:
         wrong = values[positions < 0].tolist()[0]
-        raise InputError(name, f"must hold known ids; got {wrong!r}, which is not among them.", *hints)
+        raise InputError(name, f"must hold known ids; got {show(wrong)}, which is not among them.", *hints)
     return positions
 
 
