@@ -415,7 +415,8 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: A
 def contains(ids: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values are among ids."""
     narrow = _narrow(values, ids)
-    return np.logical_and(np.isin(narrow, ids), narrow == values)
+    is_whole: NDArray[np.bool_] = narrow == values
+    return is_whole & np.isin(narrow, ids)
 
 
 def _narrow(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
