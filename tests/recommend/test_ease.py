@@ -14,6 +14,7 @@ from scipy import sparse
 
 import nodecopy
 from nodecopy import Interactions, Jaccard, copying, datasets
+from nodecopy._core.arrays import contains
 from nodecopy._core.parallel import create_pool
 from nodecopy.copying import donors as copying_donors
 from nodecopy.errors import DataWarning, InputError
@@ -166,6 +167,24 @@ def test_partial_fits_equal_a_fresh_fit(model: EASE | CopyEASE) -> None:
     assert (total.n_users, total.n_items) > (first.n_users, first.n_items)
     fresh = type(model)(**model.get_params(deep=False)).fit(append_interactions(first, others[1]))
     np.testing.assert_allclose(model.fit(first).partial_fit(others[1]).weights_, fresh.weights_, atol=2e-5)
+
+
+def test_long_ids_take_little_memory() -> None:
+    """All ids were padded to the longest one: 4.3 GB for an id of 100 kB."""
+    names = [f"user {number}" for number in range(20_000)]
+    model = EASE(1.0).fit(Interactions.from_table(names, ["tea", "jam"] * 10_000))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="users must have at most 4096 characters; got 100000"):
+        model.partial_fit(Interactions.from_table(["x" * 10**5], ["tea"]))
+    with pytest.raises(InputError, match="ids of users must take at most 67108864 bytes"):
+        model.partial_fit(Interactions.from_table(["x" * 4096], ["tea"]))
+    with pytest.raises(InputError, match="must hold known ids; got str"):
+        model.recommend([*names[:9], "x" * 4096], 1)
+    assert contains(model.interactions_.user_ids, np.array([names[7], "x" * 4096])).tolist() == [True, False]
+    model.partial_fit(Interactions.from_table(["x" * 100], ["tea"]))
+    assert tracemalloc.get_traced_memory()[1] < 2**26
+    tracemalloc.stop()
+    assert model.recommend(["x" * 100, names[0]], 1)[0].tolist() == [["jam"], ["jam"]]
 
 
 def test_only_changed_users_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
