@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy import datasets
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_integer, check_path, check_real
 from nodecopy._core.files import reading, resolve
 from nodecopy._core.imports import check_name, import_member
 from nodecopy.errors import InputError
@@ -61,7 +61,7 @@ def load(source: str | Path, *, trust: bool = False) -> Experiment:
     >>> load("table2").task.labels
     (5, 10, 20)
     """
-    path = Path(source)
+    path = Path(check_path(source, "source"))
     if path.suffix != ".toml":
         return parse(_read_packaged(str(source)), str(source))
     with reading(path) as file:
