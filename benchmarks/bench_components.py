@@ -10,7 +10,16 @@ import sys
 import warnings
 from typing import Any
 
-from nodecopy import Balanced, Jaccard, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel, datasets
+from nodecopy import (
+    Balanced,
+    Graph,
+    Jaccard,
+    KeepByDegree,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    datasets,
+)
 from nodecopy._core.messages import align_table
 from nodecopy.errors import DataWarning
 from nodecopy.inference import DegreeClasses
@@ -39,7 +48,9 @@ def models() -> dict[str, NodeCopying[Any]]:
 def main(*names: str) -> None:
     warnings.simplefilter("ignore", DataWarning)
     for name in names or ("cora", "citeseer"):
-        graph = datasets.load(name).largest_component()
+        loaded = datasets.load(name)
+        assert isinstance(loaded, Graph)
+        graph = loaded.largest_component()
         rows = []
         for title, model in models().items():
             samples = model.fit(graph).sample_many(N_SAMPLES, rng=0)

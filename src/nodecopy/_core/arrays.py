@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,8 +22,13 @@ from nodecopy._core.checks import (
 )
 from nodecopy.errors import InputError
 
-IntArray: TypeAlias = NDArray[np.integer[Any]]
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.floating[Any]]
+Array = NDArray[Any]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
 Value = TypeVar("Value")
 PARTS = ("indptr", "indices", "weights")  # the arrays of rows
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
@@ -87,9 +92,7 @@ def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) 
     return sparse.csr_array((values, columns, starts), shape=(n_rows, n_columns))
 
 
-def check_rows(
-    indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def check_rows(indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str) -> tuple[Array, Array]:
     """Return ``indptr`` and ``indices`` in native integers."""
     starts, columns = _check_integers(indptr, f"indptr of {name}"), check_positions(indices, n_columns, name)
     if len(starts) != n_rows + 1 or starts[0] != 0 or starts[-1] != len(columns):
@@ -107,7 +110,7 @@ def check_matrix_shape(shape: Any, name: str) -> tuple[int, int]:
     return int(sizes[0]), int(sizes[1])
 
 
-def _check_integers(values: Any, name: str) -> NDArray[Any]:
+def _check_integers(values: Any, name: str) -> Array:
     """Return a vector as int32 or int64; integers that are too large become negative."""
     array = as_array(values, name)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -116,7 +119,7 @@ def _check_integers(values: Any, name: str) -> NDArray[Any]:
     return array.astype(np.int32 if is_small else np.int64, copy=False)
 
 
-def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
+def check_positions(values: Any, size: int, name: str) -> Array:
     """Return a vector of integers between 0 and ``size - 1``."""
     positions = _check_integers(values, f"indices of {name}")
     # Negative numbers are large as unsigned ones, so that one maximum finds both errors.
@@ -126,8 +129,7 @@ def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
     return positions
 
 
-def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
-    """Return one value per entry, of a type that sparse matrices can have."""
+def _check_values(values: Any, length: int, name: str) -> Array:
     array = check_numbers(values, name)
     if array.shape != (length,):
         raise _error(name, f"{length} entries need one value each; got shape {array.shape}")
@@ -139,7 +141,7 @@ def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
     return array if largest * length < 2**63 else array.astype(np.float64)
 
 
-def native(array: NDArray[Any]) -> NDArray[Any]:
+def native(array: Array) -> Array:
     """Return numbers in native byte order, half precision as single, extended as double."""
     dtype = np.dtype(np.float32) if array.dtype == np.float16 else array.dtype.newbyteorder("=")
     with np.errstate(over="ignore"):  # what is infinite as a double is refused later
@@ -221,7 +223,6 @@ class Rows:
 
     @property
     def degrees(self) -> IntArray:
-        """The number of stored entries in each row."""
         return np.diff(self.indptr)
 
     @cached_property
@@ -240,7 +241,7 @@ class Rows:
     def row_numbers(self) -> IntArray:
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
-    def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
+    def keep_entries(self, mask: Bools) -> Rows:
         matrix = keep_entries(self.csr, mask)
         weights = None if self.weights is None else matrix.data
         return Rows.canonical(matrix.indptr, matrix.indices, weights, self.n_columns)
@@ -302,7 +303,11 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
 
 def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
     """Return the largest stored entries of each row, not negative; ties go to the lowest column."""
-    threshold = _row_thresholds(matrix, n_largest)
+    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
+    for number in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
+        entries = data[indptr[number] : indptr[number + 1]]
+        entries.partition(len(entries) - n_largest)
+        threshold[number] = entries[-n_largest]
     candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
     candidates.sort_indices()
     row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
@@ -313,17 +318,7 @@ def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_arra
     return keep_entries(candidates, ~is_tie | (tie_number <= n_ties_to_keep[row]))
 
 
-def _row_thresholds(matrix: sparse.csr_array, n_largest: int) -> NDArray[np.float64]:
-    """Return the ``n_largest``-th largest stored entry of each row, -1 where there are not more."""
-    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
-    for row in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
-        entries = data[indptr[row] : indptr[row + 1]]
-        entries.partition(len(entries) - n_largest)
-        threshold[row] = entries[-n_largest]
-    return threshold
-
-
-def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:
+def keep_entries(matrix: sparse.csr_array, mask: Bools) -> sparse.csr_array:
     """Return a matrix with the stored entries where ``mask`` is true."""
     positions = np.flatnonzero(mask)
     indptr = np.searchsorted(positions, matrix.indptr).astype(matrix.indptr.dtype)
@@ -341,7 +336,7 @@ def unit_rows(matrix: Any) -> Any:
     return scaled
 
 
-def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
+def check_ids(values: ArrayLike, name: str, length: int | None = None) -> Array:
     """Return ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
     if array.dtype.kind in "OU":
@@ -385,7 +380,7 @@ def check_spellings(values: Any, name: str) -> None:
         raise InputError(name, f"must not hold both {twin} and {str(twin)!r}. Write ids the same way.")
 
 
-def number_ids(n: int, name: str) -> NDArray[np.int64]:
+def number_ids(n: int, name: str) -> Ints:
     """Return the ids 0, 1, 2, ..."""
     try:
         return np.arange(n)
@@ -393,7 +388,7 @@ def number_ids(n: int, name: str) -> NDArray[np.int64]:
         raise InputError(name, f"must fit into memory; got {n} of them.") from error
 
 
-def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
+def find_positions(values: Array, ids: Array, name: str, *hints: Any) -> Ints:
     """Return the position of each value in ``ids``; an unknown value is an error with hints."""
     if not values.size:
         return np.zeros(0, np.int64)
@@ -422,7 +417,7 @@ def _narrow(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     return values.astype(ids.dtype, copy=False) if values.dtype.kind == ids.dtype.kind == "U" else values
 
 
-def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArray[np.float64]:
+def check_weights(values: ArrayLike, length: int, name: str = "weight") -> Floats:
     """Return finite, non-negative weights, one per edge or row."""
     vector = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
     with np.errstate(over="ignore"):

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from platform import node
-from typing import Any, TypeAlias
+from typing import Any
 
 from nodecopy._core.checks import check_path, show
 from nodecopy.errors import InputError, MissingExtraError
@@ -30,8 +30,8 @@ from nodecopy.errors import InputError, MissingExtraError
 if sys.platform != "win32":
     import fcntl
 
-PathLike: TypeAlias = str | os.PathLike[str]
-TableLike: TypeAlias = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
+PathLike = str | os.PathLike[str]
+TableLike = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 CONVERSION_HINTS = {
@@ -158,7 +158,6 @@ class ScratchFolder:
         self.path = self._stack.enter_context(_temporary(target, is_folder=True))
 
     def remove(self) -> None:
-        """Remove the folder; later calls do nothing."""
         self._stack.close()
 
     def __enter__(self) -> Path:
@@ -175,7 +174,6 @@ def list_tree(folder: Path) -> list[str]:
 
 
 def _check_replaceable(folder: Path, manifest: str) -> None:
-    """Raise an error if a folder holds files that its manifest does not list."""
     try:
         own = {*map(str, json.loads(check_file(folder / manifest).read_bytes())["files"]), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -277,7 +275,6 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Return whether another process with this number runs."""
     if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
         return True
     if process == os.getpid():
@@ -302,12 +299,10 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or a socket."""
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _flush(path: Path) -> None:
-    """Write a file or a folder to its disk, if the file system can."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -320,7 +315,6 @@ def _flush(path: Path) -> None:
 
 
 def _set_mode(temporary: Path, target: Path, default: int) -> None:
-    """Give a temporary file the mode of its target or, if that is new, the usual one."""
     os.umask(mask := os.umask(0))
     temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
 

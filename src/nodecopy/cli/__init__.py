@@ -42,11 +42,9 @@ class LazyCommands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a placeholder with the name and the summary of a command."""
         return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command named by the first argument."""
         name, *others = args
         if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
             return super().resolve_command(ctx, args)

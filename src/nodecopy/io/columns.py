@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
-Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
-ColumnNames: TypeAlias = Mapping[str, str | None]  # the names that the caller gives, by role
-Decimal: TypeAlias = Literal[".", ","]
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
+Roles = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
+ColumnNames = Mapping[str, str | None]  # the names that the caller gives, by role
+Decimal = Literal[".", ","]
+Kind = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
 EDGE_COLUMNS: Roles = {
@@ -234,7 +234,6 @@ def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
 
 
 def _words(name: str) -> set[str]:
-    """Return the words of a name such as from_account, FromAccount or 'from account'."""
     return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
@@ -247,7 +246,6 @@ def _key_names(roles: Roles) -> str:
 
 
 def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[int]:
-    """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
@@ -287,7 +285,6 @@ def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool)
 def _log_columns(
     file: str, table: Table, roles: Roles, column_names: ColumnNames, positions: Mapping[str, int]
 ) -> None:
-    """Log which columns are chosen by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
     required, optional = _key_roles(roles), list(roles)[N_KEYS:]
@@ -365,7 +362,6 @@ def find_header(
 
 
 def _find_header_keys(names: Sequence[str], roles: Roles) -> list[int]:
-    """Return the columns of the first two roles, by usual names or words, else by position."""
     matches = match_names(names, roles)
     keys: list[int] = []
     for position, role in enumerate(_key_roles(roles)):
@@ -390,7 +386,6 @@ def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[b
 
 
 def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
-    """Log whether the first row is a header; warn if it is a guess (``None``)."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
     issue = warn_about_data if is_header is None else log_decision
     issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
@@ -514,7 +509,6 @@ def holds_times(column: Column, name: str = "") -> bool:
 
 
 def _find_empty(column: Column) -> NDArray[np.bool_]:
-    """Return which cells of weights, ratings or times are missing."""
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return np.asarray(column != column)
     if not isinstance(column, np.ndarray) and MISSING_CELLS.isdisjoint(column):

@@ -52,7 +52,6 @@ class NodeRows:
     is_numbered: bool = False  # whether the file has no ids, so that row i belongs to node i
 
     def number(self, node_ids: NDArray[Any] | None) -> NodeRows:
-        """Return rows without ids with the caller's ids, if there are as many."""
         if not self.is_numbered or node_ids is None or len(node_ids) != len(self.ids):
             return self
         return replace(self, ids=node_ids, is_numbered=False)
@@ -130,13 +129,11 @@ def read_labels(
 
 
 def _check_rows(table: Table, nodes: Collection[str]) -> None:
-    """Raise an error if a table has only a header."""
     if nodes and table.names and not len(table.columns[0]):
         raise InputError(f"there are no rows, only the header ({','.join(table.names[:6])}).")
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
-    """Raise an error if labels are measurements, or mostly different in a column that is not named."""
     fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
     if fractions:
         got = f"{fractions[0]}, a measurement. Write ranges of it as text, or name another column"
@@ -148,7 +145,6 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
 
 
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
-    """Warn about classes that differ only in case or blanks."""
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
