@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import re
-import resource
 import signal
 import sys
 import tempfile
@@ -190,11 +189,15 @@ def fuzz(first: int, last: int) -> list[str]:
 
 def peak_memory() -> int:
     """Return the largest number of bytes that the process has had in memory."""
+    import resource  # not on Windows
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 2**10)
 
 
 def main() -> None:
     """Read the inputs that the command line names, with limits on memory and time."""
+    import resource  # not on Windows
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     logging.disable()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import resource
 import signal
 import sys
 import tempfile
@@ -192,6 +191,8 @@ def main() -> None:
         raise OutOfTime
 
     signal.signal(signal.SIGALRM, interrupt)
+    import resource  # not on Windows
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     names = [name for name in sys.argv[1:] if name != "--all"]

@@ -292,6 +292,10 @@ class Row(NamedTuple):
     """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
+COMPONENTS_ADVICE = (
+    " Samples of node copying fall apart less with keep near 1, which keeps most edges, and hardly with "
+    "symmetrise='maximum', which has up to twice as many edges."
+)
 TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
@@ -341,6 +345,8 @@ class Comparison(ResultTable[Row]):
                     f"{row.name} is {row.observed:.4g}, {side} in all {self.n_samples} samples "
                     f"({low:.4g} to {high:.4g}): {answer}."
                 )
+                if row.name == "n_components" and row.observed < low:
+                    sentences[row.name] += COMPONENTS_ADVICE
         return sentences
 
     def to_dict(self) -> dict[str, Any]:
