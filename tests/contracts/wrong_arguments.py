@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy.errors import InputError, MissingExtraError, NotFittedError
+from tests.checked_kernels import force_checked_kernels
 from tests.contracts.public_calls import Call, build_calls
 from tests.contracts.valid_arguments import shared_arguments
 
@@ -194,6 +195,7 @@ def main() -> None:
     signal.signal(signal.SIGALRM, interrupt)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
+    force_checked_kernels()
     names = [name for name in sys.argv[1:] if name != "--all"]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
