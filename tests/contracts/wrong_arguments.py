@@ -93,7 +93,7 @@ def crafted_matrices(shape: Any) -> Iterator[tuple[str, Any]]:
     ends = np.arange(size + 1)
     parts: dict[str, dict[str, Any]] = {
         "indptr that ends at 0": {"indptr": np.append(ends[:-1] * 10**7, 0)},
-        "indptr that falls": {"indptr": np.concatenate([[0, 5], ends[2:]])[::1] * (ends != 2)},
+        "indptr that falls": {"indptr": np.concatenate([[0, size + 1], ends[2:]])},
         "indptr that starts at 3": {"indptr": ends + 3},
         "negative indptr": {"indptr": -ends},
         "large indptr": {"indptr": ends * 2**40},
