@@ -270,6 +270,7 @@ DAMAGED: list[tuple[Any, str, Any, str]] = [
     (NodeCopying(SameLabel()), "keep_", "x", "keep_ of NodeCopying must be"),
     (NodeCopying(SameLabel()), "keep_", math.nan, "keep_ of NodeCopying must be finite and of the type float"),
     (VOTES, "params/base", True, "base of SBMGCN must be"),
+    (VOTES, "params/base/params/n_epochs", True, "n_epochs of GCN must be finite and of the type int"),
     (VOTES, "prediction_/networks", 5, "networks of Prediction must be"),
     (VOTES, "prediction_/networks/weights/tuple/0", math.inf, "weights of Ensemble must be finite"),
     (VOTES, "prediction_/networks/config", {"dict": {}}, "config of Ensemble must be"),
