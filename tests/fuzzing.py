@@ -29,6 +29,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io import FeatureEncoder
 from nodecopy.models import GraphModel
 from nodecopy.recommend import Recommender
+from tests.checked_kernels import force_checked_kernels
 from tests.fuzz_corpus import build_corpus, build_graph
 
 MEMORY, SECONDS = 6 * 2**30, 20  # limits on the address space of the process and on the time of an input
@@ -201,6 +202,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     logging.disable()
+    force_checked_kernels()
     wrong = fuzz(int(sys.argv[1]), int(sys.argv[2]))
     print("\n".join(wrong) or f"inputs {sys.argv[1]} to {sys.argv[2]}: nothing wrong")
     sys.exit(bool(wrong))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import nodecopy
-from nodecopy import Interactions, Jaccard, copying, datasets
+from nodecopy import Interactions, Jaccard, SameLabel, copying, datasets
 from nodecopy._core.arrays import contains
 from nodecopy._core.parallel import create_pool
 from nodecopy.copying import donors as copying_donors
@@ -223,6 +223,16 @@ def test_partial_fits_of_changed_models() -> None:
         model.partial_fit(Interactions.from_table([1], ["tea"]))
     with pytest.raises(InputError, match="interactions must hold at least one"):
         model.partial_fit(tastes().difference(tastes()))
+
+
+def test_partial_fits_where_donors_or_donor_rules_change() -> None:
+    """New interactions of a donor of the first four users, then new donors of other users."""
+    log = Interactions(np.kron(np.eye(2), 1 - np.eye(4)))
+    model = CopyEASE(0.5, user_donors=SameLabel([0] * 4 + [1] * 4)).fit(log)
+    for labels in ([0] * 4 + [1] * 4, [0] * 4 + [1, 1, 2, 2]):
+        model.set_params(user_donors=SameLabel(labels)).partial_fit(Interactions.from_table([0], [0]))
+        fresh = CopyEASE(**model.get_params(deep=False)).fit(model.interactions_)
+        np.testing.assert_allclose(model.weights_, fresh.weights_, atol=1e-6)
 
 
 # The donors behind a score, against the equations with dense matrices and a loop over donors
