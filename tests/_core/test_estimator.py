@@ -268,16 +268,7 @@ DAMAGED: list[tuple[Any, str, Any, str]] = [
     (NodeCopying(Jaccard()), "distribution_/P/csr/data", math.nan, "P of DonorRows must be finite"),
     (NodeCopying(Jaccard()), "distribution_/P/csr/data", -1.0, "must rise to 1 in every row, by the"),
     (NodeCopying(SameLabel()), "keep_", "x", "keep_ of NodeCopying must be"),
-<<<<<<< HEAD
-    (
-        NodeCopying(SameLabel()),
-        "keep_",
-        math.nan,
-        "keep_ of NodeCopying must be finite and of the type float",
-    ),
-=======
     (NodeCopying(SameLabel()), "keep_", math.nan, "keep_ of NodeCopying must be finite"),
->>>>>>> w-b
     (VOTES, "params/base", True, "base of SBMGCN must be"),
     (VOTES, "params/base/params/n_epochs", True, "n_epochs of GCN must be finite and of the type int"),
     (VOTES, "prediction_/networks", 5, "networks of Prediction must be"),
