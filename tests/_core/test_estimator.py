@@ -8,11 +8,13 @@ import zipfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import GenericAlias
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
@@ -28,7 +30,7 @@ from nodecopy import (
     datasets,
 )
 from nodecopy._core import estimator as array_archives
-from nodecopy._core.estimator import Configurable, Saveable, read_arrays, write_arrays
+from nodecopy._core.estimator import Configurable, Saveable, check_annotated, read_arrays, write_arrays
 from nodecopy._core.random import Rng
 from nodecopy.attacks import DICE
 from nodecopy.classify import GCN, SBMGCN, BayesianGCN
@@ -459,3 +461,19 @@ def test_no_changed_byte_ends_the_interpreter(tmp_path: Path) -> None:
         except InputError:
             n_errors += 1
     assert n_errors > 10
+
+
+def test_annotations_may_be_aliases() -> None:
+    """They are for arrays of NumPy from 2.5 on, in Python from 3.12 on."""
+    scalar = TypeVar("scalar", bound=np.generic)
+
+    class Alias:
+        __value__ = NDArray[scalar]
+        __class_getitem__: Any = classmethod(GenericAlias)
+
+    class Held:
+        __annotations__ = {"numbers": GenericAlias(Alias, (np.int64,))}
+
+    assert check_annotated({"numbers": np.arange(3)}, Held)
+    with pytest.raises(InputError, match="numbers of Held"):
+        check_annotated({"numbers": np.array(["a"])}, Held)
