@@ -21,7 +21,7 @@ from nodecopy.inference.diagnosis import (
     expected_shift,
     few_donors_share,
     node_variance_factor,
-    skewness,
+    shape,
 )
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 
@@ -124,10 +124,20 @@ def test_the_factor_of_the_variance_of_degrees() -> None:
     assert degree_variance_factor(NodeCopying(SameLabel(np.arange(34))).fit(CLUB)) == 1
 
 
+def test_an_interval_between_two_groups_of_values_means_nothing() -> None:
+    """Samples of this network have communities with many edges inside, or with many between them."""
+    with mute_data_warnings():
+        results = [
+            bootstrap(graph, "modularity", n=200, rng=0) for graph in (CLUB.replace(labels=None), CLUB)
+        ]
+    for result, is_expected in zip(results, (True, False), strict=True):
+        assert any("its interval means nothing" in str(problem) for problem in result.problems) == is_expected
+
+
 def test_skewed_statistics_are_a_warning() -> None:
     rng = np.random.default_rng(0)
     skewed, even = rng.exponential(size=500), rng.normal(size=500)
-    assert [skewness(x) for x in (skewed, even, np.ones(500))] == pytest.approx([2, 0, 0], abs=0.4)
+    assert [shape(x)[0] for x in (skewed, even, np.ones(500))] == pytest.approx([2, 0, 0], abs=0.4)
     row = Estimate("share", 1.0, 1.0, 0.0, 0.0, 2.0)
     (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"share": skewed})
     assert "share is skewed over samples" in problem.text

@@ -115,7 +115,7 @@ def bootstrap(
             got = f"{name} has a value per node or edge. Resample edges, or choose the largest value"
             raise InputError("statistic", f"must be a number if nodes are resampled; {got}.")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
-    sampler, samples = start_sampling(
+    sampler, _, samples = start_sampling(
         observed, measure, model, call="bootstrap", resample=resample, **settings
     )
     values = collect_values(samples, observed_values, n)

@@ -27,6 +27,7 @@ EXTREMES = ("max_degree", "n_components", "largest_component")  # a bootstrap is
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3  # of cubed degrees
 OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by the experiment coverage
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
+MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two values
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 NODE_MODELS = ("NodeBootstrap()", "NodeSubsampling()", "LatentPositionBootstrap()")
 EDGE_MODELS = ("the default, node copying with DegreeClasses()", "DegreeCorrectedSBM()", "RandomDotProduct()")
@@ -68,7 +69,10 @@ def diagnose(sampler: Sampler, estimates: Sequence[Estimate], values: Samples) -
             if copying:  # standard errors of directed graphs are not too large
                 texts += _diagnose_copying(estimate, copying, is_directed=model is not sampler)
             limit = max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(rows)) ** 0.5)
-            if not estimate.is_array and name not in EXTREMES and abs(skewness(rows)) > limit:
+            skew, bimodality = shape(rows)
+            if not estimate.is_array and name not in EXTREMES and bimodality > MAX_BIMODALITY:
+                texts.append(f"{name} has separate groups of values in samples: its interval means nothing.")
+            elif not estimate.is_array and name not in EXTREMES and abs(skew) > limit:
                 texts.append(f"{name} is skewed over samples, so that {COVERS_LESS}")
         problems += [Diagnostic(name, text) for text in texts]
     return problems
@@ -238,10 +242,14 @@ def node_variance_factor(graph: Graph) -> float:
     return ((between + 1.5 * chance) / truth) ** 0.5 if truth > 0 else 1.0
 
 
-def skewness(values: FloatArray) -> float:
-    """Return the skewness of numbers, 0 if they are constant or undefined."""
+def shape(values: FloatArray) -> tuple[float, float]:
+    """Return the skewness of numbers and Sarle's coefficient of bimodality, which is 5/9 if uniform.
+
+    Both are 0 for numbers that are constant or undefined.
+    """
     deviations = values - values.mean()
     spread = float(np.sqrt((deviations**2).mean()))
     if not spread > ROUNDING * np.abs(values).max():
-        return 0.0
-    return float((deviations**3).mean()) / spread**3
+        return 0.0, 0.0
+    skew = float((deviations**3).mean()) / spread**3
+    return skew, (skew**2 + 1) / (float((deviations**4).mean()) / spread**4)
