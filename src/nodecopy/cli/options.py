@@ -289,23 +289,23 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
         info = copy(checks.pop())
     else:
         info, default = copy(default), default.default
-    info.callback = checks[0] if checks else info.callback
     single = get_args(value)[0] if get_origin(value) is list else value
+    choices = checks.pop() if checks and isinstance(checks[-1], (tuple, dict)) else get_args(single)
+    info.callback = checks[0] if checks else info.callback
     if value is bool and default is False and not info.param_decls:
         names = names or (parameter.name,)  # no second name that negates it
     if names:
         info.param_decls = tuple(f"--{name.replace('_', '-')}" for name in names)
         if value is bool and default is None:
             info.param_decls = (f"{info.param_decls[0]}/--no-{names[0].replace('_', '-')}",)
-    info.metavar = METAVARS.get(single, "NAME") if info.metavar is None else info.metavar
+    if info.metavar is None:
+        info.metavar = "NAME" if choices else METAVARS[single]
     text, end, more = info.help.partition("\n\n")
-    if choices := get_args(single):
+    if choices:
         text, start, chosen = text.partition(" (default: ")
         text = f"{text} One of {', '.join(choices)}.{start}{chosen}"
-        value, info.callback = (
-            str,
-            _accept(partial(check_choice, allowed=choices)),
-        )  # names the nearest choice
+        value = str
+        info.callback = _accept(partial(check_choice, allowed=choices))  # it names the nearest choice
         info.autocompletion = lambda incomplete: [c for c in choices if c.startswith(incomplete)]
     has_default = isinstance(default, (str, int, float, Path, list)) and not isinstance(default, bool)
     if has_default and "(default: " not in text:

@@ -16,15 +16,8 @@ from nodecopy._core.messages import log_decision
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
-from nodecopy.copying import (
-    DonorRule,
-    Jaccard,
-    NearestNeighbours,
-    NodeCopying,
-    SameLabel,
-    Weighted,
-    choose_donors,
-)
+from nodecopy.copying import DonorRule, NodeCopying, Weighted, choose_donors
+from nodecopy.copying.donors import RULES as NAMED_RULES
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -35,12 +28,7 @@ from nodecopy.metrics import edge_overlap
 
 ORIGIN = "samples.json"  # only folders with this file are overwritten
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
-RULES: dict[RuleName, type] = {
-    "same-label": SameLabel,
-    "nearest-neighbours": NearestNeighbours,
-    "jaccard": Jaccard,
-    "weighted": Weighted,
-}
+RULES: dict[Any, type] = {**NAMED_RULES, "weighted": Weighted}
 SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
     "nearest-neighbours": {"n_neighbours": 10},
     "jaccard": {"exponent": 1.0, "max_donors": None},

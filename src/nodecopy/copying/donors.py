@@ -26,6 +26,7 @@ from nodecopy._core.arrays import (
 )
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
 from nodecopy._core.estimator import Configurable
+from nodecopy._core.imports import from_name
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows, KeepingDistribution
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import shared_nearest, shared_neighbourhoods
@@ -53,7 +54,8 @@ class DonorRule(Protocol):
 
 
 def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return the distribution of a donor rule after checking both."""
+    """Return the distribution of a donor rule, or of the one that a name stands for, after checking both."""
+    donors = from_name(donors, RULES, name)
     if isinstance(donors, type) or not hasattr(donors, "fit"):
         raise InputError(name, f"must be a donor rule such as SameLabel(); got {show(donors)}.")
     return check_distribution(donors.fit(data), data, name)
@@ -76,6 +78,7 @@ def restrict_rule(donors: Any, nodes: slice, n_nodes: int) -> Any:
 
 def group_labels(donors: Any, data: Graph | Interactions) -> Any:
     """Return the labels that a node and its donor share, or ``None`` if there are none."""
+    donors = from_name(donors, RULES, "donors")
     return donors.group_labels(data) if hasattr(donors, "group_labels") else None
 
 
@@ -90,7 +93,7 @@ def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
 class _OtherRule(Configurable):
     """A donor rule that changes the distribution of another one, ``donors``."""
 
-    donors: DonorRule
+    donors: DonorRule | str
 
     def restrict(self, nodes: slice, n_nodes: int) -> Any:
         other = copy(self)
@@ -316,7 +319,7 @@ class Balanced(_OtherRule):
     [1.0, 1.0, 1.0]
     """
 
-    donors: DonorRule
+    donors: DonorRule | str
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         distribution = fit_rule(self.donors, data, "donors of Balanced")
@@ -453,7 +456,7 @@ class KeepByDegree(_OtherRule):
     [0.8125, 0.625, 0.625, 0.625]
     """
 
-    donors: DonorRule
+    donors: DonorRule | str
     pseudo_degree: float = 2.0
 
     def fit(self, data: Graph | Interactions) -> KeepingDistribution:
@@ -462,3 +465,6 @@ class KeepByDegree(_OtherRule):
         # A node without neighbours draws a donor, also with a pseudo-degree of 0.
         keep = np.divide(degrees, degrees + pseudo_degree, out=np.zeros_like(degrees), where=degrees > 0)
         return KeepingDistribution(fit_rule(self.donors, data, "donors of KeepByDegree"), keep)
+
+
+RULES = {"same-label": SameLabel, "nearest-neighbours": NearestNeighbours, "jaccard": Jaccard}  # by name

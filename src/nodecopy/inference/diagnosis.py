@@ -29,8 +29,16 @@ OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
 MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two values
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
-NODE_MODELS = ("NodeBootstrap()", "NodeSubsampling()", "LatentPositionBootstrap()")
-EDGE_MODELS = ("the default, node copying with DegreeClasses()", "DegreeCorrectedSBM()", "RandomDotProduct()")
+NODE_MODELS = (
+    "NodeBootstrap ('node-bootstrap')",
+    "NodeSubsampling ('subsampling')",
+    "LatentPositionBootstrap ('latent-positions')",
+)
+EDGE_MODELS = (
+    "the default, node copying with DegreeClasses",
+    "DegreeCorrectedSBM ('dc-sbm')",
+    "RandomDotProduct ('dot-product')",
+)
 COVERS_LESS = "its interval may cover less often than stated."
 
 

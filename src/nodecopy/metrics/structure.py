@@ -8,7 +8,7 @@ in small graphs and by compiled code in large ones, and the same formula turns t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import ModuleType
@@ -21,6 +21,7 @@ from nodecopy._core import random as randomness
 from nodecopy._core.arrays import IntArray, Rows
 from nodecopy._core.checks import check_type, type_name
 from nodecopy._core.imports import check_name, import_optional
+from nodecopy._core.messages import ResultTable
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -301,12 +302,11 @@ class Row(NamedTuple):
     """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
-HEADS = ("deviation", "low", "high", "p-value")
 TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ResultTable[Row]):
     """The statistics of an observed graph and of samples; iterating yields the rows.
 
     Examples
@@ -322,11 +322,13 @@ class Comparison:
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False, compare=False)
     """The values of each statistic, one per sample."""
 
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
+    @property
+    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the heads of the printed table."""
+        return ("statistic", "observed", f"mean of {self.n_samples}", "deviation", "low", "high", "p-value")
 
-    def __getitem__(self, name: str) -> Row:
-        return {row.name: row for row in self.rows}[name]
+    def notes(self) -> tuple[list[str], list[str]]:
+        return [], list(self.outside.values())
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -360,16 +362,6 @@ class Comparison:
         """Return a data frame with a row per statistic."""
         pandas = import_optional("pandas", "Comparison.to_pandas")
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
-
-    def __str__(self) -> str:
-        head = ("statistic", "observed", f"mean of {self.n_samples}", *HEADS)
-        lines = [head, *((row.name, *(f"{value:.6g}" for value in row[1:])) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            line[0].ljust(widths[0])
-            + "".join(f"  {cell.rjust(width)}" for cell, width in zip(line[1:], widths[1:], strict=True))
-            for line in lines
-        )
 
 
 def compare(

@@ -71,7 +71,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     def __init__(
         self,
-        donors: DonorRule,
+        donors: DonorRule | str,
         keep: float = 0.0,
         symmetrise: str = "one-endpoint",
         *,
