@@ -37,7 +37,8 @@ from nodecopy.models import GraphModel
 Samples: TypeAlias = dict[str, Floats]
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
 MAX_BYTES = 2**33  # largest memory of the values of all samples
-FIT_SEED, SAMPLES_SEED, GRAPHS_SEED, HUB_SEED, FINISH_SEED = 0, 1, 3, 4, 5  # children of the seed of a call
+FIT_SEED, SAMPLES_SEED, GRAPHS_SEED = 0, 1, 3  # children of the seed of a call
+HUB_SEED, FINISH_SEED, CALIBRATION_SEED = 4, 5, 6
 
 
 @dataclass(eq=False)
@@ -188,9 +189,9 @@ class LatentPositionBootstrap(NodeResampler):
 MODELS: dict[str, dict[str, Any]] = {  # by what is resampled; names are also those of the command line
     "edges": {
         "node-copying": lambda: None,  # the default
-        "sbm": SBM,
         "dc-sbm": DegreeCorrectedSBM,
         "dot-product": RandomDotProduct,
+        "sbm": SBM,
     },
     "nodes": {
         "node-bootstrap": NodeBootstrap,

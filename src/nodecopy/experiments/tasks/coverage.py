@@ -210,7 +210,12 @@ class CoverageTask(NetworkTask):
         if self.target == "edges" and cell.method not in self.known_labels:
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
-            options: Any = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
+            options: Any = {
+                "n": self.samples,
+                "confidence": LEVEL,
+                "resample": self.target,
+                "validity": False,
+            }
             rng = child(seed, TrialSeeds.METHOD)
             result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
             return score_result(result, truths)
