@@ -100,9 +100,9 @@ def bootstrap(
     levels
         2 for a double bootstrap, which scales the standard errors and intervals of the variance of degrees,
         triangles and transitivity, for about 2 n more samples of these; 1 for none. By default 2 for node
-        copying with :class:`.DegreeClasses`, if the graph is undirected and has at most 2^20 entries.
+        copying with :class:`.DegreeClasses`, if the graph is undirected and has at most 2^19 entries.
     validity
-        Whether the graph is compared with 19 samples by :class:`.Validity`; by default for at most 2^20
+        Whether the graph is compared with 19 samples by :class:`.Validity`; by default for at most 2^19
         entries and samples with the same nodes.
     library
         The library whose graphs functions receive: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default

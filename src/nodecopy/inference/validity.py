@@ -26,7 +26,7 @@ MIN_EXCESS = 0.2  # of the score, of at most 0.5, over the reference of a doubtf
 N_CHECKED, N_FLIPS = 19, 200  # samples that are compared, and sign flips of each pair
 N_VECTORS, N_ITERATIONS = 16, 6  # of the joint embedding
 MAX_NODES = 500  # random nodes that are compared, since every difference is significant for enough nodes
-MAX_ENTRIES = 2**20  # of the graph, up to which samples are checked and calibrated by default
+MAX_ENTRIES = 2**19  # of the graph, up to which samples are checked and calibrated by default
 CALIBRATED = ("degree_variance", "triangles", "transitivity")
 
 
