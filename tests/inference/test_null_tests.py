@@ -218,8 +218,8 @@ def test_null_models_keep_the_weights(weights: str, directed: bool) -> None:
     def correlation(sample: Graph) -> float:
         total.append(sample.adjacency.sum())
         assert np.array_equal(sample.adjacency.diagonal(), graph.adjacency.diagonal())
-        strengths = [np.asarray(g.adjacency.sum(axis=0) - g.adjacency.diagonal()) for g in (sample, graph)]
-        return float(np.corrcoef(*strengths)[0, 1]) + 1e-9 * rng.random()
+        sums: Any = [g.adjacency.sum(axis=0) - g.adjacency.diagonal() for g in (sample, graph)]
+        return float(np.corrcoef(*sums)[0, 1]) + 1e-9 * rng.random()
 
     (result,) = inference.null_test(graph, correlation, weights=weights, n=9, rng=0)
     assert {"weights", "degrees"} <= set(result.kept)

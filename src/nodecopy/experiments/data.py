@@ -81,9 +81,12 @@ class KnownNetwork(GraphModel[Graph]):
         return replace_edges(self._empty, *self._edges.draw(np.random.default_rng(seed)))
 
 
-NULL_NETWORKS = ("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities")
 STRUCTURED = ("bipartite", "directed", "weighted")  # uniform given degrees; weights are independent
-NULL_NETWORKS += STRUCTURED + tuple(f"planted-{name}" for name in STRUCTURED)
+NULL_NETWORKS = (
+    *("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities"),
+    *STRUCTURED,
+    *(f"planted-{name}" for name in STRUCTURED),
+)
 N_SWAPS = 30  # attempted swaps per edge that randomise a network with given degrees
 N_PLANTED = 100  # triangles that are planted
 PLANTED_RATIO = 0.85  # probability of an edge across planted communities over that inside
