@@ -77,7 +77,6 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         return sample_stream(lambda number: self._checked_draw(child(seed, number)), n, workers)
 
     def _checked_draw(self, seed: SeedSequence) -> Data:
-        """Return the sample of a seed after a check that it has the nodes of the observed graph."""
         sample, observed, name = self.draw(seed), self.graph_, f"draw of {type(self).__name__}"
         kind = Graph if isinstance(observed, Graph) else Interactions
         if not isinstance(sample, kind):
@@ -112,7 +111,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
 
 
 def _same_ids(sample: Any, observed: Any) -> bool:
-    """Return whether two graphs or tables have the same ids; those of most samples are the same arrays."""
+    """Return whether two graphs or tables have the same ids, mostly the same arrays."""
     stored = ("_node_ids", "user_ids", "item_ids")
     if all(vars(sample).get(name) is vars(observed).get(name) for name in stored):
         rows, others = sample.rows, observed.rows

@@ -268,7 +268,9 @@ DAMAGED: list[tuple[Any, str, Any, str]] = [
     (NodeCopying(Jaccard()), "distribution_/P/csr/data", math.nan, "P of DonorRows must be finite"),
     (NodeCopying(Jaccard()), "distribution_/P/csr/data", -1.0, "must rise to 1 in every row, by the"),
     (NodeCopying(SameLabel()), "keep_", "x", "keep_ of NodeCopying must be"),
+    (NodeCopying(SameLabel()), "keep_", math.nan, "keep_ of NodeCopying must be finite"),
     (VOTES, "params/base", True, "base of SBMGCN must be"),
+    (VOTES, "params/base/params/n_epochs", True, "n_epochs of GCN must be finite and of the type int"),
     (VOTES, "prediction_/networks", 5, "networks of Prediction must be"),
     (VOTES, "prediction_/networks/weights/tuple/0", math.inf, "weights of Ensemble must be finite"),
     (VOTES, "prediction_/networks/config", {"dict": {}}, "config of Ensemble must be"),
@@ -294,7 +296,7 @@ def test_what_a_file_holds_has_the_types_of_its_class(
         part = part[int(key)] if isinstance(part, list) else part.get("parts", part)[key]
     part = part if isinstance(part, list) else part.get("parts", part)
     final: Any = int(last) if isinstance(part, list) else last
-    if isinstance(value, float):
+    if isinstance(value, float) and isinstance(part[final], dict):
         arrays[part[final]["array"]][...] = value
     elif value is None:
         del part[final]

@@ -24,13 +24,16 @@ sample karate --interactions | the source must hold interactions for this comman
 sample karate --donors jaccard --n-neighbours 5 | --n-neighbours applies to --donors nearest-neighbours only
 sample karate --exponent 2 | --exponent applies to --donors jaccard only; got --donors same-label
 sample library --label a | --label applies to graphs only; got interactions
+sample graph.csv --directed --symmetrise maximum | --symmetrise applies to undirected graphs only; got Graph
+sample library --symmetrise none | --symmetrise applies to undirected graphs only; got Interactions(
+sample edges.parquet --engine duckdb --out out --directed --symmetrise maximum | undirected graphs only; got
 sample edges.parquet --engine duckdb | --engine duckdb writes Parquet: give --out FOLDER, without --format.
 sample edges.parquet --engine duckdb --out out --donors weighted | --similarity FILE
 sample karate --engine duckdb --out out | takes Parquet files, not names of datasets; got karate
 stats karate --samples . | --samples must be a graph or a folder with sample-* files; . has none
 stats library | the source must be a graph for this command; library holds interactions
 infer karate --statistic transitivty | Did you mean transitivity
-infer karate --model subsampling | for --resample edges; got subsampling
+infer karate --model subsampling | one of dc-sbm, dot-product, node-copying, sbm; got 'subsampling'
 infer karate --picture x.gif | x.gif must end in one of .png, .svg, .pdf
 infer karate --alternative less | --alternative applies to --null only; got none. Leave it out.
 infer karate --simultaneous | --simultaneous applies to --statistic degrees and pagerank only; got density

@@ -199,7 +199,6 @@ def _parse_rounds(text: str, method: str) -> int | str:
 
 
 def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[str, Any]:
-    """Return how often each class is predicted, and the most uncertain predictions."""
     predicted = table["predicted"]
     counts = Counter(predicted.tolist())
     temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}

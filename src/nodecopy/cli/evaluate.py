@@ -146,7 +146,6 @@ def _make_recommenders(
 
 
 def _choose_metrics(metric: list[str] | None, parts: Parts, *, per_user: bool) -> list[str]:
-    """Return the metrics; warn if lists hold most of the unseen items, since a random order is then good."""
     n_items = parts.train.n_items
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
@@ -208,7 +207,6 @@ def _split(
 
 
 def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    """Leave out test interactions of users and items that are not in training."""
     known_by = parts.train if parts.history is None else parts.history
     has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
     rows = parts.test.rows

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_real
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import from_name, import_optional
@@ -132,7 +132,7 @@ def recommend(
     if all_users:
         opt.check_applicable("some users", "--all-users", user=user or None, users=users)
 
-    def find_users_and_items(log: Interactions) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    def find_users_and_items(log: Interactions) -> tuple[Ints, Array | None]:
         """Return the positions of the users, each once, and the ids of the items, ``None`` for all."""
         positions = np.arange(log.n_users)
         if not all_users:
@@ -211,9 +211,8 @@ def recommend(
 
 
 def _describe_users(
-    recommender: Recommender, positions: NDArray[np.int64], items: NDArray[Any], scores: NDArray[Any]
+    recommender: Recommender, positions: Ints, items: Array, scores: Array
 ) -> list[dict[str, Any]]:
-    """Return a dictionary for each user, without seen items, which fill short rows."""
     train, model = recommender.interactions_, type(recommender).__name__
     columns = train.user_ids[positions], train.rows.degrees[positions], items, scores
     rows = []
@@ -226,7 +225,6 @@ def _describe_users(
 
 
 def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
-    """Add the items of the history and the donors that add most to each score."""
     k = min(k, max(recommender.seen_.n_users, recommender.seen_.n_items))
     for row in show_progress(rows, len(rows), "explaining"):
         for entry in row["items"] if row["history"] else ():
@@ -253,7 +251,6 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
 
 
 def _name_reasons(entry: dict[str, Any]) -> list[str]:
-    """Return a cell each for the items and the donors that raise a score."""
     return [
         ", ".join(str(reason[name]) for reason in entry[key] if reason["contribution"] > 0)
         for key, name in (("because_of", "item"), ("donors", "user"))

@@ -12,11 +12,13 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Bools,
     IntArray,
+    Ints,
     Rows,
     as_csr,
     as_matrix,
@@ -200,7 +202,6 @@ class NearestNeighbours(Configurable):
         return DonorLists(np.arange(len(offsets) - 1, dtype=dtype), offsets, members)
 
     def _find_embeddings(self, data: Graph | Interactions, name: str) -> Any:
-        """Return the embeddings that were given, named, or are the features of the graph."""
         if isinstance(self.embeddings, str):
             check_choice(self.embeddings, f"{name}, if a name,", ["neighbourhoods"])
             if not isinstance(data, Graph):
@@ -213,7 +214,6 @@ class NearestNeighbours(Configurable):
         return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
-        """Search for neighbours among the nodes of the same group and of similar degree."""
         check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
         groups, degrees, ratio = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
         if self.groups is not None:
@@ -337,17 +337,14 @@ class Balanced(_OtherRule):
         return DonorRows.from_similarity(mutual)
 
 
-def _take_first(
-    near: IntArray, is_member: NDArray[np.bool_], n_wanted: int
-) -> tuple[NDArray[np.bool_], IntArray]:
-    """Return which rows of ``near`` have enough members, and the first ones of each of these rows."""
+def _take_first(near: IntArray, is_member: Bools, n_wanted: int) -> tuple[Bools, IntArray]:
     rank = is_member.cumsum(axis=1)
-    is_found: NDArray[np.bool_] = rank[:, -1] >= n_wanted
+    is_found: Bools = rank[:, -1] >= n_wanted
     is_first = is_member[is_found] & (rank[is_found] <= n_wanted)
     return is_found, near[is_found][is_first].reshape(-1, n_wanted)
 
 
-def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
+def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> Ints:
     """Return codes of labels, by default the graph's; every unlabelled node has its own code."""
     if labels is None:
         labels = getattr(data, "label_codes", None)
@@ -412,7 +409,6 @@ class Jaccard(Configurable):
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 
     def _similarities(self, some: slice, pattern: Any, transpose: Any) -> sparse.csr_array:
-        """Return the powers of the Jaccard index of some users with all users."""
         shared, degrees = pattern[some] @ transpose, np.diff(pattern.indptr).astype(np.float64)
         users = np.repeat(np.arange(some.start, some.stop), np.diff(shared.indptr))
         index = shared.data / (degrees[users] + degrees[shared.indices] - shared.data)

@@ -9,10 +9,10 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate
+from nodecopy._core.arrays import FloatArray, IntArray, Ints, Rows, check_positions, deduplicate
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
 from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision, warn_about_data
@@ -278,12 +278,10 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
 
 
 def _shape(data: Graph | Interactions) -> tuple[int, int, bool]:
-    """Return the numbers of rows and columns, and whether the data are directed."""
     return data.rows.n_rows, data.rows.n_columns, getattr(data, "directed", True)
 
 
 def _row_bytes(rows: Rows) -> Iterator[bytes]:
-    """Yield each row as bytes, which are equal for equal rows."""
     weights = np.ones(rows.n_entries) if rows.weights is None else rows.weights.astype(np.float64)
     indices = rows.indices.astype(np.int64)
     for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
@@ -293,8 +291,7 @@ def _row_bytes(rows: Rows) -> Iterator[bytes]:
 class EdgeTrackingSampler:
     """Sample the edges of a fitted model: their ends, and the observed edge behind each of them.
 
-    ``first``, ``second`` and ``weights`` are the ends (node positions) and weights of the edges. Of parallel
-    edges the heaviest is kept; ties go to the last one.
+    Of parallel edges the heaviest is kept; ties go to the last one.
     """
 
     def __init__(
@@ -308,13 +305,12 @@ class EdgeTrackingSampler:
         self.model = copy(model)
         self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
 
-    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
-        """Return the first sample of :meth:`sample_many` with the same ``rng``."""
+    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, Ints]:
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(
         self, n: int, *, rng: Rng = None, workers: int = 1
-    ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[IntArray, IntArray, Ints]]:
         """Yield sources, targets and observed edges of ``n`` samples; undirected edges in both directions."""
         for sample in self.model.sample_many(n, rng=rng, workers=workers):
             rows = sample.rows

@@ -111,7 +111,6 @@ def _neighbour_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_a
 
 
 def _learned_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_array:
-    """Return weights, above the diagonal, with a mean degree of about ``n_neighbours``."""
     n = search.matrix.shape[0]
     name = f"n_neighbours of {search.owner}"
     check_integer(n_neighbours, name, low=1, high=n - 1, high_name="n_nodes - 1")
@@ -155,9 +154,9 @@ def weights_for_degree(
 def estimate_scale(by_node: FloatArray, degree: int) -> float:
     """Return the scale at which a node alone with its neighbours has ``degree`` edges, averaged over nodes.
 
-    ``by_node`` holds the squared distances of every node in ascending order. With z_j the j-th of them and b
-    the sum of the first k, a node has k edges for scales between (k z^2 - b z)^-1/2 at z_k+1 and at z_k; the
-    result is the geometric mean of the mean bounds. Nodes with ties at a bound are left out of its mean.
+    ``by_node`` holds ascending squared distances. With z_j the j-th and b the sum of the first k, a node has
+    k edges for scales between (k z^2 - b z)^-1/2 at z_k+1 and at z_k; the result is the geometric mean of the
+    mean bounds, without nodes that tie there.
     """
     total = by_node[:, :degree].sum(axis=1)
     bounds = []
@@ -169,10 +168,9 @@ def estimate_scale(by_node: FloatArray, degree: int) -> float:
 
 
 def initial_duals(costs: FloatArray) -> FloatArray:
-    """Return the dual variables that hold if both ends of every edge had the same one.
+    """Return the dual variables that hold if both ends of every edge had the same one, by ascending costs.
 
-    ``costs`` holds the costs of the edges of every node in ascending order. With t edges of total cost s the
-    variable solves t p - s = 1 / p; the number of edges that minimises it is taken.
+    With t edges of total cost s the variable solves t p - s = 1 / p; t minimises it.
     """
     n_edges, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)
     return np.asarray(((total + np.sqrt(total**2 + 4 * n_edges)) / (2 * n_edges)).min(axis=1))
@@ -209,7 +207,6 @@ def solve_dual(first: IntArray, second: IntArray, costs: FloatArray, start: Floa
 def _newton_step(
     first: IntArray, second: IntArray, is_edge: NDArray[np.bool_], duals: FloatArray, gradient: FloatArray
 ) -> FloatArray:
-    """Solve for a Newton step by conjugate gradients, more precisely close to the minimum."""
     n, halves = len(duals), is_edge / 2.0
 
     def multiply_hessian(v: FloatArray) -> FloatArray:
@@ -229,7 +226,6 @@ def _compress_costs(costs: FloatArray) -> FloatArray:
 
 
 def _sum_by_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> FloatArray:
-    """Return the sum of the values of the edges at every node."""
     return np.asarray(np.bincount(first, values, n) + np.bincount(second, values, n), np.float64)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, Rows
+from nodecopy._core.arrays import Array, Floats, Ints, Rows
 from nodecopy._core.checks import (
     check_finite,
     check_indices,
@@ -26,9 +26,9 @@ from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 
-Nodes: TypeAlias = NDArray[np.int64]
-Edges: TypeAlias = tuple[Nodes, Nodes]  # no self-loops, and an undirected edge is listed once
-PairArray: TypeAlias = NDArray[np.int64]  # pairs of nodes as positions, ``[2, n]``, the smaller node first
+Nodes = Ints
+Edges = tuple[Nodes, Nodes]  # no self-loops, and an undirected edge is listed once
+PairArray = Ints  # pairs of nodes as positions, ``[2, n]``, the smaller node first
 
 
 class EdgeListModel(GraphModel[Graph]):
@@ -67,15 +67,15 @@ class EdgeListModel(GraphModel[Graph]):
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
-    """Return pairs of nodes as arrays of positions after checking them."""
+    """Return pairs of nodes as arrays of positions."""
     rows = check_indices(first, "first", size=n_nodes)
     columns = check_indices(second, "second", size=n_nodes)
     check_vector(columns, "second", length=len(rows), per="pair")
     return rows, columns
 
 
-def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> NDArray[Any]:
-    """Return a matrix of finite numbers with one row per node, after checking it."""
+def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> Array:
+    """Return a matrix of finite numbers with one row per node."""
     array = check_numbers(values, name).astype(dtype, copy=False)
     if array.ndim != 2 or len(array) != n_nodes:
         raise InputError(name, f"must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
@@ -90,10 +90,10 @@ def list_edges(graph: Graph) -> Edges:
     return first[selected], second[selected]
 
 
-def replace_edges(graph: Graph, first: Nodes, second: Nodes, weights: FloatArray | None = None) -> Graph:
+def replace_edges(graph: Graph, first: Nodes, second: Nodes, weights: Floats | None = None) -> Graph:
     """Return the graph with other edges, each given once, by default without weights."""
     n_nodes = graph.n_nodes
-    data = np.ones(len(first), np.int8) if weights is None else weights
+    data: Any = np.ones(len(first), np.int8) if weights is None else weights
     if not graph.directed:
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
         data = np.concatenate([data, data])
@@ -212,5 +212,4 @@ def decode_pairs(codes: Nodes, n_nodes: int) -> PairArray:
 
 
 def _encode_pairs(first: Nodes, second: Nodes, n_nodes: int) -> Nodes:
-    """Return the numbers of pairs with first < second, row by row from 0."""
     return first * (2 * n_nodes - first - 1) // 2 + second - first - 1

@@ -83,7 +83,6 @@ class ErdosRenyi(EdgeListModel):
 
 
 def _draw_pairs(n_nodes: int, n_pairs: int, directed: bool, rng: Generator) -> Edges:
-    """Return distinct pairs of different nodes, uniformly; unordered unless ``directed``."""
     n_ordered = n_nodes * (n_nodes - 1)
     codes = rng.choice(n_ordered if directed else n_ordered // 2, n_pairs, replace=False, shuffle=False)
     if directed:
@@ -212,13 +211,13 @@ class ConfigurationModel(SwapModel):
 class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
-    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`: a
-    degree-corrected block model with exactly the observed degrees. Self-loops are dropped.
+    Ends of edges between the same two blocks are swapped: a degree-corrected block model with exactly the
+    observed degrees. Self-loops are dropped.
 
     Parameters
     ----------
     n_swaps
-        Attempted swaps per edge (default 10).
+        As in :class:`ConfigurationModel`.
 
     Attributes
     ----------
@@ -326,7 +325,6 @@ def _draw_ends(n_before: Nodes, rng: Generator) -> Nodes:
 
 
 def _resolve_ends(sources: Nodes, ends: Nodes) -> Nodes:
-    """Return the nodes of the ends, following targets until a source or the first node."""
     resolved = ends.copy()
     pending = np.flatnonzero((resolved >= 0) & (resolved % 2 == 1))
     while len(pending):
@@ -418,9 +416,8 @@ class RandomDotProduct(EdgeListModel):
 class IndependentEdges:
     """Edges that occur independently, each with its own probability.
 
-    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p. A
-    sample costs a binary search per edge instead of a random number per pair. Without ``directed``,
-    probabilities above the diagonal count.
+    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p: a
+    binary search per edge instead of a random number per pair. If undirected, the upper triangle counts.
     """
 
     def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:
@@ -433,7 +430,6 @@ class IndependentEdges:
         self.n_nodes, self.cumulative = len(means), np.cumsum(means, out=means.reshape(-1))
 
     def draw(self, rng: Generator) -> Edges:
-        """Return the edges of one sample."""
         total = float(self.cumulative[-1]) if self.n_nodes else 0.0
         points = np.sort(rng.random(rng.poisson(total))) * total
         # A point is below the total, except by rounding.

@@ -11,7 +11,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray
+from nodecopy._core.arrays import Floats, Ints
 from nodecopy._core.checks import check_choice, check_vector
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
@@ -29,7 +29,7 @@ class Structure:
     """The structure of a graph that samples of a null model keep: sides, self-loops and weights."""
 
     graph: Graph
-    sides: IntArray | None
+    sides: Ints | None
     """The side of each node, 0 or 1, if the graph is bipartite."""
     weights: str
 
@@ -85,7 +85,7 @@ class Structure:
             weights = np.append(weights, graph.adjacency.diagonal()[loops])
         return replace_edges(graph, np.append(first, loops), np.append(second, loops), weights)
 
-    def _assign(self, values: FloatArray, first: IntArray, second: IntArray, rng: Generator) -> FloatArray:
+    def _assign(self, values: Floats, first: Ints, second: Ints, rng: Generator) -> Floats:
         """Return a weight for each edge; with another number of edges weights are resampled."""
         values = rng.choice(values, len(first), replace=len(first) != len(values))
         if self.weights == "permute":
@@ -134,7 +134,7 @@ class Structure:
         return tuple(name for name, is_kept in has_all.items() if is_kept)
 
 
-def detect_sides(graph: Graph) -> IntArray | None:
+def detect_sides(graph: Graph) -> Ints | None:
     """Return the side of each node, 0 or 1, of a graph that is bipartite by more than chance.
 
     The first node of a component is on side 0. In a random graph about half of the independent cycles have an
@@ -151,14 +151,14 @@ def detect_sides(graph: Graph) -> IntArray | None:
     return (first > second).astype(np.int64)
 
 
-def count_inside(graph: Graph, sides: IntArray) -> int:
+def count_inside(graph: Graph, sides: Ints) -> int:
     """Return the number of ends of edges within a side."""
     return int((sides[graph.rows.row_numbers] == sides[graph.rows.indices]).sum())
 
 
-def _loops(graph: Graph) -> IntArray:
+def _loops(graph: Graph) -> Ints:
     """Return the nodes with a self-loop."""
-    loops: IntArray = graph.rows.indices[graph.rows.indices == graph.rows.row_numbers].astype(np.int64)
+    loops: Ints = graph.rows.indices[graph.rows.indices == graph.rows.row_numbers].astype(np.int64)
     return loops
 
 

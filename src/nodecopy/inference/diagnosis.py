@@ -189,7 +189,7 @@ def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_checked:
         )
     graph = copying.graph_
     is_counted = name in OF_TRIANGLES and not estimate.is_array and not graph.directed
-    if is_counted and copying.symmetrise == "one-endpoint":
+    if is_counted and copying.symmetrise_ == "one-endpoint":
         degrees = graph.rows.degrees.astype(np.float64)
         n_ends = float(estimate.observed) * (6 if name == "triangles" else (degrees * (degrees - 1)).sum())
         per_edge = n_ends / max(degrees.sum(), 1.0)
@@ -215,10 +215,10 @@ def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:
 def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
     """Return the variance of the number of edges due to donors over that due to coins, if it is known."""
     graph = copying.graph_
-    if graph.directed or graph.is_weighted or copying.symmetrise != "one-endpoint":
+    if graph.directed or graph.is_weighted or copying.symmetrise_ != "one-endpoint":
         return None
     distribution = copying.distribution_
-    if not isinstance(distribution, DonorLists) or copying.keep:
+    if not isinstance(distribution, DonorLists) or copying.keep_:
         n_products = distribution.probabilities().nnz * graph.rows.n_entries / max(graph.n_nodes, 1)
         if n_products > MAX_PRODUCTS:
             return None
@@ -228,7 +228,7 @@ def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
 
 def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
     """Return the largest bias that is a known property of one-endpoint copying."""
-    if copying is None or copying.symmetrise != "one-endpoint" or name != "degree_variance":
+    if copying is None or copying.symmetrise_ != "one-endpoint" or name != "degree_variance":
         return 0.0
     return float(copying.graph_.rows.degrees.mean()) / 4
 
@@ -240,7 +240,7 @@ def degree_variance_factor(copying: NodeCopying[Any]) -> float:
     (1/n^2) sum_i [4 (m_i - m)^2 v_i + 2 v_i^2]; for samples the factor 2 becomes 3.
     """
     graph = copying.graph_
-    if graph.directed or copying.keep or copying.symmetrise != "one-endpoint":
+    if graph.directed or copying.keep_ or copying.symmetrise_ != "one-endpoint":
         return 1.0
     degrees = graph.rows.degrees.astype(np.float64)
     moments, row_of = copying.distribution_.mean_rows(sparse.csr_array(np.stack([degrees, degrees**2], 1)))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray
+from nodecopy._core.arrays import Floats
 from nodecopy._core.parallel import sample_stream
 from nodecopy._core.random import child
 from nodecopy.copying import NodeCopying
@@ -52,7 +52,7 @@ class Validity:
     """The mean of this area for each sample with the other samples, as for a second draw."""
     p_value: float
     """Share of the graphs whose mean p-value is no larger than that of the observed one."""
-    p_values: FloatArray = field(repr=False, compare=False)
+    p_values: Floats = field(repr=False, compare=False)
 
     @property
     def is_doubtful(self) -> bool:

@@ -1,7 +1,7 @@
 """Headers, columns and values of tables.
 
-:func:`find_header` decides whether the first row is a header, :func:`check_kind` refuses another kind of
-table, and :func:`match_columns` chooses the column of each role (``source``, ``target``, ...).
+:func:`find_header` decides whether the first row is a header, and :func:`choose_columns` chooses the column
+of each role (``source``, ``target``, ...).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
-Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
-ColumnNames: TypeAlias = Mapping[str, str | None]  # the names that the caller gives, by role
-Decimal: TypeAlias = Literal[".", ","]
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
+Roles = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
+ColumnNames = Mapping[str, str | None]  # the names that the caller gives, by role
+Decimal = Literal[".", ","]
+Kind = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
 EDGE_COLUMNS: Roles = {
@@ -106,34 +106,10 @@ def read_columns(
 ) -> tuple[Table, dict[str, Column]]:
     """Return the table in a file or data frame, and its columns by role."""
     roles, file = KINDS[kind], describe(path)
-    is_named = any(column_names.values())
     rule = partial(find_header, roles=roles, file=file, nodes=nodes, others=KINDS.values())
-    table = read_table(path, True if is_named else rule if header is None else header)
-    if not is_named and table.names is not None:
-        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
-            raise InputError(ADJACENCY_ERROR)
-        check_kind(table.names, kind, file)
-    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
-    table = drop_row_names(table, nodes, has_id=has_id)
-    names, columns = table.names or [""] * len(table.columns), table.columns
-    if len(columns) < N_KEYS:
-        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
-    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
-    has_time = column_names.get("time") or "time" in match_names(names, roles)
-    positions = match_columns(
-        names,
-        {role: usual for role, usual in roles.items() if role != "time" or has_time},
-        n_required=N_KEYS,
-        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
-        column_names=column_names,
-        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
-    )
-    if "time" in roles and "time" not in positions and column_names.get("time") != "":
-        free = (number for number in range(len(columns)) if number not in positions.values())
-        times = [number for number in free if holds_times(columns[number])]
-        positions |= {"time": times[0]} if times else {}
-    if not is_shared:
-        _log_columns(file, table, roles, column_names, positions)
+    is_header: Any = any(column_names.values()) or (rule if header is None else header)
+    table = read_table(path, is_header)
+    table, positions = choose_columns(table, kind, column_names, file, nodes=nodes, is_shared=is_shared)
     for role in [role for role in list(roles)[N_KEYS:] if role in positions]:
         is_empty = _find_empty(table.columns[positions[role]])
         if is_empty.any():
@@ -149,6 +125,52 @@ def read_columns(
         listed = ", ".join(sorted(words))
         warn_about_data(f"{file}: {listed} is read as an id. Remove such rows if ids are missing.")
     return table, by_role
+
+
+def choose_columns(
+    table: Table,
+    kind: Kind,
+    column_names: ColumnNames,
+    file: str,
+    *,
+    nodes: Collection[str] | None = None,
+    is_shared: bool = False,
+) -> tuple[Table, dict[str, int]]:
+    """Return a table, of which the first rows suffice, without row names, and the column of each role."""
+    roles, is_named = KINDS[kind], any(column_names.values())
+    if not is_named and table.names is not None:
+        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
+            raise InputError(ADJACENCY_ERROR)
+        _check_kind(table.names, kind, file)
+    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
+    table = drop_row_names(table, nodes, has_id=has_id)
+    names, columns = table.names or [""] * len(table.columns), table.columns
+    if len(columns) < N_KEYS:
+        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
+    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
+    usual = match_names(names, roles)
+    positions = match_columns(
+        names,
+        {
+            role: words
+            for role, words in roles.items()
+            if role != "time" or column_names.get(role) or role in usual
+        },
+        n_required=N_KEYS,
+        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
+        column_names=column_names,
+        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
+    )
+    if "time" in roles and "time" not in positions and column_names.get("time") != "":
+        free = (number for number in range(len(columns)) if number not in positions.values())
+        times = [number for number in free if holds_times(columns[number])]
+        positions |= {"time": times[0]} if times else {}
+    if not is_shared:
+        _log_columns(file, table, roles, column_names, positions)
+    if kind == "labels" and len(columns) > N_KEYS and not column_names.get("label") and "label" not in usual:
+        listed = f"it has {', '.join(names)}" if table.names else "it has several, and no header"
+        raise InputError(f"the table must have a column label or class; {listed}. Name it.", label="NAME")
+    return table, positions
 
 
 def match_columns(
@@ -212,7 +234,6 @@ def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
 
 
 def _words(name: str) -> set[str]:
-    """Return the words of a name such as from_account, FromAccount or 'from account'."""
     return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
@@ -225,11 +246,10 @@ def _key_names(roles: Roles) -> str:
 
 
 def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[int]:
-    """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
-    if kind == "edges" and is_square(table.columns):
+    if kind == "edges" and _is_square(table.columns):
         raise InputError(ADJACENCY_ERROR)
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
@@ -241,7 +261,7 @@ def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[
 def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
     """Return the first two columns that can hold ids; where ids are alike, both of text if possible."""
     named = zip(columns, names or [""] * len(columns), strict=True)
-    ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
+    ids = [position for position, (column, name) in enumerate(named) if _holds_ids(column, name)]
     texts = [position for position in ids if not holds_numbers(columns[position])]
     is_mixed = len({position in texts for position in ids[:2]}) > 1
     return texts[:2] if is_alike and is_mixed and len(texts) > 1 else ids[:2]
@@ -265,7 +285,6 @@ def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool)
 def _log_columns(
     file: str, table: Table, roles: Roles, column_names: ColumnNames, positions: Mapping[str, int]
 ) -> None:
-    """Log which columns are chosen by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
     required, optional = _key_roles(roles), list(roles)[N_KEYS:]
@@ -302,7 +321,7 @@ def find_header(
     """
     names = [name.strip().lower() for name in first]
     names[0] = names[0].lstrip("# ")
-    if any(has_usual_names(names, kind) for kind in (roles, *others)):
+    if any(_has_usual_names(names, kind) for kind in (roles, *others)):
         return True
     if len(first) < min(N_KEYS, len(roles)):
         return False
@@ -311,7 +330,7 @@ def find_header(
     cells, columns = [first[key] for key in keys], [below[key] for key in keys]
     has_usual_words = len(match_names(cells, {role: roles[role] for role in _key_roles(roles)})) == len(cells)
     if not below[0]:  # an only row
-        is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(is_numeral, first))
+        is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(_is_numeral, first))
         if is_unlike or (nodes and cells[0] in nodes):
             return False
         if nodes:
@@ -328,9 +347,9 @@ def find_header(
         if any(text in column for column in columns) or cells.count(text) > 1:
             return decide(False, f"{text!r} occurs again")
     for name, column in zip(first, below, strict=True):
-        if name and not is_numeral(name) and all(map(is_numeral, column)):
+        if name and not _is_numeral(name) and all(map(_is_numeral, column)):
             return decide(True, f"the column below {name!r} holds numbers")
-    numbers = [cell for cell in first if is_numeral(cell)]
+    numbers = [cell for cell in first if _is_numeral(cell)]
     counts = [[str(low + number) for number in range(len(numbers))] for low in (0, 1)]
     if len(texts) < len(cells) or (numbers and (len(numbers) == 1 or numbers not in counts)):
         return False
@@ -343,7 +362,6 @@ def find_header(
 
 
 def _find_header_keys(names: Sequence[str], roles: Roles) -> list[int]:
-    """Return the columns of the first two roles, by usual names or words, else by position."""
     matches = match_names(names, roles)
     keys: list[int] = []
     for position, role in enumerate(_key_roles(roles)):
@@ -368,15 +386,13 @@ def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[b
 
 
 def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
-    """Log whether the first row is a header; warn if it is a guess (``None``)."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
     issue = warn_about_data if is_header is None else log_decision
     issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
     return bool(is_header)
 
 
-def has_usual_names(names: Collection[str], roles: Roles) -> bool:
-    """Return whether names in lower case contain usual ones of the first two roles."""
+def _has_usual_names(names: Collection[str], roles: Roles) -> bool:
     return all(any(name in names for name in roles[role]) for role in _key_roles(roles))
 
 
@@ -396,7 +412,7 @@ def guess_kind(path: Any, *, id: str | None = None) -> Kind:
 def match_kind(names: Sequence[str]) -> Kind | None:
     """Return the first kind whose required columns have usual names, else usual words in them."""
     lower = {name.strip().lower() for name in names}
-    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
+    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if _has_usual_names(lower, roles)]
     if not kinds and not re.search(r"\d", "".join(names)):  # user 1,item 7 may be data
         kinds = [
             kind for kind, roles in KINDS.items() if {*_key_roles(roles)} <= {*match_names(names, roles)}
@@ -404,10 +420,10 @@ def match_kind(names: Sequence[str]) -> Kind | None:
     return kinds[0] if kinds else None
 
 
-def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
+def _check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
     """Raise an error if a header is of another kind; warn of interactions that are read as edges."""
     other = match_kind(names)
-    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
+    if other in (None, kind) or _has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
         return
     if (kind, other) == ("edges", "interactions"):
         meaning = "a user and an item with the same id are one node. read_interactions keeps them apart"
@@ -433,8 +449,7 @@ def is_grouped(cell: Any) -> bool:
     return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
 
 
-def is_numeral(cell: Any) -> bool:
-    """Return whether a cell is a number in any notation."""
+def _is_numeral(cell: Any) -> bool:
     return is_number(cell) or is_grouped(cell)
 
 
@@ -443,15 +458,13 @@ def is_date(cell: Any) -> bool:
     return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
 
 
-def is_square(columns: Sequence[Column]) -> bool:
-    """Return whether columns form a square matrix of numbers, perhaps with names."""
+def _is_square(columns: Sequence[Column]) -> bool:
     n_rows = len(columns[0])
     is_shaped = n_rows >= MIN_SQUARE and len(columns) - n_rows in (0, 1)
     return is_shaped and all(is_number(cell) for column in columns[1:] for cell in column[1:])
 
 
-def holds_ids(column: Column, name: str = "") -> bool:
-    """Return whether a column can hold ids."""
+def _holds_ids(column: Column, name: str = "") -> bool:
     if match_names([name], {"other": NO_IDS}):
         return False
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
@@ -467,7 +480,7 @@ def holds_numbers(column: Column) -> bool:
     """Return whether a column has a number type or, as text, starts with a number."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "iuf"
-    return is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
+    return _is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
 
 
 def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:
@@ -492,7 +505,6 @@ def holds_times(column: Column, name: str = "") -> bool:
 
 
 def _find_empty(column: Column) -> NDArray[np.bool_]:
-    """Return which cells of weights, ratings or times are missing."""
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return np.asarray(column != column)
     if not isinstance(column, np.ndarray) and MISSING_CELLS.isdisjoint(column):

@@ -55,7 +55,6 @@ def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") 
 
 
 def _node_values(network: Any) -> dict[str, list[Any]]:
-    """Return the values of each node attribute, ``None`` where a node has none."""
     nodes = [attributes for _, attributes in network.nodes(data=True)]
     names = dict.fromkeys(name for attributes in nodes for name in attributes)
     return {name: [attributes.get(name) for attributes in nodes] for name in names}
@@ -66,7 +65,6 @@ def _edge_names(network: Any) -> list[str]:
 
 
 def _build(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
-    """Return the graph without labels; an edge without the attribute ``weight`` has weight one."""
     position_of = {node: number for number, node in enumerate(network)}
     edges = list(network.edges(data=weight, default=1.0))
     for source, target, value in edges:
@@ -171,7 +169,7 @@ def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -
         An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
         parallel edges the largest weight counts.
     label, weight
-        Vertex attribute with labels, and edge attribute with weights; an edge without it has weight one.
+        As in :func:`from_networkx`.
 
     Examples
     --------

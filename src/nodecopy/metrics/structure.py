@@ -1,8 +1,8 @@
 """Statistics of graph structure, including those in the paper's Table 1 and in NetGAN's tables.
 
 Every statistic is a number; one that is undefined (the homophily of a graph without labels) is ``nan``.
-Weights are ignored. Shares are fractions, where the paper prints percentages. Integers are counted, by SciPy
-in small graphs and by compiled code in large ones, and the same formula turns them into the same bits.
+Weights are ignored. Shares are fractions, where the paper prints percentages. SciPy counts in small graphs
+and compiled code in large ones, with the same result.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy._core import random as randomness
-from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.arrays import Floats, IntArray, Rows
 from nodecopy._core.checks import check_type, type_name
 from nodecopy._core.imports import check_name, import_optional
 from nodecopy._core.messages import ResultTable
@@ -29,7 +28,7 @@ from nodecopy.io import GraphLike, as_graph, convert_graph
 from nodecopy.metrics import counting
 from nodecopy.metrics.significance import MonteCarloTest
 
-Statistics: TypeAlias = dict[str, float]
+Statistics = dict[str, float]
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
 MIN_TOTAL_ENTRIES = 20 * MIN_COMPILED_ENTRIES  # of many small graphs together
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
@@ -82,12 +81,7 @@ def statistics(
 def select_statistics(
     graph: Graph, names: Sequence[str], *, rng: Rng = 0, observed: Graph | None = None
 ) -> Statistics:
-    """Return some of the statistics of :func:`statistics`, without computing the others.
-
-    >>> from nodecopy import Graph
-    >>> select_statistics(Graph.from_edges([0, 1, 2], [1, 2, 0]), ["triangles", "mean_degree"])
-    {'triangles': 1, 'mean_degree': 2.0}
-    """
+    """Return some of the statistics of :func:`statistics`, without computing the others."""
     values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
     simple: Graph | None = None
     for name in names:
@@ -188,7 +182,6 @@ def triangle_statistics(graph: Graph) -> Statistics:
 
 
 def _triangle_statistics(rows: Rows, *, has_clustering: bool) -> Statistics:
-    """Return :func:`triangle_statistics`; without the clustering, triangles are not counted by node."""
     counting, degrees, clustering = select_counting(rows), rows.degrees.astype(np.int64), math.nan
     if has_clustering:
         triangles = counting.triangle_counts(rows)
@@ -249,7 +242,6 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
 
 
 def _without_directions(graph: Graph) -> Graph:
-    """Return the graph without directions and loops."""
     return Graph(graph.adjacency) if graph.directed else graph
 
 
@@ -276,14 +268,12 @@ def select_counting(rows: Rows) -> ModuleType:
 
 @cache
 def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
-    """Return the function of each statistic; names are those of an empty graph."""
     empty = Graph(np.zeros((0, 0)))
     groups = degree_statistics, label_statistics, triangle_statistics, component_statistics
     return {name: function for function in groups for name in function(empty)}
 
 
 def _ratio(numerator: float, denominator: float) -> float:
-    """Return the quotient, or ``nan`` if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 
@@ -302,6 +292,10 @@ class Row(NamedTuple):
     """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
+COMPONENTS_ADVICE = (
+    " Samples of node copying fall apart less with keep near 1, which keeps most edges, and hardly with "
+    "symmetrise='maximum', which has up to twice as many edges."
+)
 TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
@@ -351,6 +345,8 @@ class Comparison(ResultTable[Row]):
                     f"{row.name} is {row.observed:.4g}, {side} in all {self.n_samples} samples "
                     f"({low:.4g} to {high:.4g}): {answer}."
                 )
+                if row.name == "n_components" and row.observed < low:
+                    sentences[row.name] += COMPONENTS_ADVICE
         return sentences
 
     def to_dict(self) -> dict[str, Any]:
@@ -412,8 +408,7 @@ def compare(
     return Comparison(tuple(rows), len(measured), {name: tuple(by_name[name].tolist()) for name in by_name})
 
 
-def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value."""
+def _summarise_tails(observed: float, values: Floats) -> tuple[float, float, float]:
     if not math.isfinite(observed):
         return math.nan, math.nan, math.nan
     monte_carlo = MonteCarloTest(observed)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.arrays import IntArray, Rows, freeze
+from nodecopy._core.arrays import Floats, IntArray, Ints, Rows, freeze
 from nodecopy._core.checks import check_text, type_name
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_data_warnings
@@ -27,13 +25,8 @@ get_worker_info = torch.utils.data.get_worker_info
 Data: Any = import_optional("torch_geometric.data", "NodeCopy").Data
 Transform: Any = import_optional("torch_geometric.transforms", "NodeCopy").BaseTransform
 WEIGHT_ATTRIBUTES = ("edge_weight", "edge_attr")
+MAIN_PROCESS_SEED, WORKERS_SEED = range(2)  # children of the seed of NodeCopy
 FITTED_ATTRIBUTES = ("edge_index", "x", "batch", *WEIGHT_ATTRIBUTES)
-
-
-class TransformSeeds(IntEnum):
-    """Children of the seed of :class:`NodeCopy`."""
-
-    MAIN_PROCESS, WORKERS = range(2)
 
 
 class NodeCopy(Transform):  # type: ignore[misc]
@@ -103,16 +96,12 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return data
 
     def _next_seed(self) -> Any:
-        """Return the seed of the next call, which differs between workers and epochs."""
         worker = get_worker_info()
-        source = child(self.seed, TransformSeeds.MAIN_PROCESS)
-        if worker is not None:
-            source = child(self.seed, TransformSeeds.WORKERS, worker.seed)
+        numbers = (MAIN_PROCESS_SEED,) if worker is None else (WORKERS_SEED, worker.seed)
         self.n_calls += 1
-        return child(source, self.n_calls - 1)
+        return child(self.seed, *numbers, self.n_calls - 1)
 
     def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
-        """Return the sampler of the last call if the tensors are the same and unchanged, else a new one."""
         check_text(self.labels, "labels of NodeCopy")
         if self.mask is not None:
             check_text(self.mask, "mask of NodeCopy")
@@ -163,7 +152,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
 class _WithinGraphs(DonorDistribution):
     """A donor rule, and its distribution, in which each graph of a batch is fitted alone."""
 
-    def __init__(self, donors: Any, sizes: NDArray[np.int64]) -> None:
+    def __init__(self, donors: Any, sizes: Ints) -> None:
         ends = np.cumsum(sizes).tolist()
         self.donors, self.sizes, self.n_nodes = donors, sizes, ends[-1]
         self.graphs = [slice(*bound) for bound in pairwise([0, *ends])]
@@ -189,7 +178,7 @@ class _WithinGraphs(DonorDistribution):
     def group_labels(self, data: Any) -> Any:
         return group_labels(self.donors, data)
 
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         parts = zip(self.parts, self.graphs, strict=True)
         return np.concatenate([part.draw(uniforms[nodes], keep) + nodes.start for part, nodes in parts])
 
@@ -214,7 +203,6 @@ def _take_graph(graph: Graph, nodes: slice) -> Graph:
 
 
 def _weights(data: Any) -> Any:
-    """Return an attribute with one non-negative number per edge as weights, if there is one."""
     for name in WEIGHT_ATTRIBUTES:
         values: Any = getattr(data, name, None)
         if _is_real(values) and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
@@ -223,12 +211,10 @@ def _weights(data: Any) -> Any:
 
 
 def _is_real(values: Any) -> bool:
-    """Return whether an attribute is a tensor of real numbers."""
     return torch.is_tensor(values) and not values.is_complex()
 
 
-def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
-    """Return the number of nodes of each graph of a batch, ``None`` for a single graph."""
+def _graph_sizes(data: Any) -> Ints | None:
     batch = getattr(data, "batch", None)
     if batch is None or not len(batch):
         return None
@@ -240,7 +226,6 @@ def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
 
 
 def _update_slices(data: Any, keys: list[str]) -> None:
-    """Record which edges belong to which graph of a batch, as ``to_data_list`` needs it."""
     slices = getattr(data, "_slice_dict", None)
     if slices is None:
         return

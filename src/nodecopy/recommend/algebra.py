@@ -110,7 +110,7 @@ class RunningGrams:
         is_new = _differs(A, old.matrix)
         changed = is_new | ~np.isclose(w, scale * old.weights, rtol=1e-12, atol=0.0)
         if P is not None and old.P is not None:
-            changed |= ((P + old.P) @ is_new.astype(np.float64) > 0) | _differs(P, old.P)
+            changed |= (P @ is_new.astype(np.float64) > 0) | _differs(P, old.P)
         rows, result = np.flatnonzero(changed), old.result
         # Computed first: an interrupted update must not leave a product that does not fit its factors.
         change = _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)

@@ -2,8 +2,7 @@
 
 Every trial of ``coverage`` draws networks from a known model and bootstraps each; the coverage is how often
 the intervals hold the true expectation, which is simulated: for the target ``edges`` with the same nodes in
-all trials, for ``nodes`` with new nodes in every network. The size of a test is how often it rejects a true
-null model, its power how often it rejects networks with planted structure.
+all trials, for ``nodes`` with new nodes in every network.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -94,7 +93,7 @@ class Truth(NamedTuple):
     high: float
 
 
-Truths: TypeAlias = Mapping[str, Truth]
+Truths = Mapping[str, Truth]
 
 
 def pagerank_of_first(graph: Graph) -> float:
@@ -103,13 +102,11 @@ def pagerank_of_first(graph: Graph) -> float:
 
 
 @lru_cache(maxsize=2)
-def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
-    """Return the model of all networks with given nodes."""
+def _fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
     return KnownNetwork.by_name(dataset, nodes, degree, child(dataset_seed(seed, dataset), NODES))
 
 
-def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
-    """Read pairs of a number of nodes and a mean degree."""
+def _read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
     pairs: list[Any] = value if isinstance(value, list) and value else [None]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
@@ -141,7 +138,6 @@ class NetworkTask(Task):
     def average_scores(
         self, cell: Cell, trials: Sequence[int], score: Callable[[SeedSequence], Mapping[str, float]]
     ) -> Iterator[Record]:
-        """Yield the means of the scores of the networks of a trial, where they are defined."""
         for trial in trials:
             start = time.perf_counter()
             rows = [score(cell.trial_seed(trial, number)) for number in range(self.networks)]
@@ -154,7 +150,7 @@ class NetworkTask(Task):
 class CoverageTask(NetworkTask):
     """Coverage of intervals on networks of known models."""
 
-    sizes: tuple[tuple[int, int], ...] = key(read_sizes)  # numbers of nodes and mean degrees
+    sizes: tuple[tuple[int, int], ...] = key(_read_sizes)  # numbers of nodes and mean degrees
     reference: str = key("text")
     target: str = key(MEANINGS, default="edges")
     known_labels: tuple[str, ...] = key(["text"], default=())  # methods that get the true blocks as labels
@@ -176,7 +172,6 @@ class CoverageTask(NetworkTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """A table for each size and kind, which its first heading names."""
         columns = []
         for conditions, kind in product(self.conditions, KINDS):
             nodes, degree = conditions.values()
@@ -189,7 +184,6 @@ class CoverageTask(NetworkTask):
         return tuple(columns)
 
     def select_scores(self, nodes: int) -> list[str]:
-        """Return the statistics of networks of some size, names before functions."""
         scores = [score for score in self.scores if nodes <= MAX_NODES.get(score, nodes)]
         return sorted(scores, key=lambda score: score in FUNCTIONS)
 
@@ -206,7 +200,7 @@ class CoverageTask(NetworkTask):
         statistics = self.list_statistics(cell, network, graph)
         model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         if isinstance(model, KnownNetwork):
-            return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
+            return _score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
         if self.target == "edges" and cell.method not in self.known_labels:
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
@@ -218,17 +212,15 @@ class CoverageTask(NetworkTask):
             }
             rng = child(seed, TrialSeeds.METHOD)
             result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
-            return score_result(result, truths)
+            return _score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
-        """Return the model of all networks of the dataset, or one with new nodes."""
         nodes, degree = cell.conditions.values()
         if self.target == "edges":
-            return fixed_network(cell.dataset, nodes, degree, cell.seed)
+            return _fixed_network(cell.dataset, nodes, degree, cell.seed)
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
-        """Return the statistics; modularity is of the true blocks or of estimated communities."""
         blocks = network.blocks if self.target == "edges" else None
         n_communities = None if graph is None else count_communities(graph)
 
@@ -250,7 +242,6 @@ class CoverageTask(NetworkTask):
         return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
 
     def load_truth(self, cell: Cell, store: Store) -> Truths:
-        """Return the truth, which is simulated once for all methods."""
         path, names = store.folder / self.truth_file(cell), self.select_scores(cell.conditions["nodes"])
         truths = read_checked(path, lambda content: parse_truths(content, names))
         if truths is None:
@@ -259,7 +250,6 @@ class CoverageTask(NetworkTask):
         return truths
 
     def simulate_truth(self, cell: Cell) -> Truths:
-        """Return the distribution of each statistic over independent networks."""
         start = child(dataset_seed(cell.seed, cell.dataset), TRUTH)
         network = self.make_network(cell, start)
         rows: list[list[Any]] = []
@@ -288,8 +278,7 @@ def parse_truths(content: Mapping[str, Any], names: Sequence[str]) -> Truths:
     return {name: Truth(*numbers) for name, numbers in content.items()}
 
 
-def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
-    """Return the scores of each statistic, of the four ``KINDS``."""
+def _score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
     scores: dict[str, float] = {}
     doubtful = {problem.statistic for problem in result.problems}
     for row in result:
@@ -302,8 +291,7 @@ def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
     return scores
 
 
-def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
-    """Return the scores of intervals with the true quantiles."""
+def _score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
     scores: dict[str, float] = {}
     for name, value in observed.items():
         truth = truths[name]
