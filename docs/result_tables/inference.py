@@ -325,6 +325,7 @@ def speed_table(text: str) -> str:
 def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]:
     """Return the text between each pair of markers that depends on an experiment."""
     rows, of_nodes, levels = map(read_results, ("coverage", "coverage-nodes", "level"))
+    structured = read_results("level-structure")
     return {
         "coverage": coverage_table(rows),
         "coverage misses": list_misses(rows),
@@ -335,5 +336,6 @@ def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]
         "coverage fitted models": describe_fitted_models(rows),
         "coverage nodes": nodes_table(of_nodes),
         "level": level_table(levels),
+        "level of structure": level_table(structured, "level-structure"),
         "level summary": describe_levels(levels),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from docs.result_tables.cells import Row, format_table, not_computed
 from nodecopy.experiments.config import load
@@ -27,19 +28,23 @@ def read_shares(rows: Iterable[Row]) -> dict[tuple[str, str, str], float]:
     }
 
 
-def level_table(rows: Iterable[Row]) -> str:
+def level_table(rows: Iterable[Row], name: str = "level") -> str:
     """Return the percentages of rejections, by network and null model."""
-    shares = read_shares(rows)
+    shares, experiment = read_shares(rows), load(name)
     if not shares:
-        return not_computed("level")
-    experiment = load("level")
+        return not_computed(name)
+    task: Any = experiment.task
     lines = [
-        [dataset, method.title, *(f"{shares[dataset, method.name, score]:.1f}" for score in SCORES)]
-        for dataset in experiment.task.datasets
+        [dataset, method.title, *(_show(shares.get((dataset, method.name, score))) for score in task.scores)]
+        for dataset in task.datasets
         for method in experiment.methods
-        if (dataset, method.name, SCORES[0]) in shares
+        if (dataset, method.name, task.scores[0]) in shares
     ]
-    return format_table(["network", "null model", *SCORES], lines)
+    return format_table(["network", "null model", *(score.replace("_", " ") for score in task.scores)], lines)
+
+
+def _show(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1f}"
 
 
 def describe_levels(rows: Iterable[Row]) -> str:

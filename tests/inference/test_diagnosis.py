@@ -21,7 +21,7 @@ from nodecopy.inference.diagnosis import (
     expected_shift,
     few_donors_share,
     node_variance_factor,
-    skewness,
+    shape,
 )
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 
@@ -48,7 +48,7 @@ def test_the_share_of_edge_ends_at_nodes_with_few_donors() -> None:
 def test_the_variance_of_degrees_has_a_warning_of_its_own(name: str, message: str) -> None:
     graph = KnownNetwork.by_name(name, 200, 15, SeedSequence(1)).draw(SeedSequence(2))
     with pytest.warns(DataWarning, match=message) as caught:
-        result = bootstrap(graph, ["density", "degree_variance"], n=60, rng=0)
+        result = bootstrap(graph, ["density", "degree_variance"], n=60, levels=1, rng=0)
     assert len(caught) == len(result.problems) == 1
 
 
@@ -58,7 +58,7 @@ def test_the_quarter_of_large_networks_is_no_reason_for_another_model(kind: str)
     probabilities = two_blocks(1_000, 0.02, 0.005) if kind == "blocks" else np.full((1_000, 1_000), 0.015)
     graph = draw_graph(probabilities, np.random.default_rng(0))
     with pytest.warns(DataWarning, match="degree_variance is too large, by at least about 22%"):
-        result = bootstrap(graph, "degree_variance", n=60, rng=0)
+        result = bootstrap(graph, "degree_variance", n=60, levels=1, rng=0)
     row = result["degree_variance"]
     assert float(row.bias) > 3 * float(row.standard_error)
     assert len(result.problems) == 1
@@ -72,7 +72,7 @@ def test_rare_triangles_are_a_warning(degree: int, is_warned: bool) -> None:
     graph = KnownNetwork.by_name("sbm", 200, degree, SeedSequence(1)).draw(SeedSequence(2))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = bootstrap(graph, ["triangles", "transitivity", "density"], n=40, rng=0)
+        result = bootstrap(graph, ["triangles", "transitivity", "density"], n=40, levels=1, rng=0)
     found = {p.statistic: p.text for p in result.problems if "triangles on average" in p.text}
     assert set(found) == ({"triangles", "transitivity"} if is_warned else set())
     assert len(caught) == len(result.problems)
@@ -124,10 +124,20 @@ def test_the_factor_of_the_variance_of_degrees() -> None:
     assert degree_variance_factor(NodeCopying(SameLabel(np.arange(34))).fit(CLUB)) == 1
 
 
+def test_an_interval_between_two_groups_of_values_means_nothing() -> None:
+    """Samples of this network have communities with many edges inside, or with many between them."""
+    with mute_data_warnings():
+        results = [
+            bootstrap(graph, "modularity", n=200, rng=0) for graph in (CLUB.replace(labels=None), CLUB)
+        ]
+    for result, is_expected in zip(results, (True, False), strict=True):
+        assert any("its interval means nothing" in str(problem) for problem in result.problems) == is_expected
+
+
 def test_skewed_statistics_are_a_warning() -> None:
     rng = np.random.default_rng(0)
     skewed, even = rng.exponential(size=500), rng.normal(size=500)
-    assert [skewness(x) for x in (skewed, even, np.ones(500))] == pytest.approx([2, 0, 0], abs=0.4)
+    assert [shape(x)[0] for x in (skewed, even, np.ones(500))] == pytest.approx([2, 0, 0], abs=0.4)
     row = Estimate("share", 1.0, 1.0, 0.0, 0.0, 2.0)
     (problem,) = diagnose(ErdosRenyi().fit(CLUB), [row], {"share": skewed})
     assert "share is skewed over samples" in problem.text

@@ -6,12 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
-from scipy import stats
+from scipy import sparse, stats
 
-from nodecopy import Graph, NodeCopying, SameLabel, datasets, inference
+from nodecopy import Graph, Interactions, NodeCopying, SameLabel, datasets, inference
 from nodecopy._core.random import child
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
+from nodecopy.generators import (
+    BarabasiAlbert,
+    BlockConfigurationModel,
+    ChungLu,
+    ConfigurationModel,
+    ErdosRenyi,
+)
+from nodecopy.generators.structure import detect_sides, join_sides
 from nodecopy.inference import spectral_communities
 from nodecopy.inference.null_tests import NULL_MODELS
 from nodecopy.inference.resampling import SAMPLES_SEED
@@ -128,6 +135,9 @@ def test_results_in_other_forms() -> None:
     ("settings", "message"),
     [
         ({"null": "configuraton"}, "null of null_test must be one of .* Did you mean configuration"),
+        ({"sides": np.arange(34)}, "sides of null_test must have two values, .* got 34 values"),
+        ({"sides": np.arange(34) < 9}, "got [0-9]+ edges within a side. Give None"),
+        ({"weights": "keep"}, "weights of null_test must be one of 'permute', 'strengths'"),
         ({"statistic": "degrees"}, "statistic must be a number to be tested; degrees has 34 values"),
         ({"statistic": lambda g: 1.0 if g == CLUB else [1.0, 2.0]}, "statistic 1 has 2 values in a sample"),
     ],
@@ -145,3 +155,109 @@ def test_modularity_without_labels_is_that_of_the_communities_of_each_sample() -
     expected = [compute_modularity(sample, spectral_communities(sample)) for sample in samples]
     assert result.values.tolist() == expected
     assert len(set(expected)) > 1
+
+
+def bipartite_network(seed: int = 0, n_users: int = 30, n_items: int = 50) -> Interactions:
+    rng = np.random.default_rng(seed)
+    activity, fame = rng.pareto(3, n_users) + 1, rng.pareto(3, n_items) + 1
+    scale = 6 * n_users / np.outer(activity, fame).sum()
+    return Interactions(rng.random((n_users, n_items)) < scale * np.outer(activity, fame)).at_least()
+
+
+@pytest.mark.parametrize(
+    ("null", "expected"),
+    [
+        ("configuration", ("degrees", "sides")),
+        ("erdos-renyi", ("number of edges", "sides")),
+        ("degree-corrected-blocks", ("degrees", "sides")),
+        (ChungLu(), ("sides",)),
+    ],
+    ids=str,
+)
+def test_null_models_keep_the_sides_of_a_bipartite_network(null: Any, expected: tuple[str, ...]) -> None:
+    """They are known of interactions, and detected in their graph; the observed value is not changed."""
+    table = bipartite_network()
+    settings: dict[str, Any] = {"null": null, "n": 19, "rng": 0, "stop_after": None}
+    (result,) = inference.null_test(table, "assortativity", **settings)
+    graph = join_sides(table.matrix)
+    (detected,) = inference.null_test(graph, "assortativity", **settings)
+    assert result.kept == detected.kept == expected
+    assert "with the same " + ", ".join(expected) in result.question
+    assert result.values.tolist() == detected.values.tolist()
+    other = np.arange(graph.n_nodes) >= table.n_users
+    assert inference.null_test(graph, "assortativity", sides=other, **settings).tests[0].kept == expected
+    (free,) = inference.null_test(graph, "assortativity", sides=None, **settings)
+    assert free.kept == tuple(name for name in expected if name != "sides")
+
+
+def test_models_that_lose_the_sides_are_a_warning() -> None:
+    with pytest.warns(DataWarning, match="do not have the sides of the graph"):
+        (result,) = inference.null_test(bipartite_network(), "density", null=BarabasiAlbert(), n=5, rng=0)
+    assert "sides" not in result.kept
+
+
+def test_detected_sides() -> None:
+    """Cycles of chance are no reason to take a graph for bipartite."""
+    table = bipartite_network()
+    sides = detect_sides(join_sides(table.matrix))
+    assert sides is not None
+    assert sides.tolist() == [0] * table.n_users + [1] * table.n_items
+    assert detect_sides(CLUB) is None
+    path = Graph.from_edges(range(9), range(1, 10))
+    assert detect_sides(path) is None
+
+
+@pytest.mark.parametrize("weights", ["permute", "strengths"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_null_models_keep_the_weights(weights: str, directed: bool) -> None:
+    rng = np.random.default_rng(0)
+    matrix = (rng.random((40, 40)) < 0.2) * rng.integers(1, 9, (40, 40)) * np.linspace(1, 3, 40)
+    graph = Graph(np.triu(matrix, 1) if not directed else matrix, directed=directed)
+    total = []
+
+    def correlation(sample: Graph) -> float:
+        total.append(sample.adjacency.sum())
+        assert np.array_equal(sample.adjacency.diagonal(), graph.adjacency.diagonal())
+        sums: Any = [g.adjacency.sum(axis=0) - g.adjacency.diagonal() for g in (sample, graph)]
+        return float(np.corrcoef(*sums)[0, 1]) + 1e-9 * rng.random()
+
+    (result,) = inference.null_test(graph, correlation, weights=weights, n=9, rng=0)
+    assert {"weights", "degrees"} <= set(result.kept)
+    assert total == pytest.approx([graph.adjacency.sum()] * len(total))
+    assert (result.values > 0.9).all() == (weights == "strengths")
+
+
+@pytest.mark.parametrize("kind", ["bipartite", "directed", "weighted"])
+def test_the_level_of_null_models_that_keep_structure(kind: str) -> None:
+    """Of 200 networks of the null 5 % are rejected at 5 %; the bounds fail with chance 2e-4."""
+    rejections = 0
+    for seed in range(200):
+        graph, statistic = (
+            structured_network(kind, seed),
+            strength_variance if kind == "weighted" else "path_length",
+        )
+        (result,) = inference.null_test(graph, statistic, n=39, stop_after=None, rng=seed)
+        rejections += result.p_value <= 0.05
+    assert stats.binom.ppf(1e-4, 200, 0.05) <= rejections <= stats.binom.isf(1e-4, 200, 0.05)
+
+
+def structured_network(kind: str, seed: int) -> Any:
+    """Return a network that is uniform given its degrees and, if weighted, has independent weights."""
+    rng = np.random.default_rng(seed)
+    table = bipartite_network(seed)
+    if kind == "bipartite":
+        return table
+    directed = kind == "directed"
+    size = min(table.matrix.shape)
+    graph = Graph(table.matrix[:size, :size], directed=directed)
+    sample = ConfigurationModel(30).fit(graph).sample(rng=rng)
+    return (
+        sample
+        if directed
+        else sample.replace(adjacency=sparse.triu(sample.adjacency).multiply(rng.pareto(3, (size, size)) + 1))
+    )
+
+
+def strength_variance(graph: Graph) -> float:
+    """Return the variance of the sums of weights."""
+    return float(np.var(graph.adjacency.sum(axis=0)))

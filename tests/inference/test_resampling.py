@@ -29,7 +29,7 @@ CLUB = datasets.load("karate")
 def test_values_are_those_of_sample_many() -> None:
     observed, measure = prepare_measure("n_edges", CLUB, None)
     model = NodeCopying(SameLabel())
-    _, samples = start_sampling(observed, measure, model, call="bootstrap", n=5, rng=SeedSequence(3))
+    *_, samples = start_sampling(observed, measure, model, call="bootstrap", n=5, rng=SeedSequence(3))
     values = collect_values(samples, measure(observed), 5)
     seed = child(SeedSequence(3), SAMPLES_SEED)
     expected = [sample.n_edges for sample in model.fit(CLUB).sample_many(5, rng=seed)]

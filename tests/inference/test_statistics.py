@@ -12,13 +12,7 @@ import nodecopy
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, to_networkx
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
-from nodecopy.inference import (
-    DegreeClasses,
-    community_stability,
-    count_communities,
-    kernels,
-    spectral_communities,
-)
+from nodecopy.inference import DegreeClasses, community_stability, count_communities, spectral_communities
 from nodecopy.inference import statistics as module
 from nodecopy.inference.communities import MAX_DENSE_NODES
 from nodecopy.inference.statistics import (
@@ -32,6 +26,7 @@ from nodecopy.inference.statistics import (
     statistic_names,
 )
 from nodecopy.io.networks import to_igraph
+from nodecopy.metrics import eigenvalue_kernels as kernels
 from nodecopy.metrics.counting_kernels import sort_by_degree
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 

@@ -117,3 +117,24 @@ def test_the_node_bootstrap_of_the_number_of_edges(name: str, low: float, high: 
     expected = graph.n_nodes * graph.degrees.var() + graph.n_edges
     assert np.var(n_edges) == pytest.approx(expected, rel=0.12)
     assert low <= node_variance_factor(graph) <= high
+
+
+def test_marginals_converge_to_the_graphon() -> None:
+    """The mean squared error is below the bound, and falls with the expected degree to the power -2/3."""
+    rho, errors, bounds, sizes = 0.3, [], [], (200, 800, 3200)
+    for n_nodes in sizes:
+        rng = np.random.default_rng(n_nodes)
+        u = (np.arange(n_nodes) + 0.5) / n_nodes
+        p = rho * np.exp(-(u[:, None] + u))  # L = w = 1
+        adjacency = np.triu(rng.random(p.shape) < p, 1)
+        adjacency = (adjacency | adjacency.T).astype(float)
+        k = 2 * round(n_nodes * (n_nodes * rho) ** (-1 / 3) / 2)
+        starts = np.clip(np.arange(n_nodes) - k // 2, 0, n_nodes - k)
+        sums = np.vstack([np.zeros(n_nodes), np.cumsum(adjacency, axis=0)])
+        copied = (sums[starts + k] - sums[starts]) / k
+        q = (copied + copied.T) / 2
+        errors.append(float(np.mean(((q - p) / rho)[~np.eye(n_nodes, dtype=bool)] ** 2)))
+        bounds.append((k / n_nodes + 1 / k) ** 2 + (1 + 1 / k) / (2 * k * rho))
+    assert all(error < bound for error, bound in zip(errors, bounds, strict=True))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert slope == pytest.approx(-2 / 3, abs=0.1)

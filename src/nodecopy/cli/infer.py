@@ -19,7 +19,7 @@ from nodecopy.inference.resampling import MODELS
 from nodecopy.inference.statistics import NODE_STATISTICS
 from nodecopy.metrics.significance import ALTERNATIVES
 
-MODEL_NAMES = (*MODELS["edges"], *MODELS["nodes"])
+MODEL_NAMES = ("auto", *MODELS["edges"], *MODELS["nodes"])
 PICTURES = (".png", ".svg", ".pdf")
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.random import Rng, child
-from nodecopy.generators import ConfigurationModel
+from nodecopy.generators import BlockConfigurationModel, ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.classical import IndependentEdges
 from nodecopy.graph import Graph
@@ -77,20 +77,28 @@ class KnownNetwork(GraphModel[Graph]):
         return replace_edges(empty, *edges.draw(np.random.default_rng(seed)))
 
 
-NULL_NETWORKS = ("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities")
+STRUCTURED = ("bipartite", "directed", "weighted")  # uniform given degrees; weights are independent
+NULL_NETWORKS = (
+    *("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities"),
+    *STRUCTURED,
+    *(f"planted-{name}" for name in STRUCTURED),
+)
 N_SWAPS = 30  # attempted swaps per edge that randomise a network with given degrees
 N_PLANTED = 100  # triangles that are planted
 PLANTED_RATIO = 0.85  # probability of an edge across planted communities over that inside
+WEIGHT_EXPONENT = 0.1  # of the product of degrees, to which planted weights are proportional
 
 
 class StubMatching(EdgeListModel):
     """The configuration model as users of NetworkX draw it."""
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self.stubs_ = np.repeat(np.arange(graph.n_nodes), graph.degrees)
+        self.stubs_ = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
-        first, second = rng.permutation(self.stubs_).reshape(2, -1)
+        if graph.directed:
+            return remove_duplicates(self.stubs_[0], rng.permutation(self.stubs_[1]), graph.n_nodes, True)
+        first, second = rng.permutation(self.stubs_[0]).reshape(2, -1)
         return remove_duplicates(first, second, graph.n_nodes, False)
 
 
@@ -111,11 +119,38 @@ def draw_null_network(name: str, n_nodes: int, degree: int, seed: SeedSequence) 
         sources = np.concatenate([sources, *corners.T])
         targets = np.concatenate([targets, *np.roll(corners, 1, axis=1).T])
         return replace_edges(graph, *remove_duplicates(sources, targets, n_nodes, False))
+    if name.removeprefix("planted-") in STRUCTURED:
+        return _draw_structured(name.removeprefix("planted-"), n_nodes, degree, first, "planted" in name)
     blocks = np.arange(n_nodes) % 2
     if name == "erdos-renyi":
         return KnownNetwork(np.full((n_nodes, n_nodes), degree / n_nodes), blocks).draw(seed)
     p = np.where(blocks[:, None] == blocks, 1.0, PLANTED_RATIO)
     return KnownNetwork(p * (degree / n_nodes / p.mean()), blocks).draw(seed)
+
+
+def _draw_structured(kind: str, n_nodes: int, degree: int, seed: SeedSequence, is_planted: bool) -> Graph:
+    """Return a network with Pareto(3) activities; planted are communities, or weights that follow degrees."""
+    rng, nodes = np.random.default_rng(seed), np.arange(n_nodes)
+    blocks, sides = nodes % 2, nodes * 2 // n_nodes
+    p = np.outer(*((1 - rng.random(n_nodes)) ** (-1 / 3) for _ in range(2)))
+    p = p if kind == "directed" else np.sqrt(p * p.T)
+    if is_planted and kind != "weighted":
+        p *= np.where(blocks[:, None] == blocks, 1.0, PLANTED_RATIO)
+    if kind == "bipartite":
+        p *= sides[:, None] != sides
+    p *= degree / n_nodes / p.mean()
+    graph = KnownNetwork(np.minimum(p, 0.95), blocks, kind == "directed").draw(child(seed, 0))
+    if not is_planted or kind == "weighted":
+        model = BlockConfigurationModel(N_SWAPS) if kind == "bipartite" else ConfigurationModel(N_SWAPS)
+        labels: Any = sides if kind == "bipartite" else blocks
+        graph = model.fit(graph.replace(labels=labels)).draw(child(seed, 1)).replace(labels=blocks)
+    if kind != "weighted":
+        return graph
+    ends = list_edges(graph)
+    weights = (1 - rng.random(len(ends[0]))) ** (-1 / 3)
+    if is_planted:
+        weights *= np.prod([graph.degrees[nodes] for nodes in ends], axis=0) ** WEIGHT_EXPONENT
+    return replace_edges(graph, *ends, weights)
 
 
 def factored_odds(n_nodes: int, degree: int, seed: SeedSequence) -> KnownNetwork:

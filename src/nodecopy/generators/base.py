@@ -10,7 +10,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import Array, Ints, Rows
+from nodecopy._core.arrays import Array, Floats, Ints, Rows
 from nodecopy._core.checks import (
     check_finite,
     check_indices,
@@ -90,14 +90,16 @@ def list_edges(graph: Graph) -> Edges:
     return first[selected], second[selected]
 
 
-def replace_edges(graph: Graph, first: Nodes, second: Nodes) -> Graph:
-    """Return the graph with other edges, each given once, without weights."""
+def replace_edges(graph: Graph, first: Nodes, second: Nodes, weights: Floats | None = None) -> Graph:
+    """Return the graph with other edges, each given once, by default without weights."""
     n_nodes = graph.n_nodes
+    data: Any = np.ones(len(first), np.int8) if weights is None else weights
     if not graph.directed:
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
-    ones = np.ones(len(first), np.int8)
-    matrix = sparse.csr_array((ones, (first, second)), shape=(n_nodes, n_nodes))
-    return graph.with_rows(Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes))
+        data = np.concatenate([data, data])
+    matrix = sparse.csr_array((data, (first, second)), shape=(n_nodes, n_nodes))
+    values: Any = None if weights is None else matrix.data
+    return graph.with_rows(Rows.canonical(matrix.indptr, matrix.indices, values, n_nodes))
 
 
 def binary_adjacency(graph: Graph) -> sparse.csr_array:

@@ -53,6 +53,11 @@ class SBM(BlockModel):
 
     Edges are independent, and the expected number of edges between two blocks is the observed one.
 
+    Parameters
+    ----------
+    fixed_edges
+        Whether samples have exactly the observed numbers of edges, the microcanonical model; no by default.
+
     Attributes
     ----------
     blocks_
@@ -60,6 +65,8 @@ class SBM(BlockModel):
         without labels is divided into communities.
     block_pairs_, probabilities_
         The pairs of blocks with an edge between them, ``[2, n]``, and the densities.
+    fixed_edges_
+        The ``fixed_edges`` of the fit.
 
     Examples
     --------
@@ -72,6 +79,15 @@ class SBM(BlockModel):
     Graph(34 nodes, 93 undirected edges, binary, 2 classes)
     """
 
+    fixed_edges_: bool = False
+
+    def __init__(self, fixed_edges: bool = False) -> None:
+        self.fixed_edges = fixed_edges
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.fixed_edges_ = bool(self.fixed_edges)
+        super()._estimate(graph, rng)
+
     def _count_edges(self, graph: Graph) -> None:
         self.block_pairs_, n_edges = _count_block_edges(graph, self.blocks_)
         sizes = np.bincount(self.blocks_)
@@ -79,7 +95,8 @@ class SBM(BlockModel):
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         parameters = self.blocks_, self.block_pairs_, self.probabilities_
-        return draw_block_edges(*parameters, rng, directed=graph.directed)
+        draw = _draw_fixed_edges if self.fixed_edges_ else draw_block_edges
+        return draw(*parameters, rng, directed=graph.directed)
 
 
 class DegreeCorrectedSBM(BlockModel):
@@ -152,6 +169,21 @@ def draw_block_edges(
     numbers = np.concatenate([numbers, hits - starts[owners]])
     first, second = block_pairs[:, selected]
     return _decode_pairs(blocks, sizes, first, second, numbers, directed)
+
+
+def _draw_fixed_edges(
+    blocks: Nodes, block_pairs: Nodes, probabilities: Floats, rng: Generator, *, directed: bool
+) -> Edges:
+    """Draw the expected number of edges between each pair of blocks."""
+    sizes = np.bincount(blocks, minlength=1)
+    n_pairs = count_pairs(block_pairs, sizes, directed=directed)
+    n_edges = np.rint(probabilities * n_pairs).astype(np.int64)
+    parts = [
+        rng.choice(total, size, replace=False, shuffle=False)
+        for total, size in zip(n_pairs, n_edges, strict=True)
+    ]
+    first, second = np.repeat(block_pairs, n_edges, axis=1)
+    return _decode_pairs(blocks, sizes, first, second, np.concatenate([*parts, n_edges[:0]]), directed)
 
 
 def _decode_pairs(

@@ -27,3 +27,4 @@ from nodecopy.inference.resampling import NodeSubsampling as NodeSubsampling
 from nodecopy.inference.stability import CommunityStability as CommunityStability
 from nodecopy.inference.stability import community_stability as community_stability
 from nodecopy.inference.statistics import statistic_names as statistic_names
+from nodecopy.inference.validity import Validity as Validity

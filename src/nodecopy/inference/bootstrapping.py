@@ -12,13 +12,28 @@ from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_choice, check_integer, check_real, show
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import ResultTable, warn_about_data
-from nodecopy._core.random import Rng
+from nodecopy._core.messages import (
+    ResultTable,
+    log_decision,
+    log_decisions_once,
+    mute_data_warnings,
+    warn_about_data,
+)
+from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
-from nodecopy.inference.diagnosis import Diagnostic, diagnose
-from nodecopy.inference.resampling import collect_values, start_sampling
+from nodecopy.inference.diagnosis import Diagnostic, diagnose, next_model
+from nodecopy.inference.resampling import CALIBRATION_SEED, MODELS, collect_values, start_sampling
 from nodecopy.inference.statistics import Floats, Statistic, prepare_measure
+from nodecopy.inference.validity import (
+    CALIBRATED,
+    MAX_ENTRIES,
+    N_CHECKED,
+    Validity,
+    calibrate,
+    can_calibrate,
+    check_validity,
+)
 from nodecopy.io import GraphLike
 
 METHODS = ("basic", "percentile", "normal")
@@ -41,6 +56,8 @@ def bootstrap(
     method: str = "basic",
     resample: str = "edges",
     simultaneous: bool = False,
+    levels: int | None = None,
+    validity: bool | None = None,
     library: str | None = None,
     workers: int = 1,
     processes: bool = False,
@@ -66,7 +83,8 @@ def bootstrap(
         ``"dc-sbm"``, ``"dot-product"`` or ``"node-copying"`` (default), which is node copying with
         :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). For ``resample="nodes"``:
         :class:`.NodeBootstrap` or ``"node-bootstrap"`` (default), :class:`.NodeSubsampling` or
-        ``"subsampling"``, :class:`.LatentPositionBootstrap` or ``"latent-positions"``.
+        ``"subsampling"``, :class:`.LatentPositionBootstrap` or ``"latent-positions"``. ``"auto"`` tries
+        these names until the samples represent the graph, and logs which one it took.
     n, confidence
         Number of samples, and confidence of the intervals.
     method
@@ -79,6 +97,13 @@ def bootstrap(
         Whether the intervals of a node statistic form a simultaneous band, which covers all nodes with the
         given confidence: the standard error times a quantile of the largest standardised deviation over
         nodes. It needs ``method="basic"``.
+    levels
+        2 for a double bootstrap, which scales the standard errors and intervals of the variance of degrees,
+        triangles and transitivity, for about 2 n more samples of these; 1 for none. By default 2 for node
+        copying with :class:`.DegreeClasses`, if the graph is undirected and has at most 2^19 entries.
+    validity
+        Whether the graph is compared with 19 samples by :class:`.Validity`; by default for at most 2^19
+        entries and samples with the same nodes.
     library
         The library whose graphs functions receive: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default
         the one of ``graph``.
@@ -104,10 +129,16 @@ def bootstrap(
     >>> len(bootstrap(club, degree_centrality, **settings)["degree_centrality"].low)
     34
     """
+    if isinstance(model, str) and model == "auto":
+        about = {"n": n, "confidence": confidence, "method": method, "resample": resample, "library": library}
+        about |= {"simultaneous": simultaneous, "levels": levels, "validity": validity, "rng": rng}
+        return _try_models(graph, statistic, workers=workers, processes=processes, **about)
     check_integer(n, "n of bootstrap", low=2)
     check_real(confidence, "confidence of bootstrap", low=0.01, high=0.9999)
     check_choice(method, "method of bootstrap", METHODS)
     check_choice(resample, "resample of bootstrap", QUESTIONS)
+    if levels is not None:
+        check_integer(levels, "levels of bootstrap", low=1, high=2)
     if simultaneous and method != "basic":
         raise InputError("method", f"must be 'basic' if intervals are simultaneous; got {show(method)}.")
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=resample == "edges")
@@ -117,17 +148,33 @@ def bootstrap(
             got = f"{name} has a value per node or edge. Resample edges, or choose the largest value"
             raise InputError("statistic", f"must be a number if nodes are resampled; {got}.")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
-    sampler, samples = start_sampling(
+    seed = settings["rng"] = seed_sequence(rng)
+    sampler, draw, samples = start_sampling(
         observed, measure, model, call="bootstrap", resample=resample, **settings
     )
     values = collect_values(samples, observed_values, n)
+    is_small = observed.rows.n_entries <= MAX_ENTRIES
+    names = [name for name in measure.names if name in CALIBRATED]
+    if levels == 2 and not can_calibrate(sampler):
+        got = f"2 with {sampler!r}. Use 1, or the model 'node-copying' for an undirected graph"
+        raise InputError("levels", f"must be 1 unless donors are from DegreeClasses; got {got}.")
+    calibration: dict[str, float] = {}
+    if names and can_calibrate(sampler) and (is_small if levels is None else levels == 2):
+        pool: dict[str, Any] = {"workers": workers, "processes": processes}
+        calibration = calibrate(sampler, names, n, child(seed, CALIBRATION_SEED), **pool)
     factor = getattr(sampler, "deviation_factor", 1.0)
     intervals: dict[str, Any] = {"confidence": confidence, "method": method, "simultaneous": simultaneous}
     estimates = tuple(
-        estimate_interval(name, value, values[name], factor=factor, **intervals)
+        estimate_interval(name, value, values[name], factor=factor * calibration.get(name, 1.0), **intervals)
         for name, value in observed_values.items()
     )
-    problems = diagnose(sampler, estimates, values)
+    problems = diagnose(sampler, estimates, values, calibration)
+    check = None
+    if resample == "edges" and (is_small if validity is None else validity):
+        check = check_validity(observed, [draw(number) for number in range(min(n, N_CHECKED))])
+        if check.is_doubtful:
+            other = next_model(sampler)
+            problems.append(Diagnostic(None, f"{check}. Use {other}.", other))
     n_needed = int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # for both quantiles; less rounding
     if method != "normal" and n < n_needed:
         text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."
@@ -146,12 +193,34 @@ def bootstrap(
         resample=resample,
         model=repr(sampler),
         deviation_factor=factor,
+        calibration=calibration,
+        validity=check,
         node_ids=observed.node_ids,
         keys=measure.keys,
         values=values,
         problems=tuple(problems),
         **intervals,
     )
+
+
+def _try_models(graph: GraphLike, statistic: Statistic, **settings: Any) -> BootstrapResult:
+    """Return the result of the first model whose samples represent the graph, or of the nearest to that."""
+    settings["rng"] = seed_sequence(settings["rng"])
+    check_choice(settings["resample"], "resample of bootstrap", QUESTIONS)
+    results: dict[str, tuple[int, BootstrapResult]] = {}
+    for name in MODELS[settings["resample"]]:
+        with mute_data_warnings(), log_decisions_once():
+            result = bootstrap(graph, statistic, model=name, **settings)
+        results[name] = sum(problem.next_model is not None for problem in result.problems), result
+        if not results[name][0]:
+            break
+    name = min(results, key=lambda name: results[name][0])
+    failed = [f"{other} does not represent the graph" for other in results if results[other][0]]
+    log_decision(f"model: {'; '.join([name, *failed])}.", "model")
+    result = results[name][1]
+    for problem in result.problems:
+        warn_about_data(problem.text)
+    return result
 
 
 class Estimate(NamedTuple):
@@ -210,6 +279,10 @@ class BootstrapResult(ResultTable[Estimate]):
     """Reasons not to trust an interval, which were also given as warnings."""
     deviation_factor: float = 1.0
     """Factor of the deviations of samples from their mean."""
+    calibration: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """Further factors by statistic, of a double bootstrap."""
+    validity: Validity | None = None
+    """Whether the observed graph could be one of the samples."""
 
     @property
     def question(self) -> str:
@@ -225,7 +298,7 @@ class BootstrapResult(ResultTable[Estimate]):
             for name, size in sizes.items()
             if size > MAX_ROWS
         ]
-        return [self.question, about], cut
+        return [self.question, about], cut if self.validity is None else [*cut, str(self.validity)]
 
     def cells(self) -> Iterator[list[Any]]:
         """Yield the cells of the printed rows; for nodes and edges, those of the largest values."""
@@ -237,7 +310,7 @@ class BootstrapResult(ResultTable[Estimate]):
 
     def scaled_values(self, name: str) -> Floats:
         """Return the values of a statistic with the spread of its standard error, one row per sample."""
-        values, factor = self.values[name], self.deviation_factor
+        values, factor = self.values[name], self.deviation_factor * self.calibration.get(name, 1.0)
         mean = values.mean(axis=0)
         return values if factor == 1 else np.asarray(mean + factor * (values - mean))
 
@@ -261,7 +334,8 @@ class BootstrapResult(ResultTable[Estimate]):
                 # JSON has lists instead of pairs.
                 rows[name][self._kind_of(name)] = np.asarray(self.keys_of(name)).tolist()
         names = ("n", "confidence", "method", "simultaneous", "resample", "model", "question")
-        settings = {name: getattr(self, name) for name in names}
+        settings = {name: getattr(self, name) for name in names} | {"calibration": dict(self.calibration)}
+        settings["validity"] = None if self.validity is None else self.validity.to_dict()
         return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
 
     def to_pandas(self) -> Any:

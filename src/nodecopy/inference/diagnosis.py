@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from nodecopy._core.arrays import FloatArray
-from nodecopy._core.messages import list_alternatives
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.graph import Graph
 from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
@@ -27,6 +26,7 @@ EXTREMES = ("max_degree", "n_components", "largest_component")  # a bootstrap is
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3  # of cubed degrees
 OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by the experiment coverage
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
+MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two values
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 NODE_MODELS = (
     "NodeBootstrap ('node-bootstrap')",
@@ -37,6 +37,7 @@ EDGE_MODELS = (
     "the default, node copying with DegreeClasses",
     "DegreeCorrectedSBM ('dc-sbm')",
     "RandomDotProduct ('dot-product')",
+    "SBM ('sbm')",
 )
 COVERS_LESS = "its interval may cover less often than stated."
 
@@ -54,35 +55,49 @@ class Diagnostic(NamedTuple):
     statistic: str | None
     """The statistic of the interval; ``None`` for all statistics."""
     text: str
+    next_model: str | None = None
+    """The model to try next, if the reason is that the samples are unlike the graph."""
 
     def __str__(self) -> str:
         return self.text
 
 
-def diagnose(sampler: Sampler, estimates: Sequence[Estimate], values: Samples) -> list[Diagnostic]:
+def next_model(sampler: Sampler) -> str:
+    """Return the model to try where the samples of this one do not represent the graph."""
+    models = NODE_MODELS if isinstance(sampler, NodeResampler) else EDGE_MODELS
+    rule = getattr(sampler, "donors", sampler)
+    is_default = isinstance(rule, (DegreeClasses, DirectedCopying))
+    own = [number for number, name in enumerate(models) if name.startswith(f"{type(sampler).__name__} ")]
+    return models[0 if not (is_default or own) else (max(own, default=0) + 1) % len(models)]
+
+
+def diagnose(
+    sampler: Sampler, estimates: Sequence[Estimate], values: Samples, calibrated: Container[str] = ()
+) -> list[Diagnostic]:
     """Return the reasons not to trust the intervals, given the values in the samples."""
     model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
-    others = list_alternatives([name for name in EDGE_MODELS if type(model).__name__ not in name])
-    if isinstance(sampler, NodeResampler):
-        others = list_alternatives([name for name in NODE_MODELS if type(sampler).__name__ not in name])
-    elif copying is not None and isinstance(copying.donors, DegreeClasses):
-        others = list_alternatives(EDGE_MODELS[1:])
-    problems = [Diagnostic(None, text) for text in _diagnose_sampler(sampler, copying, others)]
+    other = next_model(sampler)
+    problems = [Diagnostic(None, text, other) for text in _diagnose_sampler(sampler, copying, other)]
     for estimate in estimates:
         name, rows = estimate.name, values[estimate.name]
-        texts = [*_diagnose_values(estimate, rows, expected_shift(name, copying), others)]
+        texts: list[str] = []
+        problems += _diagnose_values(estimate, rows, expected_shift(name, copying), other)
         if np.isfinite(estimate.low).any():
             if copying:  # standard errors of directed graphs are not too large
-                texts += _diagnose_copying(estimate, copying, is_directed=model is not sampler)
+                is_checked = model is sampler and name not in calibrated
+                texts += _diagnose_copying(estimate, copying, is_checked)
             limit = max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(rows)) ** 0.5)
-            if not estimate.is_array and name not in EXTREMES and abs(skewness(rows)) > limit:
+            skew, bimodality = shape(rows)
+            if not estimate.is_array and name not in EXTREMES and bimodality > MAX_BIMODALITY:
+                texts.append(f"{name} has separate groups of values in samples: its interval means nothing.")
+            elif not estimate.is_array and name not in EXTREMES and abs(skew) > limit:
                 texts.append(f"{name} is skewed over samples, so that {COVERS_LESS}")
         problems += [Diagnostic(name, text) for text in texts]
     return problems
 
 
-def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, others: str) -> Iterator[str]:
+def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other: str) -> Iterator[str]:
     """Yield reasons that concern all statistics: few donors, or degrees of donors unlike in block models."""
     if isinstance(sampler, NodeBootstrap):
         if (factor := node_variance_factor(sampler.graph_)) > MAX_NODES_FACTOR:
@@ -95,7 +110,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, others
     elif (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
         yield (
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            f"(themselves included), so that standard errors are too small. Use {others}."
+            f"(themselves included), so that standard errors are too small. Use {other}."
         )
     else:
         ratio = donor_variance_ratio(copying)
@@ -105,11 +120,13 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, others
         yield (
             f"the degrees of a node's donors vary {reason} than chance explains, so that the standard error "
             f"of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, and "
-            f"others may be, too. Use {others}."
+            f"others may be, too. Use {other}."
         )
 
 
-def _diagnose_values(estimate: Estimate, rows: FloatArray, expected: float, others: str) -> Iterator[str]:
+def _diagnose_values(
+    estimate: Estimate, rows: FloatArray, expected: float, other: str
+) -> Iterator[Diagnostic]:
     """Yield reasons from the values in the samples; the bias may be up to ``expected``."""
     name, size = estimate.name, np.size(estimate.observed)
     error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
@@ -124,32 +141,36 @@ def _diagnose_values(estimate: Estimate, rows: FloatArray, expected: float, othe
         is_far &= ~is_constant
         if n_undefined:
             n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
-            yield (
+            yield Diagnostic(
+                name,
                 f"{name} is undefined in some samples: {n_missing} of {size} values have no interval, and "
-                "the other intervals use the samples in which it is defined."
+                "the other intervals use the samples in which it is defined.",
             )
         if is_far.any():
             n_far = f"{is_far.sum()} of {size} nodes or edges"
-            yield f"{moved} more than {MAX_SHIFT:g} standard errors for {n_far}, which they do not represent."
+            text = (
+                f"{moved} more than {MAX_SHIFT:g} standard errors for {n_far}, which they do not represent."
+            )
+            yield Diagnostic(name, text)
         if is_constant.any():
             n_constant = f"{is_constant.sum()} of {size} nodes or edges"
-            yield f"{name} is the same in all samples for {n_constant}, whose intervals have no width."
+            text = f"{name} is the same in all samples for {n_constant}, whose intervals have no width."
+            yield Diagnostic(name, text)
     elif not np.isfinite(estimate.observed):
-        yield f"{name} of the graph is undefined, so there is no interval."
+        yield Diagnostic(name, f"{name} of the graph is undefined, so there is no interval.")
     elif n_undefined:
-        yield f"{name} is undefined in {n_undefined} samples, so there is no interval."
+        yield Diagnostic(name, f"{name} is undefined in {n_undefined} samples, so there is no interval.")
     elif is_far:
-        yield (
-            f"{moved} {estimate.bias:.3g}, more than {MAX_SHIFT:g} standard errors: the samples do not "
-            f"represent it. Use {others}."
-        )
+        text = f"{moved} {estimate.bias:.3g}, more than {MAX_SHIFT:g} standard errors: the samples do not "
+        yield Diagnostic(name, f"{text}represent it. Use {other}.", other)
     elif is_constant:
-        yield f"{name} is the same in all samples, so that its interval has no width. Use {others}."
+        text = f"{name} is the same in all samples, so that its interval has no width. Use {other}."
+        yield Diagnostic(name, text, other)
     if name in EXTREMES and np.isfinite(error).any():
-        yield f"{name} depends on few nodes, so that {COVERS_LESS}"
+        yield Diagnostic(name, f"{name} depends on few nodes, so that {COVERS_LESS}")
 
 
-def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_directed: bool) -> Iterator[str]:
+def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_checked: bool) -> Iterator[str]:
     """Yield reasons that follow from known properties of one-endpoint copying."""
     name = estimate.name
     has_few_donors = name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE
@@ -158,7 +179,7 @@ def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_directed
             f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
             f"{name} may be too small."
         )
-    if is_directed:
+    if not is_checked:
         return
     is_checked = name == "degree_variance" and not has_few_donors
     if is_checked and (factor := degree_variance_factor(copying)) > MAX_DEGREE_FACTOR:
@@ -246,10 +267,14 @@ def node_variance_factor(graph: Graph) -> float:
     return ((between + 1.5 * chance) / truth) ** 0.5 if truth > 0 else 1.0
 
 
-def skewness(values: FloatArray) -> float:
-    """Return the skewness of numbers, 0 if they are constant or undefined."""
+def shape(values: FloatArray) -> tuple[float, float]:
+    """Return the skewness of numbers and Sarle's coefficient of bimodality, which is 5/9 if uniform.
+
+    Both are 0 for numbers that are constant or undefined.
+    """
     deviations = values - values.mean()
     spread = float(np.sqrt((deviations**2).mean()))
     if not spread > ROUNDING * np.abs(values).max():
-        return 0.0
-    return float((deviations**3).mean()) / spread**3
+        return 0.0, 0.0
+    skew = float((deviations**3).mean()) / spread**3
+    return skew, (skew**2 + 1) / (float((deviations**4).mean()) / spread**4)

@@ -18,6 +18,7 @@ from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.copying.donors import select_nodes
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency
+from nodecopy.generators.structure import join_sides
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.io import GraphLike, convert_graph
@@ -144,12 +145,12 @@ class DirectedCopying(GraphModel[Graph]):
             raise InputError("graph of DirectedCopying", f"must be directed; got {graph!r}. {way_out}.")
         codes = DegreeClasses(self.communities, self.tolerance).find_communities(graph)
         both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
-        self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))
+        self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(join_sides(graph.adjacency))
         self.graph_ = graph
         return self
 
     def _check_state(self) -> None:
-        if self.model_.check_fitted() != _bipartite_cover(self.graph_):
+        if self.model_.check_fitted() != join_sides(self.graph_.adjacency):
             raise InputError("model_", "must be fitted to the sources and targets of graph_.")
 
     def draw(self, seed: SeedSequence) -> Graph:
@@ -158,11 +159,6 @@ class DirectedCopying(GraphModel[Graph]):
         weights = links.data if sample.is_weighted else None
         rows = Rows.canonical(links.indptr, links.indices, weights, n_nodes)
         return self.graph_.with_rows(rows.keep_entries(rows.row_numbers != rows.indices))
-
-
-def _bipartite_cover(graph: Graph) -> Graph:
-    """Return the graph that has every node twice, first as a source and then as a target."""
-    return Graph(sparse.block_array([[None, graph.adjacency], [graph.adjacency.T, None]], format="csr"))
 
 
 class EdgeCountVariance(NamedTuple):

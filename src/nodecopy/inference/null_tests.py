@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import check_choice, check_integer
 from nodecopy._core.imports import from_name, import_optional
@@ -16,10 +16,13 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
+from nodecopy.generators.structure import Structure, join_sides
+from nodecopy.graph import Graph
 from nodecopy.inference.bootstrapping import create_axes
 from nodecopy.inference.donors import DirectedCopying
-from nodecopy.inference.resampling import start_sampling
+from nodecopy.inference.resampling import BLOCK_MODELS, choose_sampler, label_blocks, start_sampling
 from nodecopy.inference.statistics import Statistic, check_scalars, prepare_measure
+from nodecopy.interactions import Interactions
 from nodecopy.io import GraphLike
 from nodecopy.metrics.significance import ALTERNATIVES, MonteCarloTest
 
@@ -33,10 +36,12 @@ ROUNDING = 1e-12  # largest relative difference that counts as rounding
 
 
 def null_test(
-    graph: GraphLike,
+    graph: GraphLike | Interactions,
     statistic: Statistic,
     *,
     null: Any = "configuration",
+    sides: ArrayLike | str | None = "detect",
+    weights: str = "permute",
     alternative: str = "two-sided",
     n: int = 999,
     stop_after: int | None = 20,
@@ -47,6 +52,8 @@ def null_test(
 ) -> SignificanceTests:
     """Test network statistics against a null model.
 
+    Samples have the directions, self-loops, sides and weights of the graph, as ``kept`` of a result lists.
+
     The p-value is (h + 1) / (n + 1) if h of n samples are at least as extreme as the observed value. A
     one-sided test is exact, apart from ties, if no parameter is estimated: for ``"erdos-renyi"``,
     ``"configuration"`` and, with labels, ``"degree-corrected-blocks"``. The Markov chains of the last two
@@ -56,7 +63,7 @@ def null_test(
     Parameters
     ----------
     graph
-        The observed graph, or any object that :func:`.as_graph` converts.
+        The observed graph, or any object that :func:`.as_graph` converts, or :class:`.Interactions`.
     statistic
         As in :func:`.bootstrap`; each returns one number.
     null
@@ -64,6 +71,14 @@ def null_test(
         edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
         are the labels or the :func:`.spectral_communities`), ``"node-copying"`` (the default model of
         :func:`.bootstrap`; not of the stated size), a graph model or a donor rule.
+    sides
+        The two sides of a bipartite graph, between which all edges of the samples are: one of two values per
+        node, or ``None`` for a graph whose samples need not be bipartite. By default sides are those of
+        :class:`.Interactions`, or detected in a graph without odd cycles.
+    weights
+        How the weights of the graph are given to the edges of samples without weights: ``"permute"``
+        (default) permutes them; ``"strengths"`` also keeps the sums of the weights of nodes approximately
+        (Rubinov and Sporns, 2011), and the test is then approximate.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
@@ -88,7 +103,12 @@ def null_test(
     if stop_after is not None:
         check_integer(stop_after, "stop_after of null_test", low=1)
     null = from_name(null, NULL_MODELS, "null of null_test")
+    check_choice(weights, "weights of null_test", ("permute", "strengths"))
+    if isinstance(graph, Interactions):
+        sides = np.repeat([0, 1], graph.matrix.shape) if isinstance(sides, str) else sides
+        graph = _join_ids(graph)
     observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
+    structure = Structure.of(observed, sides, weights)
     values = measure(observed)
     check_scalars(values, "tested")
     for name, value in values.items():
@@ -96,7 +116,13 @@ def null_test(
             got = f"{name} of the graph is {value!r}. Test others."
             raise InputError("statistic", f"must be finite to be tested; {got}")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
-    sampler, samples = start_sampling(observed, measure, null, call="null_test", **settings)
+    given = choose_sampler(null, "edges", directed=observed.directed)
+    blocks = label_blocks(observed) if isinstance(given, BLOCK_MODELS) else observed
+    model, labelled = structure.adapt(given, blocks)
+    sampler, draw, samples = start_sampling(
+        labelled, measure, model, call="null_test", finish=structure.restore, **settings
+    )
+    kept = structure.list_kept([draw(0), draw(1)], repr(given))
     if isinstance(sampler, (NodeCopying, DirectedCopying)):
         warn_about_data(
             "samples of node copying are centred near the observed graph, so that the test is not of the "
@@ -111,10 +137,17 @@ def null_test(
             tests[name].add(float(value))
         if all(test.is_clear for test in tests.values()):
             break
-    about = {"null": repr(sampler), "alternative": alternative}
+    about: dict[str, Any] = {"null": repr(given), "alternative": alternative, "kept": kept}
     return SignificanceTests(
         tuple(_summarise(name, test, np.array(rows[name]), n, **about) for name, test in tests.items())
     )
+
+
+def _join_ids(table: Interactions) -> Graph:
+    """Return the bipartite graph of users and items, with their ids if those are distinct."""
+    ids = np.concatenate([table.user_ids.astype(object), table.item_ids.astype(object)])
+    is_distinct = len({*ids.tolist()}) == len(ids) and table.user_ids.dtype.kind == table.item_ids.dtype.kind
+    return join_sides(table.matrix, ids.astype(table.user_ids.dtype) if is_distinct else None)
 
 
 def _summarise(
@@ -148,9 +181,9 @@ class SignificanceTest:
     Examples
     --------
     >>> from nodecopy import datasets, inference
-    >>> results = inference.null_test(datasets.load("karate"), "transitivity", n=99, rng=0)
-    >>> results["transitivity"].question
-    'How often is transitivity as extreme as observed in graphs of ConfigurationModel()?'
+    >>> results = inference.null_test(datasets.load("karate"), "triangles", null="erdos-renyi", n=99, rng=0)
+    >>> results["triangles"].kept
+    ('number of edges',)
     """
 
     name: str
@@ -163,6 +196,8 @@ class SignificanceTest:
     """The observed value minus the mean of the samples, over their standard deviation."""
     null: str
     alternative: str
+    kept: tuple[str, ...]
+    """What the samples share with the graph."""
     n_samples: int
     stopped_early: bool
     values: NDArray[np.float64] = field(repr=False, compare=False)
@@ -175,7 +210,8 @@ class SignificanceTest:
 
     def _ask(self, name: str) -> str:
         side = {"two-sided": "as extreme", "greater": "as large", "less": "as small"}[self.alternative]
-        return f"How often is {name} {side} as observed in graphs of {self.null}?"
+        same = f" with the same {', '.join(self.kept)}" if self.kept else ""
+        return f"How often is {name} {side} as observed in graphs of {self.null}{same}?"
 
     def __repr__(self) -> str:
         return repr(SignificanceTests((self,)))

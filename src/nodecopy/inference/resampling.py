@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -37,7 +37,8 @@ from nodecopy.models import GraphModel
 Samples: TypeAlias = dict[str, Floats]
 BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
 MAX_BYTES = 2**33  # largest memory of the values of all samples
-FIT_SEED, SAMPLES_SEED, GRAPHS_SEED, HUB_SEED = 0, 1, 3, 4  # children of the seed of a call
+FIT_SEED, SAMPLES_SEED, GRAPHS_SEED = 0, 1, 3  # children of the seed of a call
+HUB_SEED, FINISH_SEED, CALIBRATION_SEED = 4, 5, 6
 
 
 @dataclass(eq=False)
@@ -188,9 +189,9 @@ class LatentPositionBootstrap(NodeResampler):
 MODELS: dict[str, dict[str, Any]] = {  # by what is resampled; names are also those of the command line
     "edges": {
         "node-copying": lambda: None,  # the default
-        "sbm": SBM,
         "dc-sbm": DegreeCorrectedSBM,
         "dot-product": RandomDotProduct,
+        "sbm": SBM,
     },
     "nodes": {
         "node-bootstrap": NodeBootstrap,
@@ -199,6 +200,14 @@ MODELS: dict[str, dict[str, Any]] = {  # by what is resampled; names are also th
     },
 }
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
+
+
+class Sampling(NamedTuple):
+    """A fitted model with its samples, by number, and the values of statistics of each in turn."""
+
+    sampler: Sampler
+    draw: Callable[[int], Graph]
+    values: Iterator[Values]
 
 
 def start_sampling(
@@ -212,23 +221,28 @@ def start_sampling(
     workers: int = 1,
     processes: bool = False,
     rng: Rng = None,
-) -> tuple[Sampler, Iterator[Values]]:
-    """Return the fitted model, and an iterator that draws samples and yields the values of statistics.
+    finish: Callable[[Graph, SeedSequence], Graph] | None = None,
+) -> Sampling:
+    """Fit a model and draw samples of a graph; ``finish`` changes a sample before it is measured.
 
     Markov chains of the call ``"null_test"`` start at a hub, a graph that a chain reached from the graph.
     """
     check_integer(workers, f"workers of {call}", low=1)
     seed = seed_sequence(rng)
     sampler = choose_sampler(model, resample, directed=graph.directed)
-    labelled = _label_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
+    labelled = label_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
     sampler = sampler.fit(labelled, rng=child(seed, FIT_SEED))
     if call == "null_test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
         sampler = sampler.restart(child(seed, HUB_SEED))
     samples_seed, draw = child(seed, SAMPLES_SEED), getattr(sampler, "_checked_draw", sampler.draw)
-    stream = sample_stream(
-        lambda number: measure(draw(child(samples_seed, number))), n, workers, processes=processes
-    )
-    return sampler, (values for _, values in zip(track(range(n), "sample"), stream, strict=False))
+
+    def draw_number(number: int) -> Graph:
+        sample = draw(child(samples_seed, number))
+        return sample if finish is None else finish(sample, child(seed, FINISH_SEED, number))
+
+    stream = sample_stream(lambda number: measure(draw_number(number)), n, workers, processes=processes)
+    values = (values for _, values in zip(track(range(n), "sample"), stream, strict=False))
+    return Sampling(sampler, draw_number, values)
 
 
 def choose_sampler(model: Any, resample: str, *, directed: bool = False) -> Sampler:
@@ -249,7 +263,7 @@ def choose_sampler(model: Any, resample: str, *, directed: bool = False) -> Samp
     raise InputError("model", f"must be {allowed[resample]} if {resample} are resampled; got {show(model)}.")
 
 
-def _label_blocks(graph: Graph) -> Graph:
+def label_blocks(graph: Graph) -> Graph:
     """Return the graph with estimated communities as labels, unless it has labels."""
     if graph.label_codes is not None:
         return graph

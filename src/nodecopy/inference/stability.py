@@ -77,7 +77,7 @@ def community_stability(
     if np.shape(codes) != (n_nodes := observed.n_nodes,):
         raise InputError("communities", f"must return one per node, {n_nodes} in all; got {show(codes)}.")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
-    sampler, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
+    sampler, _, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
     problems = diagnose(sampler, [], {})
     rule = getattr(sampler, "donors", sampler)
     if isinstance(rule, (DegreeClasses, DirectedCopying)) and rule.communities is None:

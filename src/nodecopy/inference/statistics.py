@@ -216,7 +216,7 @@ def degrees(graph: Graph) -> Floats:
 def largest_eigenvalue(graph: Graph) -> float:
     """Return the largest singular value of the adjacency matrix, its largest eigenvalue if undirected."""
     if _is_large(graph):
-        from nodecopy.inference import kernels
+        from nodecopy.metrics import eigenvalue_kernels as kernels
         from nodecopy.metrics.counting_kernels import sort_by_degree
 
         *rows, _ = sort_by_degree(graph.rows.indptr, graph.rows.indices)
@@ -235,7 +235,7 @@ def largest_eigenvalue(graph: Graph) -> float:
 def pagerank(graph: Graph) -> Floats:
     """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
     if _is_large(graph):
-        from nodecopy.inference import kernels
+        from nodecopy.metrics import eigenvalue_kernels as kernels
         from nodecopy.metrics.counting_kernels import sort_by_degree
 
         *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)

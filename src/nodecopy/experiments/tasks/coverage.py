@@ -204,7 +204,12 @@ class CoverageTask(NetworkTask):
         if self.target == "edges" and cell.method not in self.known_labels:
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
-            options: Any = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
+            options: Any = {
+                "n": self.samples,
+                "confidence": LEVEL,
+                "resample": self.target,
+                "validity": False,
+            }
             rng = child(seed, TrialSeeds.METHOD)
             result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
             return _score_result(result, truths)
@@ -302,7 +307,7 @@ class LevelTask(NetworkTask):
 
     nodes: int = key("count")
     degree: int = key("count")
-    scores: tuple[str, ...] = key([tuple(statistic_names())])
+    scores: tuple[str, ...] = key([(*statistic_names(), "strength_variance")])
 
     kinds = NULL_NETWORKS
     score_kind = "rejected"
@@ -326,5 +331,16 @@ class LevelTask(NetworkTask):
         model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         rng = child(seed, TrialSeeds.METHOD)
         with mute_data_warnings():
-            tests = inference.null_test(graph, list(self.scores), null=model, n=self.samples, rng=rng)
-        return {f"{result.name} rejected": result.p_value <= SIGNIFICANCE for result in tests}
+            functions = {strength_variance.__name__: strength_variance}
+            scores: list[Any] = [functions.get(score, score) for score in self.scores]
+            tests = inference.null_test(graph, scores, null=model, n=self.samples, rng=rng)
+        return {
+            f"{result.name} rejected": result.p_value <= SIGNIFICANCE
+            for result in tests
+            if np.isfinite(result.p_value)  # the null model does not fix the statistic
+        }
+
+
+def strength_variance(graph: Graph) -> float:
+    """Return the variance of the sums of the weights of nodes."""
+    return float(np.var(graph.adjacency.sum(axis=1)))
