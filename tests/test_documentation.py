@@ -35,8 +35,8 @@ GENERATED = {DOCS / name for name in ("api", "commands", "gallery", "pictures", 
 """Folders that a build fills."""
 NAMES = re.findall(r"^   (nodecopy\.[\w.]+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
 PACKAGES = [
-    "attacks", "classify", "datasets", "defend", "edge_tables", "generators", "inference", "metrics",
-    "recommend",
+    "attacks", "classify", "datasets", "defend", "edge_tables", "generators", "inference", "links",
+    "metrics", "recommend",
 ]  # fmt: skip
 tables = cache(documented_tables)
 

@@ -113,7 +113,7 @@ def sample(
         opt.check_applicable(
             "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
         )
-        data = _load(source, interactions, graph, log)
+        data = load_data(source, interactions, graph, log)
         donor_rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
         origin = files.describe_run(source, **rule_settings, **settings)
         with show_status("fitting the donor rule"):
@@ -177,9 +177,10 @@ def sample(
     print_written(out, "samples", option="--out FOLDER")
 
 
-def _load(
+def load_data(
     source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
 ) -> Graph | Interactions:
+    """Load a graph or interactions, by the header unless the options say which."""
     shared = ("header", "decimal")
     of_graph, of_log = (
         {name: True for name in group.given() if name not in shared} for group in (graph, log)

@@ -133,13 +133,15 @@ def approximate_nearest(embedding: NDArray[Any], k: int) -> tuple[IntArray, NDAr
     """Return the ``k`` other rows with the largest cosines, and these cosines; rows have length one or zero.
 
     Up to a few thousand rows the result is exact. Otherwise, rows are divided at the median of random
-    projections until the parts are small, several times, and neighbours come from the parts of a row: the time
-    is proportional to the number of rows, and most of the nearest rows are found.
+    projections until the parts are small, several times, and neighbours come from the parts of a row: the
+    time is proportional to the number of rows, and most of the nearest rows are found.
 
     >>> approximate_nearest(np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), 1)[0].ravel().tolist()
     [1, 0, 1]
     """
     n = len(embedding)
+    if k == 0:
+        return np.zeros((n, 0), np.int32), np.zeros((n, 0), embedding.dtype)
     if n <= 4 * MAX_LEAF:
         return _nearest_in_leaf(embedding, np.arange(n), k)
     rng = np.random.default_rng(0)  # fixed, so that the neighbours depend on the rows only
@@ -148,7 +150,8 @@ def approximate_nearest(embedding: NDArray[Any], k: int) -> tuple[IntArray, NDAr
         n_leaves = 2 ** int(np.ceil(np.log2(n / MAX_LEAF)))
         leaf_of, order = np.zeros(n, np.int64), np.arange(n)
         while leaf_of.max() + 1 < n_leaves:
-            projection = embedding @ rng.normal(size=embedding.shape[1]).astype(embedding.dtype)
+            direction: NDArray[Any] = rng.normal(size=(embedding.shape[1], 1)).astype(embedding.dtype)
+            projection = (embedding @ direction).ravel()
             order = np.lexsort((projection, leaf_of))
             sizes = np.bincount(leaf_of)
             starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -169,7 +172,7 @@ def approximate_nearest(embedding: NDArray[Any], k: int) -> tuple[IntArray, NDAr
 
 
 def _nearest_in_leaf(embedding: NDArray[Any], members: IntArray, k: int) -> tuple[IntArray, NDArray[Any]]:
-    """Return the other members with the largest cosines; missing ones are the row itself, with cosine zero."""
+    """Return the other members with the largest cosines; the row itself, with cosine 0, fills up."""
     rows = embedding[members]
     cosines = rows @ rows.T
     np.fill_diagonal(cosines, -1.0)

@@ -58,8 +58,8 @@ class Links:
     >>> from nodecopy import datasets
     >>> from nodecopy.links import LinkPredictor
     >>> links = LinkPredictor().fit(datasets.load("karate"), rng=0).missing(2)
-    >>> len(links), links.probabilities[0] >= links.probabilities[1]
-    (2, True)
+    >>> [(first, second) for first, second, probability in links if probability > 0.5]
+    [(7, 11), (5, 6)]
     """
 
     first: NDArray[Any]
@@ -73,9 +73,9 @@ class Links:
     def __iter__(self) -> Iterator[tuple[Any, Any, float]]:
         return zip(self.first.tolist(), self.second.tolist(), self.probabilities.tolist(), strict=True)
 
-    def to_list(self, names: tuple[str, str] = ("source", "target")) -> list[dict[str, Any]]:
-        """Return a dictionary per pair, for JSON; ``names`` are the keys of the ids."""
-        return [dict(zip((*names, "probability"), link, strict=True)) for link in self]
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return a dictionary per pair, for JSON."""
+        return [dict(zip(("source", "target", "probability"), link, strict=True)) for link in self]
 
     def to_pandas(self) -> Any:
         """Return a data frame with columns source, target and probability."""
@@ -175,7 +175,7 @@ class LinkPredictor(Saveable):
     Parameters
     ----------
     n_donors
-        Donors of each node, 50 by default.
+        Donors of each node, 50 by default; 0 leaves the expected copied graph out of the signals.
     n_folds
         Number of folds of held-out edges, 10 by default; with fewer, fitting is faster and less accurate.
     use_labels
@@ -222,7 +222,7 @@ class LinkPredictor(Saveable):
             Chooses the folds and the pairs without edges.
         """
         data = convert_data(graph, "graph of LinkPredictor")
-        check_integer(self.n_donors, "n_donors of LinkPredictor", low=1)
+        check_integer(self.n_donors, "n_donors of LinkPredictor", low=0)
         check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
         links = ObservedLinks.from_data(data)
         n_edges = len(links.first)
@@ -248,7 +248,7 @@ class LinkPredictor(Saveable):
     def _teach(self, rng: Generator, n_folds: int) -> None:
         """Compute the signals of held-out edges and of pairs without edges, and fit the classifier."""
         links, n_edges = self._links, len(self.folds_)
-        columns = name_signals(links, self._facts)
+        columns = name_signals(links, self._facts, self.n_donors)
         self.edge_signals_ = np.empty((n_edges, len(columns)), np.float32)
         n_taught = -(-min(n_edges, MAX_TAUGHT) // n_folds)
         parts, n_near = [], 0.0
@@ -266,8 +266,8 @@ class LinkPredictor(Saveable):
         is_edge = np.arange(len(values)) < len(taught)
         # Pairs near each other are over-represented. The log of the share of edges among the pairs that were
         # sampled, over the same share among all pairs, is known for near and for other pairs.
-        near = "walks of length 2" if links.n_users is None else "walks of length 3"
-        is_near = values[:, [column.name for column in columns].index(near)] > 0
+        name = "walks of length 2" if links.n_users is None else "walks of length 3"
+        is_near = values[:, [column.name for column in columns].index(name)] > 0
         n_absent = links.n_pairs - n_edges
         n_near = min(n_near, float(n_absent))
         offset = np.empty(len(values))
@@ -309,9 +309,9 @@ class LinkPredictor(Saveable):
     def missing(self, k: int = 10) -> Links:
         """Return the ``k`` most probable absent edges, the most probable first.
 
-        Candidates are pairs that are joined by a walk of length 2 (3 between users and items), pairs of a node
-        and a neighbour of its donors, and pairs of a node and its donors; of each kind, the probabilities of
-        those with the highest scores are computed.
+        Candidates are pairs that are joined by a walk of length 2 (3 between users and items), pairs of a
+        node and a neighbour of its donors, and pairs of a node and its donors; of each kind, the
+        probabilities of those with the highest scores are computed.
         """
         self.check_fitted()
         check_integer(k, "k of missing", low=1)
@@ -323,7 +323,7 @@ class LinkPredictor(Saveable):
     def _find_candidates(self, n_kept: int) -> tuple[IntArray, IntArray]:
         """Return absent pairs with the highest scores by one of three simple signals."""
         signals, links = self._signals(None), self._links
-        best = [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(3)]
+        best: list[Any] = [(np.zeros(0, np.int64), np.zeros(0))] * 3
         for block in split_by_size(signals.row_sizes):
             nodes = np.arange(block.start, block.stop)
             of_nodes = (
@@ -411,7 +411,7 @@ class LinkPredictor(Saveable):
             ids = graph.node_ids[first], graph.node_ids[second]
         return Links(*ids, probabilities, np.stack([first, second], axis=1))
 
-    def explain(self, pair: ArrayLike, k: int = 5) -> LinkExplanation:
+    def explain(self, pair: ArrayLike | Links, k: int = 5) -> LinkExplanation:
         """Return the reasons for the probability of a pair of nodes, and its ``k`` most probable donors.
 
         ``pair`` is given as in :meth:`score`. The reasons for an edge are from the graph without its fold.
@@ -424,7 +424,7 @@ class LinkPredictor(Saveable):
         i, j, links = int(first[0]), int(second[0]), self._links
         values, position = self._values(first, second), int(links.find(first, second)[0])
         contributions = self.model_.contributions(values)[0]
-        names = [signal.name for signal in name_signals(links, self._facts)]
+        names = [signal.name for signal in name_signals(links, self._facts, self.n_donors)]
         reasons = [
             Reason(*row) for row in zip(names, values[0].tolist(), contributions.tolist(), strict=True)
         ]
@@ -454,7 +454,7 @@ class LinkPredictor(Saveable):
         ids = graph.user_ids if position < graph.n_users else graph.item_ids
         return ids[position if position < graph.n_users else position - graph.n_users].item()
 
-    def denoise(self, *, remove: float = 0.0, add: float = 0.0) -> Graph | Interactions:
+    def denoise(self, *, remove: float = 0.0, add: float = 0.0) -> Any:
         """Return the graph without its least credible edges and with the most probable missing ones.
 
         Parameters
@@ -513,9 +513,9 @@ def _draw_near(signals: LinkSignals, n: int, rng: Generator) -> tuple[tuple[IntA
     sources = rng.permutation(n_sources)
     sources = sources[next(split_by_size(signals.row_sizes[sources]))]
     rows = signals.near_pairs(sources)
-    first = np.repeat(sources, np.diff(rows.indptr))
-    first, second = links.order(first, rows.indices.astype(np.int64))
-    near = np.flatnonzero(links.absent(first, second))
+    ends = np.repeat(sources, np.diff(rows.indptr)), rows.indices.astype(np.int64)
+    first, second = links.order(*ends)
+    near: IntArray = np.flatnonzero(links.absent(first, second))
     size = len(near) * n_sources / len(sources)
     if links.n_users is None and not links.directed:
         size /= 2  # each pair is near from both ends

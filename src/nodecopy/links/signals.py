@@ -72,11 +72,12 @@ class ObservedLinks:
         if n_users is not None:
             second = second + n_users
         elif not directed:
-            first, second, weights = (part[first < second] for part in (first, second, weights))
+            is_upper = first < second
+            first, second, weights = first[is_upper], second[is_upper], weights[is_upper]
         is_used = first != second
-        parts = (part[is_used] for part in (first, second, weights))
+        ends = first[is_used], second[is_used]
         n_nodes = rows.n_rows + (0 if n_users is None else rows.n_columns)
-        return cls(n_nodes, n_users, directed, *parts, is_used)
+        return cls(n_nodes, n_users, directed, *ends, weights[is_used], is_used)
 
     @property
     def n_pairs(self) -> int:
@@ -106,16 +107,16 @@ class ObservedLinks:
         is_pair = first != second
         if self.n_users is not None:
             is_pair = (first < self.n_users) & (second >= self.n_users)
-        return is_pair & (self.find(first, second) < 0)
+        return np.asarray(is_pair & (self.find(first, second) < 0))
 
     def draw_absent(self, n: int, rng: Generator) -> tuple[IntArray, IntArray]:
         """Draw pairs without edges uniformly, possibly repeatedly."""
         low, high = (self.n_users, self.n_users) if self.n_users is not None else (0, self.n_nodes)
-        parts, n_found = [np.zeros((2, 0), np.int64)], 0
+        parts: list[IntArray] = [np.zeros((2, 0), np.int64)]
+        n_found = 0
         while n_found < n:
             size = 2 * (n - n_found) + 16
-            pairs = rng.integers(high, size=size), rng.integers(low, self.n_nodes, size=size)
-            pairs = self.order(*pairs)
+            pairs = self.order(rng.integers(high, size=size), rng.integers(low, self.n_nodes, size=size))
             found = np.stack(pairs)[:, self.absent(*pairs)]
             parts.append(found)
             n_found += found.shape[1]
@@ -139,22 +140,22 @@ class NodeFacts:
             self.labels = data.label_codes
 
 
-def name_signals(links: ObservedLinks, facts: NodeFacts) -> list[Signal]:
+def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[Signal]:
     """Return the signals of a graph, in the order of the columns of :meth:`LinkSignals.compute`."""
     names = [("similar neighbourhoods", False)]
     names += [("similar features", False)] * (facts.features is not None)
     names += [("same label", False)] * (facts.labels is not None)
-    names += [("copied by one endpoint", True), ("copied by both endpoints", True)]
+    names += [("copied by one endpoint", True), ("copied by both endpoints", True)] * (n_donors > 0)
     names += [("walks of length 2", True), ("walks of length 3", True)]
     ends = ("smaller degree", "larger degree")
     if links.n_users is not None:
         ends = "interactions of the user", "interactions of the item"
     names += [(end, True) for end in ends]
     if links.directed:
-        names += [("reciprocal edge", False), ("copied by the source", True)]
-        names += [("copied by the target", True), ("directed walks of length 2", True)]
-        names += [("shared targets and sources", True), ("out-degree of the source", True)]
-        names += [("in-degree of the target", True)]
+        names += [("reciprocal edge", False)]
+        names += [("copied by the source", True), ("copied by the target", True)] * (n_donors > 0)
+        names += [("directed walks of length 2", True), ("shared targets and sources", True)]
+        names += [("out-degree of the source", True), ("in-degree of the target", True)]
     return [Signal(*name) for name in names]
 
 
@@ -167,13 +168,16 @@ class LinkSignals:
 
     def __init__(self, links: ObservedLinks, kept: Any, facts: NodeFacts, n_donors: int) -> None:
         n = links.n_nodes
-        entries = links.weights[kept], (links.first[kept], links.second[kept])
-        A = sparse.csr_array(entries, shape=(n, n))
+        first, second = links.first[kept], links.second[kept]
+        # Held-out edges lower degrees and counts, which are therefore divided by the share of the others.
+        self.share = len(first) / len(links.first)
+        A = sparse.csr_array((links.weights[kept] / self.share, (first, second)), shape=(n, n))
         self.links, self.facts = links, facts
         self.U = sparse.csr_array(A.maximum(A.T))
-        self.degrees = np.diff(self.U.indptr)
+        self.degrees = np.diff(self.U.indptr) / self.share
         self.W = _normalise(self.U, self.U)
         self.embedding = self._embed()
+        self.n_donors = n_donors
         donors, cosines = approximate_nearest(self.embedding, min(n_donors, n - 1))
         self.P = _as_probabilities(donors, np.maximum(cosines, 0.0) ** 2)
         if links.directed:
@@ -181,7 +185,7 @@ class LinkSignals:
             self.W_out = _normalise(A, A)
             self.W_into = sparse.csr_array(self.W_out.T)
         # Rows of P U and of W W have at most so many entries.
-        sizes = self.U.indptr[1:] - self.U.indptr[:-1]
+        sizes = np.diff(self.U.indptr)
         both = sparse.csr_array((np.ones(self.P.nnz), self.P.indices, self.P.indptr), shape=(n, n))
         pattern = sparse.csr_array((np.ones(self.U.nnz), self.U.indices, self.U.indptr), shape=(n, n))
         self.row_sizes = 1 + pattern @ sizes + both @ sizes
@@ -199,7 +203,7 @@ class LinkSignals:
 
     def compute(self, first: IntArray, second: IntArray) -> NDArray[np.float32]:
         """Return the signals of pairs, ``[n_pairs, n_signals]``."""
-        values = np.empty((len(first), len(name_signals(self.links, self.facts))), np.float32)
+        values = np.empty((len(first), len(name_signals(self.links, self.facts, self.n_donors))), np.float32)
         order = np.argsort(first, kind="stable")
         for block in split_by_size(self.row_sizes[first[order]]):
             chosen = order[block]
@@ -214,19 +218,24 @@ class LinkSignals:
         if self.facts.labels is not None:
             a, b = self.facts.labels[i], self.facts.labels[j]
             values.append(np.where((a == UNLABELLED) | (b == UNLABELLED), 0, np.where(a == b, 1, -1)))
-        values.append(_dot(self.P, i, self.U, j) + _dot(self.P, j, self.U, i))
-        values.append(_dot(sparse.csr_array(self.P[sources] @ self.U), row, self.P, j))
+        if self.n_donors:
+            values.append(_dot(self.P, i, self.U, j) + _dot(self.P, j, self.U, i))
+            values.append(_dot(sparse.csr_array(self.P[sources] @ self.U), row, self.P, j))
         values.append(_dot(self.W, i, self.W, j))
         values.append(_dot(sparse.csr_array(self.W[sources] @ self.W), row, self.W, j))
         degrees = np.stack([self.degrees[i], self.degrees[j]])
         values += list(degrees if self.links.n_users is not None else np.sort(degrees, axis=0))
         if self.links.directed:
             values.append(np.asarray(self.out[j, i]).ravel() > 0)
-            values += [_dot(self.P, i, self.into, j), _dot(self.out, i, self.P, j)]
+            if self.n_donors:
+                values += [_dot(self.P, i, self.into, j), _dot(self.out, i, self.P, j)]
             values.append(_dot(self.W_out, i, self.W_into, j))
             shared = sparse.csr_array(self.W_out[sources] @ self.W_into)
             values.append(_dot(shared, row, self.W_into, j))
-            values += [np.diff(self.out.indptr)[i], np.diff(self.into.indptr)[j]]
+            values += [
+                part[end] / self.share
+                for part, end in ((np.diff(self.out.indptr), i), (np.diff(self.into.indptr), j))
+            ]
         return values
 
     def near_pairs(self, nodes: IntArray) -> sparse.csr_array:
@@ -256,9 +265,7 @@ def _as_probabilities(donors: IntArray, similarity: NDArray[Any]) -> sparse.csr_
     n, k = donors.shape
     total = similarity.sum(axis=1, keepdims=True)
     p = np.divide(similarity, total, out=np.zeros_like(similarity), where=total > 0)
-    P = sparse.csr_array(
-        (p.ravel(), donors.ravel(), np.arange(0, n * k + 1, max(k, 1))[: n + 1]), shape=(n, n)
-    )
+    P = sparse.csr_array((p.ravel(), donors.ravel(), np.arange(n + 1) * k), shape=(n, n))
     P.eliminate_zeros()
     P.sort_indices()
     return P
