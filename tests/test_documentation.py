@@ -29,7 +29,7 @@ TEXT = README.read_text(encoding="utf-8")
 PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "results").glob("*.md"), *ROOT.glob("*.md")])
 WITH_CODE = [
     "installation", "ten_minutes", "troubleshooting", "model", "expectations", "reproducibility", "defence",
-    "few_labels", "recommendation", "your_data",
+    "few_labels", "links", "recommendation", "your_data",
 ]  # fmt: skip
 GENERATED = {DOCS / name for name in ("api", "commands", "gallery", "pictures", "tables", "_build")}
 """Folders that a build fills."""

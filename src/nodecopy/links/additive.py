@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.checks import check_finite, check_numbers, check_real
 from nodecopy._core.linalg import fit_penalised_logistic
+from nodecopy.errors import InputError
 
 Floats = NDArray[np.float64]
 N_KNOTS = 6  # of the piecewise linear function of a signal
@@ -93,6 +95,16 @@ class AdditiveModel:
         centres = np.average(model.contributions(values[random]), axis=0, weights=np.exp(offset[random]))
         intercept = float(fitted[0] - means[1:] @ fitted[1:] + centres.sum())
         return cls(intercept, shifts, low, high, knots, slopes, centres)
+
+    def check(self, n_signals: int) -> None:
+        """Check the model of a file."""
+        check_real(self.intercept, "intercept of AdditiveModel")
+        for part in ("shifts", "low", "high", "centres", "knots", "slopes"):
+            values = getattr(self, part)
+            shape = (n_signals, N_KNOTS + 1) if part in ("knots", "slopes") else (n_signals,)
+            if values.shape != shape:
+                raise InputError(f"{part} of AdditiveModel", f"must have shape {shape}; got {values.shape}.")
+            check_finite(check_numbers(values, part), f"{part} of AdditiveModel")
 
     def contributions(self, values: NDArray[Any]) -> Floats:
         """Return what each signal adds to the log-odds of each pair."""

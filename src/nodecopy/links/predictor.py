@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_ids, find_positions
+from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_ids, check_row_data, find_positions
 from nodecopy._core.checks import (
     as_array,
+    check_finite,
     check_indices,
     check_integer,
     check_numbers,
@@ -222,8 +223,7 @@ class LinkPredictor(Saveable):
             Chooses the folds and the pairs without edges.
         """
         data = convert_data(graph, "graph of LinkPredictor")
-        check_integer(self.n_donors, "n_donors of LinkPredictor", low=0)
-        check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
+        self._check_settings()
         links = ObservedLinks.from_data(data)
         n_edges = len(links.first)
         if n_edges < 2:
@@ -232,18 +232,17 @@ class LinkPredictor(Saveable):
             raise InputError("graph of LinkPredictor", "must lack some edge; got a complete graph.")
         if loops := int((~links.is_used).sum()):
             log_decision(f"{loops} self-loops are left out.")
-        self.confidence_ = _check_confidence(edge_confidence, links)
+        self.confidence_ = _check_confidence(edge_confidence, links.is_used)
         rng = generator(rng)
         n_folds = min(self.n_folds, n_edges)
-        folds = rng.permutation(np.arange(n_edges) % n_folds)
-        if self.confidence_ is not None:
-            weights = links.weights * self.confidence_
-            links = replace(links, weights=weights / weights.mean())
-        facts = NodeFacts(data, use_labels=self.use_labels)
-        self.graph_, self.folds_ = data, folds
-        self._set_parts(links, facts)
+        self.graph_, self.folds_ = data, rng.permutation(np.arange(n_edges) % n_folds)
+        self._set_parts(links, NodeFacts(data, use_labels=self.use_labels))
         self._teach(rng, n_folds)
         return self
+
+    def _check_settings(self) -> None:
+        check_integer(self.n_donors, "n_donors of LinkPredictor", low=0)
+        check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
 
     def _teach(self, rng: Generator, n_folds: int) -> None:
         """Compute the signals of held-out edges and of pairs without edges, and fit the classifier."""
@@ -289,6 +288,9 @@ class LinkPredictor(Saveable):
         self.model_ = replace(model, intercept=model.intercept - shift)
 
     def _set_parts(self, links: ObservedLinks, facts: NodeFacts) -> None:
+        if self.confidence_ is not None:  # edges are evidence for others as far as they are credible
+            weights = links.weights * self.confidence_
+            links = replace(links, weights=weights / weights.mean())
         self._links, self._facts = links, facts
         self._latest: tuple[int, LinkSignals] | None = None
 
@@ -488,16 +490,19 @@ class LinkPredictor(Saveable):
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
-        links = ObservedLinks.from_data(self.graph_)
-        n_edges = len(links.first)
+        self._check_settings()
+        links = ObservedLinks.from_data(check_row_data(self.graph_, "graph_"))
+        facts, n_edges = NodeFacts(self.graph_, use_labels=self.use_labels), len(links.first)
         check_vector(self.folds_, "folds_", length=n_edges, per="edge")
-        if self.edge_signals_.shape[:1] != (n_edges,):
-            raise InputError("edge_signals_", f"must have a row for each of the {n_edges} edges.")
+        columns = name_signals(links, facts, self.n_donors)
+        if self.edge_signals_.shape != (n_edges, len(columns)) or n_edges < 2:
+            shape = n_edges, len(columns)
+            raise InputError("edge_signals_", f"must have shape {shape}; got {self.edge_signals_.shape}.")
+        check_finite(self.edge_signals_, "edge_signals_")
+        self.model_.check(len(columns))
         if self.confidence_ is not None:
-            check_vector(self.confidence_, "confidence_", length=n_edges, per="edge")
-            weights = links.weights * self.confidence_
-            links = replace(links, weights=weights / weights.mean())
-        self._set_parts(links, NodeFacts(self.graph_, use_labels=self.use_labels))
+            self.confidence_ = _check_confidence(self.confidence_, np.ones(n_edges, bool))
+        self._set_parts(links, facts)
 
     def save(self, path: PathLike) -> None:
         self.check_fitted()
@@ -536,18 +541,16 @@ def _largest(keys: IntArray, values: FloatArray, n: int) -> tuple[IntArray, Floa
     return keys, values
 
 
-def _check_confidence(values: ArrayLike | None, links: ObservedLinks) -> NDArray[np.float64] | None:
+def _check_confidence(values: ArrayLike | None, is_used: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     """Return the confidence of the edges that are no self-loops."""
     if values is None:
         return None
     name = "edge_confidence"
-    given = check_vector(values, name, length=len(links.is_used), per="edge")
-    confidence = check_numbers(given, name).astype(np.float64)
-    if not ((confidence >= 0) & (confidence <= 1)).all():  # NaN is neither
-        wrong = confidence[~((confidence >= 0) & (confidence <= 1))][0]
+    confidence = check_numbers(check_vector(values, name, length=len(is_used), per="edge"), name)
+    if not (is_right := (confidence >= 0) & (confidence <= 1)).all():  # NaN is neither
         way_out = "For an edge that was seen in s of t looks, give (s + 1) / (t + 2)"
-        raise InputError(name, f"must lie between 0 and 1; got {wrong:g}. {way_out}.")
-    return np.clip(confidence, DAMPING, 1 - DAMPING)[links.is_used]
+        raise InputError(name, f"must lie between 0 and 1; got {confidence[~is_right][0]:g}. {way_out}.")
+    return np.clip(confidence.astype(np.float64), DAMPING, 1 - DAMPING)[is_used]
 
 
 def _positions(values: NDArray[Any], ids: NDArray[Any]) -> IntArray:
