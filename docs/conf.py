@@ -24,6 +24,7 @@ GALLERY = (
     "how_many_donors",
     "inference",
     "closure",
+    "links",
     "few_labels",
     "uncertainty",
     "scikit_learn",

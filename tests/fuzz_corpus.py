@@ -43,6 +43,7 @@ from nodecopy.experiments.tasks.coverage import Truth, parse_truths
 from nodecopy.features import read_feature_graph
 from nodecopy.inference import DirectedCopying
 from nodecopy.io import FeatureEncoder
+from nodecopy.links import LinkPredictor
 from nodecopy.report.page import COLUMNS, NUMBERS, result_tables_section
 
 Reader = Callable[[Path], Any]
@@ -93,6 +94,7 @@ def build_models(graph: Graph, log: Interactions) -> dict[str, Any]:
     models += [model.fit(log, rng=0) for model in _recommenders()]
     models += [model.fit(graph, rng=0) for model in _graph_models()]
     models.append(DirectedCopying("labels").fit(graph.replace(directed=True)))
+    models.append(LinkPredictor(n_donors=3, n_folds=2).fit(graph, rng=0))
     models.append(FeatureEncoder().fit({"age": [31, 45, None], "city": ["Oslo", "Rome", "Oslo"]}))
     named = {f"{type(model).__name__}.npz": model for model in models}
     named["sparse-CopyEASE.npz"] = recommend.CopyEASE(n_neighbours=3).fit(log)

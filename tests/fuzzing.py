@@ -27,6 +27,7 @@ from nodecopy.classify import Classifier, LabelPropagation
 from nodecopy.defend import Defence, EvidenceDefence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io import FeatureEncoder
+from nodecopy.links import LinkPredictor
 from nodecopy.models import GraphModel
 from nodecopy.recommend import Recommender
 from tests.checked_kernels import force_checked_kernels
@@ -136,6 +137,8 @@ def check(result: Any) -> None:
     if isinstance(result, FeatureEncoder):
         columns: Any = {"age": [1, None], "city": ["Rome", "Bonn"]}
         assert np.isfinite(result.transform(columns)).all()
+    if isinstance(result, LinkPredictor):
+        assert np.isfinite([*result.missing(2).probabilities, *result.edge_probabilities()]).all()
     if isinstance(result, GraphModel):
         check_rows_of(result.sample(rng=0))
     if isinstance(result, Recommender):

@@ -43,7 +43,7 @@ SECONDS = 300  # after which a command is ended
 KINDS = ("lost", "partial", "left_behind")
 NUMBERS = re.compile(rb"[-+0-9a-fT:.]+")
 """Times and what depends on them: two runs of an experiment differ in these alone."""
-IMPORTED = "classify attacks defend recommend inference report.page edge_tables experiments.config"
+IMPORTED = "classify attacks defend recommend inference links report.page edge_tables experiments.config"
 TABLES = ["--features", "features.csv", "--labels", "labels.csv"]
 REPRODUCE = ["reproduce", "kills.toml", "--store", "store", "--out", "tables"]
 EXPERIMENT = """
@@ -137,6 +137,9 @@ COMMANDS = {
     ),
     "evaluate": with_earlier("evaluate", "log.csv", "--model", "popularity", "--per-user", "out.csv"),
     "infer": with_earlier("infer", "graph.csv", "-n", "5", "--picture", "out.svg", varies=True),
+    "links": with_earlier(
+        "links", "graph.csv", "--out", "out.csv", "--denoised", "out.npz", "--save", "model.npz"
+    ),
     "report": with_earlier("report", "graph.csv", "--samples", "2", "--out", "report.html"),
     "reproduce": Command(REPRODUCE, varies=True),
     "reproduce-fresh": Command([*REPRODUCE, "--fresh"], REPRODUCE, varies=True),

@@ -29,14 +29,14 @@ TEXT = README.read_text(encoding="utf-8")
 PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "results").glob("*.md"), *ROOT.glob("*.md")])
 WITH_CODE = [
     "installation", "ten_minutes", "troubleshooting", "model", "expectations", "reproducibility", "defence",
-    "few_labels", "recommendation", "your_data",
+    "few_labels", "links", "recommendation", "your_data",
 ]  # fmt: skip
 GENERATED = {DOCS / name for name in ("api", "commands", "gallery", "pictures", "tables", "_build")}
 """Folders that a build fills."""
 NAMES = re.findall(r"^   (nodecopy\.[\w.]+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
 PACKAGES = [
-    "attacks", "classify", "datasets", "defend", "edge_tables", "generators", "inference", "metrics",
-    "recommend",
+    "attacks", "classify", "datasets", "defend", "edge_tables", "generators", "inference", "links",
+    "metrics", "recommend",
 ]  # fmt: skip
 tables = cache(documented_tables)
 

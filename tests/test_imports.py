@@ -45,6 +45,8 @@ for generator in (SBM(), MMSBM(), ConfigurationModel()):
 from nodecopy import SameLabel, inference
 print(inference.bootstrap(graph, "density", model=SameLabel(), n=3, rng=0))
 print(inference.null_test(graph, "density", null="erdos-renyi", n=3, rng=0))
+from nodecopy.links import LinkPredictor
+print(LinkPredictor().fit(graph, rng=0).missing(3))
 from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity
 log = nodecopy.Interactions(graph.adjacency)
 for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):

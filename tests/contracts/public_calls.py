@@ -28,6 +28,7 @@ from nodecopy.edge_tables import (
 )
 from nodecopy.inference import DegreeClasses, NodeResampler, bootstrap
 from nodecopy.io import FeatureEncoder
+from nodecopy.links import LinkPredictor
 from nodecopy.models import GraphModel
 from nodecopy.nn.pyg import NodeCopy
 from nodecopy.recommend import Recommender
@@ -52,7 +53,8 @@ NOT_CALLED = _words("""
     ExpectedAdjacency Description Split UserSplit HeldOutUsers Prediction Perturbation AttackedState
     Correction EdgeSplit HeldOutEdges BootstrapResult Estimate SignificanceTests SignificanceTest
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
-    CommunityStability IntervalQuality Diagnostic NodeReport EdgeReport
+    CommunityStability Links LinkExplanation Reason DonorLink RankedDonors IntervalQuality
+    Diagnostic NodeReport EdgeReport
 
     Spark fetch
 """)
@@ -64,6 +66,7 @@ METHODS = _words("""
     undefended undefended_proba certify nearest_donors score_suspicion from_classifier attack
     recommend recommend_new score_new similar_items similar_users explain evaluate partial_fit tune fit_path
     from_edges from_table replace subgraph positions with_label_names at_least select union difference
+    missing doubtful denoise
     neighbours has_edge flip flip_feature save write transform apply
 """)
 """Methods that users call; other public ones are called by the package, on classes of users."""
@@ -167,6 +170,7 @@ def find_use(cls: type) -> Callable[[Any], Any] | None:
             graph.features
         ),
         (Classifier,): lambda model: model.fit(graph, train, rng=0).predict_proba(),
+        (LinkPredictor,): lambda model: model.fit(graph, rng=0).missing(2),
         (Recommender,): lambda model: model.fit(log, rng=0).recommend(k=2),
         (GlobalDICE,): lambda attack: attack.attack(graph, budget=1, rng=0),
         (Attack,): lambda attack: attack.attack(graph, [2], budget=1, train=train, rng=0),

@@ -298,7 +298,7 @@ def test_every_configuration_is_sound(name: str) -> None:
 @pytest.mark.parametrize("name", toml.names())
 def test_every_class_can_be_made_with_its_settings(name: str) -> None:
     kinds = {"RecommendTask": "evaluate", "PublicSplitTask": "evaluate", "GenerateTask": "sample_many"}
-    kinds |= {"CoverageTask": "draw", "LevelTask": "draw"}
+    kinds |= {"CoverageTask": "draw", "LevelTask": "draw", "LinksTask": "score", "DenoiseTask": "fit"}
     table = load(name)
     contract = kinds.get(type(table.task).__name__, "fit_trials")
     for cell in table.cells(0):

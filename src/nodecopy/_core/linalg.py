@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from nodecopy._core.arrays import Array, Floats
 
+LOGIT_TOLERANCE = 1e-6  # largest change of a logit in the last step
+
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread; with more, digits depend on the machine."""
@@ -53,13 +55,32 @@ def fit_logistic(
     return weights
 
 
-def fit_penalised_logistic(inputs: Floats, outcomes: Floats, *, penalty: float, max_steps: int) -> Floats:
-    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``."""
+def fit_penalised_logistic(
+    inputs: Floats,
+    outcomes: Floats,
+    *,
+    penalty: float,
+    max_steps: int,
+    offset: Floats | None = None,
+    weights: Floats | None = None,
+) -> Floats:
+    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``.
+
+    ``offset`` is added to the logits and ``weights`` are those of the rows. With an offset, steps are damped
+    until they converge.
+    """
     curvature = penalty * np.eye(inputs.shape[1])
 
-    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
-        p = expit(inputs @ weights)
-        gradient = inputs.T @ (outcomes - p) - curvature @ weights
-        return gradient, inputs.T @ (inputs * (p * (1 - p))[:, None]) + curvature
+    def derivatives(solution: Floats) -> tuple[Floats, Floats]:
+        p = expit(inputs @ solution if offset is None else inputs @ solution + offset)
+        residuals, variances = outcomes - p, p * (1 - p)
+        if weights is not None:
+            residuals, variances = weights * residuals, weights * variances
+        gradient = inputs.T @ residuals - curvature @ solution
+        return gradient, inputs.T @ (inputs * variances[:, None]) + curvature
 
-    return fit_logistic(derivatives, np.zeros(inputs.shape[1]), max_steps=max_steps)
+    def change(step: Floats) -> float:
+        return float(np.abs(inputs @ step).max(initial=0.0))
+
+    start, damped = np.zeros(inputs.shape[1]), {} if offset is None else {"logit_change": change}
+    return fit_logistic(derivatives, start, max_steps=max_steps, tolerance=LOGIT_TOLERANCE, **damped)

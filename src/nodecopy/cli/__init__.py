@@ -21,6 +21,7 @@ COMMANDS = {  # command ``x`` is the function, or the Typer app, ``nodecopy.cli.
     "sample": "Sample graphs or interactions by node copying.",
     "stats": "Compute structural statistics of a graph, or compare it with samples.",
     "infer": "Bootstrap confidence intervals and p-values for network statistics.",
+    "links": "List the most probable missing edges and the least credible edges of a graph.",
     "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
     "defend": "Correct predictions at attacked nodes, and list the edges that are distrusted.",

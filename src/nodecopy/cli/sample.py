@@ -128,7 +128,7 @@ def sample(
         opt.check_applicable(
             "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
         )
-        data = _load(source, interactions, graph, log)
+        data = load_data(source, interactions, graph, log)
         rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
         suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
         suffix = format or (suffix if suffix in get_args(Format) else "csv")
@@ -297,9 +297,10 @@ class _SampleFolder:
             file.write_text(content + "\n", encoding="utf-8")
 
 
-def _load(
+def load_data(
     source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
 ) -> Graph | Interactions:
+    """Load a graph or interactions, by the header unless the options say which."""
     if _holds_interactions(source, interactions, graph, log):
         return files.load_interactions(source, log)
     return files.load_graph(source, graph)

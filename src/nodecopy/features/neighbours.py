@@ -1,4 +1,4 @@
-"""Exact nearest neighbours among up to a few hundred thousand rows."""
+"""Nearest neighbours: exact ones among up to a few hundred thousand rows, approximate ones among millions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nodecopy._core.arrays import Floats, IntArray
+from nodecopy._core.arrays import Array, Floats, IntArray
 from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import as_dense, check_matrix, stored_values
 
 MAX_BLOCK_NUMBERS = 2**21  # numbers in memory at once: 16 MB for each of a handful of arrays
+MAX_LEAF, N_TREES = 512, 6  # rows of a leaf, and trees, of the approximate search
 
 
 class NeighbourSearch:
@@ -119,3 +120,59 @@ def as_float_matrix(values: Any, name: str) -> Any:
     matrix = check_matrix(values, name).astype(np.float64)
     check_finite(stored_values(matrix), name)
     return matrix
+
+
+def approximate_nearest(embedding: Array, k: int) -> tuple[IntArray, Array]:
+    """Return the ``k`` other rows with the largest cosines, and these cosines; rows have length one or zero.
+
+    Up to a few thousand rows the result is exact. Otherwise, rows are divided at the median of random
+    projections until the parts are small, several times, and neighbours come from the parts of a row: the
+    time is proportional to the number of rows, and most of the nearest rows are found.
+
+    >>> approximate_nearest(np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), 1)[0].ravel().tolist()
+    [1, 0, 1]
+    """
+    n = len(embedding)
+    if k == 0:
+        return np.zeros((n, 0), np.int32), np.zeros((n, 0), embedding.dtype)
+    if n <= 4 * MAX_LEAF:
+        return _nearest_in_leaf(embedding, np.arange(n), k)
+    rng = np.random.default_rng(0)  # fixed, so that the neighbours depend on the rows only
+    nearest, cosines = np.zeros((n, 0), np.int32), np.zeros((n, 0), embedding.dtype)
+    for _ in range(N_TREES):
+        n_leaves = 2 ** int(np.ceil(np.log2(n / MAX_LEAF)))
+        leaf_of, order = np.zeros(n, np.int64), np.arange(n)
+        while leaf_of.max() + 1 < n_leaves:
+            direction: Array = rng.normal(size=(embedding.shape[1], 1)).astype(embedding.dtype)
+            projection = (embedding @ direction).ravel()
+            order = np.lexsort((projection, leaf_of))
+            sizes = np.bincount(leaf_of)
+            starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+            is_upper = 2 * (np.arange(n) - starts) >= np.repeat(sizes, sizes)
+            leaf_of[order] = 2 * leaf_of[order] + is_upper
+        order = np.argsort(leaf_of, kind="stable")
+        found, values = np.empty((n, k), np.int32), np.empty((n, k), embedding.dtype)
+        for members in np.split(order, np.cumsum(np.bincount(leaf_of))[:-1]):
+            found[members], values[members] = _nearest_in_leaf(embedding, members, k)
+        nearest, cosines = np.hstack([nearest, found]), np.hstack([cosines, values])
+        if nearest.shape[1] > k:
+            by_row = np.argsort(nearest, axis=1, kind="stable")
+            nearest, cosines = (np.take_along_axis(part, by_row, 1) for part in (nearest, cosines))
+            cosines[:, 1:][nearest[:, 1:] == nearest[:, :-1]] = -2.0  # found in both
+            best = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+            nearest, cosines = (np.take_along_axis(part, best, 1) for part in (nearest, cosines))
+    return nearest, cosines
+
+
+def _nearest_in_leaf(embedding: Array, members: IntArray, k: int) -> tuple[IntArray, Array]:
+    """Return the other members with the largest cosines; the row itself, with cosine 0, fills up."""
+    rows = embedding[members]
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -1.0)
+    n_found = min(k, len(members) - 1)
+    best = np.argpartition(-cosines, max(n_found - 1, 0), axis=1)[:, :n_found]
+    values = np.take_along_axis(cosines, best, 1)
+    if n_found < k:
+        own = np.repeat(members[:, None], k - n_found, axis=1)
+        return np.hstack([members[best], own]), np.hstack([values, np.zeros(own.shape, values.dtype)])
+    return members[best], values

@@ -31,6 +31,8 @@ TASKS = {  # by the name that a file gives as ``task``
     "public-split": "nodecopy.experiments.tasks.recommend.PublicSplitTask",
     "coverage": "nodecopy.experiments.tasks.coverage.CoverageTask",
     "level": "nodecopy.experiments.tasks.coverage.LevelTask",
+    "links": "nodecopy.experiments.tasks.links.LinksTask",
+    "denoise": "nodecopy.experiments.tasks.links.DenoiseTask",
     "generate": "nodecopy.experiments.tasks.generate.GenerateTask",
 }
 MEAN_AND_STD = r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)"

@@ -1,0 +1,129 @@
+"""An additive logistic regression: log-odds that are a sum of functions of single signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.checks import check_finite, check_numbers, check_real
+from nodecopy._core.linalg import fit_penalised_logistic
+from nodecopy.errors import InputError
+
+Floats = NDArray[np.float64]
+N_KNOTS = 6  # of the piecewise linear function of a signal
+PENALTY, MAX_STEPS = 1.0, 100
+SMALL_SHARE = 0.01  # a logarithm has this quantile of the positive values added
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveModel:
+    """Log-odds a + f_1(x_1) + ... + f_m(x_m) with continuous, piecewise linear functions f.
+
+    Functions have knots at quantiles and are constant beyond the values that they were learnt from. They
+    are centred: the mean of each is zero over the pairs without an edge, so that a contribution compares a
+    pair with a random one.
+
+    Attributes
+    ----------
+    intercept
+        The log-odds of a pair whose contributions are all zero.
+    shifts
+        The number that is added before the logarithm of a signal; zero for signals without.
+    low, high
+        The smallest and largest values of the (logarithms of) signals.
+    knots, slopes
+        Of each function, ``[m, n_knots + 1]``: where slopes change, and by how much.
+    centres
+        What is subtracted from each function.
+    """
+
+    intercept: float
+    shifts: Floats
+    low: Floats
+    high: Floats
+    knots: Floats
+    slopes: Floats
+    centres: Floats
+
+    @classmethod
+    def fit(
+        cls,
+        values: NDArray[Any],
+        is_edge: NDArray[np.bool_],
+        *,
+        is_logarithmic: Sequence[bool],
+        offset: Floats,
+        weights: Floats,
+    ) -> AdditiveModel:
+        """Fit the functions to the signals of edges and of pairs without an edge.
+
+        ``offset`` are the log-odds by which edges are over-represented among pairs such as these, and
+        ``weights`` how often each pair counts.
+        """
+        shifts = np.array(
+            [_shift(x) if log else 0.0 for x, log in zip(values.T, is_logarithmic, strict=True)]
+        )
+        x = _transform(values, shifts)
+        low, high = x.min(axis=0), x.max(axis=0)
+        # The first knot is the lowest value; a knot that occurs again has no slope.
+        levels = np.arange(N_KNOTS + 1) / (N_KNOTS + 1)
+        knots = np.quantile(x, levels, axis=0).T
+        bases, scales = [], np.maximum(x.std(axis=0), 1e-9)
+        for column, places, scale in zip(x.T, knots, scales, strict=True):
+            is_new = np.diff(places, prepend=-np.inf) > 0
+            bases.append(np.maximum(column[:, None] - places, 0.0) * is_new / scale)
+        inputs = np.concatenate([np.ones((len(x), 1)), *bases], axis=1)
+        means = inputs.mean(axis=0)
+        means[0] = 0.0
+        fitted = fit_penalised_logistic(
+            inputs - means,
+            is_edge.astype(np.float64),
+            penalty=PENALTY,
+            max_steps=MAX_STEPS,
+            offset=offset,
+            weights=weights,
+        )
+        slopes = fitted[1:].reshape(knots.shape) / scales[:, None]
+        zero = np.zeros(len(knots))
+        model = cls(0.0, shifts, low, high, knots, slopes, zero)
+        # Pairs without an edge are weighted as they are sampled: by the inverse of the odds of the offset.
+        random = ~is_edge
+        centres = np.average(model.contributions(values[random]), axis=0, weights=np.exp(offset[random]))
+        intercept = float(fitted[0] - means[1:] @ fitted[1:] + centres.sum())
+        return cls(intercept, shifts, low, high, knots, slopes, centres)
+
+    def check(self, n_signals: int) -> None:
+        """Check the model of a file."""
+        check_real(self.intercept, "intercept of AdditiveModel")
+        for part in ("shifts", "low", "high", "centres", "knots", "slopes"):
+            values = getattr(self, part)
+            shape = (n_signals, N_KNOTS + 1) if part in ("knots", "slopes") else (n_signals,)
+            if values.shape != shape:
+                raise InputError(f"{part} of AdditiveModel", f"must have shape {shape}; got {values.shape}.")
+            check_finite(check_numbers(values, part), f"{part} of AdditiveModel")
+
+    def contributions(self, values: NDArray[Any]) -> Floats:
+        """Return what each signal adds to the log-odds of each pair."""
+        x = np.clip(_transform(values, self.shifts), self.low, self.high)
+        total = np.zeros_like(x)
+        for places, slopes in zip(self.knots.T, self.slopes.T, strict=True):
+            total += slopes * np.maximum(x - places, 0.0)
+        return total - self.centres
+
+    def log_odds(self, values: NDArray[Any]) -> Floats:
+        """Return the log-odds of an edge for each pair."""
+        return np.asarray(self.intercept + self.contributions(values).sum(axis=1))
+
+
+def _shift(x: NDArray[Any]) -> float:
+    positive = x[x > 0]
+    return float(np.quantile(positive, SMALL_SHARE)) if len(positive) else 1.0
+
+
+def _transform(values: NDArray[Any], shifts: Floats) -> Floats:
+    x = values.astype(np.float64)
+    return np.where(shifts > 0, np.log(np.maximum(x, 0.0) + np.where(shifts > 0, shifts, 1.0)), x)

@@ -1,0 +1,572 @@
+"""Missing and doubtful links of one graph: probabilities of edges, with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import expit, logit
+
+from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_ids, check_row_data, find_positions
+from nodecopy._core.checks import (
+    as_array,
+    check_finite,
+    check_indices,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_vector,
+)
+from nodecopy._core.estimator import Saveable
+from nodecopy._core.files import PathLike
+from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import log_decision
+from nodecopy._core.random import Rng, generator
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
+from nodecopy.io import GraphLike, convert_data
+from nodecopy.links.additive import AdditiveModel
+from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks, name_signals, split_by_size
+
+MAX_TAUGHT = 50_000  # edges, random pairs and near pairs that the classifier is taught with, of each
+MIN_CANDIDATES, CANDIDATES_PER_LINK = 10_000, 20  # of each kind, whose probabilities are computed
+DAMPING = 1e-3  # probabilities given as confidence are kept so far from 0 and 1
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Pairs of nodes with the probabilities that they are edges, in the order of the question.
+
+    Attributes
+    ----------
+    first, second
+        The ids of the nodes, of users and items for interactions.
+    probabilities
+        The probability of an edge between two nodes with such signals in a graph of this density, without
+        knowing whether the edge was observed. For doubtful edges of a graph with ``edge_confidence``, that
+        the edge is real given its confidence.
+    positions
+        The positions of the nodes, ``[n, 2]``, which :meth:`LinkPredictor.score` takes.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.links import LinkPredictor
+    >>> links = LinkPredictor().fit(datasets.load("karate"), rng=0).missing(2)
+    >>> [(first, second) for first, second, probability in links if probability > 0.5]
+    [(7, 11), (5, 6)]
+    """
+
+    first: NDArray[Any]
+    second: NDArray[Any]
+    probabilities: NDArray[np.float64]
+    positions: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, float]]:
+        return zip(self.first.tolist(), self.second.tolist(), self.probabilities.tolist(), strict=True)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return a dictionary per pair, for JSON."""
+        return [dict(zip(("source", "target", "probability"), link, strict=True)) for link in self]
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with columns source, target and probability."""
+        frame = import_optional("pandas", "Links.to_pandas").DataFrame
+        return frame(self.to_list(), columns=["source", "target", "probability"])
+
+
+class Reason(NamedTuple):
+    """A signal of a pair and what it adds to the log-odds of an edge.
+
+    >>> from nodecopy.links import Reason
+    >>> Reason("similar features", 0.5, 1.2).contribution
+    1.2
+    """
+
+    signal: str
+    value: float
+    contribution: float
+
+
+class DonorLink(NamedTuple):
+    """A donor that brings an edge: a node like ``endpoint`` that is linked to the other end.
+
+    >>> from nodecopy.links import DonorLink
+    >>> DonorLink("ann", "bob", 0.25).donor
+    'bob'
+    """
+
+    endpoint: Any
+    donor: Any
+    probability: float
+    """The probability that the endpoint has this donor."""
+
+
+@dataclass(frozen=True)
+class LinkExplanation:
+    """Why a pair of nodes has its probability of an edge.
+
+    Attributes
+    ----------
+    first, second, is_edge, probability
+        The pair, whether it is an edge of the graph, and its probability as if that were not known.
+    base_rate
+        The probability of an average pair without an edge; contributions raise or lower its log-odds.
+    reasons
+        The signals, those with the largest contributions first, for or against the edge. With the log-odds of
+        the base rate they add up to those of the probability.
+    donors
+        Which donors of either end are linked to the other, the most probable first.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.links import LinkPredictor
+    >>> model = LinkPredictor().fit(datasets.load("karate"), rng=0)
+    >>> explanation = model.explain([0, 1])
+    >>> explanation.is_edge, len(explanation.reasons)
+    (True, 7)
+    """
+
+    first: Any
+    second: Any
+    is_edge: bool
+    probability: float
+    base_rate: float
+    reasons: tuple[Reason, ...]
+    donors: tuple[DonorLink, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        own = {name: getattr(self, name) for name in ("is_edge", "probability", "base_rate")}
+        ends = {"source": self.first, "target": self.second}
+        parts = {name: [part._asdict() for part in getattr(self, name)] for name in ("reasons", "donors")}
+        return ends | own | parts
+
+    def __repr__(self) -> str:
+        what = "edge" if self.is_edge else "no edge"
+        lines = [f"{self.first} - {self.second} ({what}): probability {self.probability:.3g}"]
+        lines += [f"{r.contribution:+.2f}  {r.signal} ({r.value:.3g})" for r in self.reasons]
+        return "\n".join(
+            [*lines, *(f"{d.donor}, like {d.endpoint} ({d.probability:.1%})" for d in self.donors)]
+        )
+
+
+class LinkPredictor(Saveable):
+    """Estimate which absent edges of a graph are missing and which of its edges are doubtful.
+
+    A logistic regression combines signals of a pair: the expected copied graph (whether the donors of the
+    ends, nodes with similar neighbourhoods, are linked), similarity by features and by neighbourhoods, walks
+    and degrees. It is taught with the edges of the graph itself: each fold of the edges is held out in turn,
+    and its signals are computed from the other edges. The edges of the graph are judged by these signals, as
+    if they were absent. All probabilities are for the density of the graph.
+
+    For interactions, :meth:`missing` answers the same question as a recommender, for all users together; see
+    :mod:`nodecopy.recommend` for lists of items per user.
+
+    Parameters
+    ----------
+    n_donors
+        Donors of each node, 50 by default; 0 leaves the expected copied graph out of the signals.
+    n_folds
+        Number of folds of held-out edges, 10 by default; with fewer, fitting is faster and less accurate.
+    use_labels
+        Whether the labels of the graph are a signal, not by default. Do not use labels if you are going to
+        predict them on the denoised graph.
+
+    Attributes
+    ----------
+    graph_
+        The graph or interactions.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph
+    >>> from nodecopy.links import LinkPredictor
+    >>> first, second = np.triu_indices(6, 1)
+    >>> cliques = Graph.from_edges([*first, *first + 6, 0], [*second, *second + 6, 11])
+    >>> model = LinkPredictor().fit(cliques, rng=0)
+    >>> next(iter(model.doubtful(1)))[:2]
+    (0, 11)
+    """
+
+    graph_: Graph | Interactions
+    model_: AdditiveModel
+    folds_: NDArray[np.int64]
+    edge_signals_: NDArray[np.float32]
+    confidence_: NDArray[np.float64] | None
+
+    def __init__(self, n_donors: int = 50, n_folds: int = 10, use_labels: bool = False) -> None:
+        self.n_donors, self.n_folds, self.use_labels = n_donors, n_folds, use_labels
+
+    def fit(self, graph: GraphLike, *, edge_confidence: ArrayLike | None = None, rng: Rng = None) -> Self:
+        """Learn what edges of the graph look like.
+
+        Parameters
+        ----------
+        graph
+            A graph or interactions, also of other libraries.
+        edge_confidence
+            The probability that each edge is real by the way it was measured, in the order of
+            ``graph.edges()``; for an edge that was seen in s of t looks, (s + 1) / (t + 2). Doubtful edges
+            are then ranked by both.
+        rng
+            Chooses the folds and the pairs without edges.
+        """
+        data = convert_data(graph, "graph of LinkPredictor")
+        self._check_settings()
+        links = ObservedLinks.from_data(data)
+        n_edges = len(links.first)
+        if n_edges < 2:
+            raise InputError("graph of LinkPredictor", f"must have at least 2 edges; got {n_edges}.")
+        if n_edges == links.n_pairs:
+            raise InputError("graph of LinkPredictor", "must lack some edge; got a complete graph.")
+        if loops := int((~links.is_used).sum()):
+            log_decision(f"{loops} self-loops are left out.")
+        self.confidence_ = _check_confidence(edge_confidence, links.is_used)
+        rng = generator(rng)
+        n_folds = min(self.n_folds, n_edges)
+        self.graph_, self.folds_ = data, rng.permutation(np.arange(n_edges) % n_folds)
+        self._set_parts(links, NodeFacts(data, use_labels=self.use_labels))
+        self._teach(rng, n_folds)
+        return self
+
+    def _check_settings(self) -> None:
+        check_integer(self.n_donors, "n_donors of LinkPredictor", low=0)
+        check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
+
+    def _teach(self, rng: Generator, n_folds: int) -> None:
+        """Compute the signals of held-out edges and of pairs without edges, and fit the classifier."""
+        links, n_edges = self._links, len(self.folds_)
+        columns = name_signals(links, self._facts, self.n_donors)
+        self.edge_signals_ = np.empty((n_edges, len(columns)), np.float32)
+        n_taught = -(-min(n_edges, MAX_TAUGHT) // n_folds)
+        parts, n_near = [], 0.0
+        for fold in range(n_folds):
+            signals, held_out = self._signals(fold), np.flatnonzero(self.folds_ == fold)
+            self.edge_signals_[held_out] = signals.compute(links.first[held_out], links.second[held_out])
+            near, size = _draw_near(signals, n_taught, rng)
+            n_near += size / n_folds
+            parts += [signals.compute(*pairs) for pairs in (links.draw_absent(n_taught, rng), near)]
+        taught = np.arange(n_edges)
+        if n_edges > MAX_TAUGHT:
+            taught = np.sort(rng.choice(n_edges, MAX_TAUGHT, replace=False))
+        others = np.concatenate(parts)
+        values = np.concatenate([self.edge_signals_[taught], others])
+        is_edge = np.arange(len(values)) < len(taught)
+        # Pairs near each other are over-represented. The log of the share of edges among the pairs that were
+        # sampled, over the same share among all pairs, is known for near and for other pairs.
+        name = "walks of length 2" if links.n_users is None else "walks of length 3"
+        is_near = values[:, [column.name for column in columns].index(name)] > 0
+        n_absent = links.n_pairs - n_edges
+        n_near = min(n_near, float(n_absent))
+        offset = np.empty(len(values))
+        for near_part, size in ((True, n_near), (False, n_absent - n_near)):
+            chosen = is_near == near_part
+            n_drawn = max(int((chosen & ~is_edge).sum()), 0.5)
+            offset[chosen] = np.log(len(taught) / n_edges) + np.log(max(size, 1.0) / n_drawn)
+        shift = float(offset[~is_edge].mean())
+        weights = np.ones(len(values))
+        if self.confidence_ is not None:
+            weights[: len(taught)] = self.confidence_[taught]
+        model = AdditiveModel.fit(
+            values,
+            is_edge,
+            is_logarithmic=[column.is_logarithmic for column in columns],
+            offset=offset - shift,
+            weights=weights,
+        )
+        self.model_ = replace(model, intercept=model.intercept - shift)
+
+    def _set_parts(self, links: ObservedLinks, facts: NodeFacts) -> None:
+        if self.confidence_ is not None:  # edges are evidence for others as far as they are credible
+            weights = links.weights * self.confidence_
+            links = replace(links, weights=weights / weights.mean())
+        self._links, self._facts = links, facts
+        self._latest: tuple[int, LinkSignals] | None = None
+
+    def _signals(self, fold: int | None) -> LinkSignals:
+        """Return the signals without the edges of a fold; of all edges for ``None``."""
+        number = -1 if fold is None else fold
+        if self._latest is None or self._latest[0] != number:
+            signals = LinkSignals(self._links, self.folds_ != number, self._facts, self.n_donors)
+            self._latest = number, signals
+        return self._latest[1]
+
+    def check_fitted(self) -> Graph | Interactions:
+        """Return the observed graph, or raise :class:`~nodecopy.errors.NotFittedError`."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this LinkPredictor is not fitted yet: call fit(graph) first.")
+        return self.graph_
+
+    def missing(self, k: int = 10) -> Links:
+        """Return the ``k`` most probable absent edges, the most probable first.
+
+        Candidates are pairs that are joined by a walk of length 2 (3 between users and items), pairs of a
+        node and a neighbour of its donors, and pairs of a node and its donors; of each kind, the
+        probabilities of those with the highest scores are computed.
+        """
+        self.check_fitted()
+        check_integer(k, "k of missing", low=1)
+        first, second = self._find_candidates(max(MIN_CANDIDATES, CANDIDATES_PER_LINK * k))
+        log_odds = self.model_.log_odds(self._signals(None).compute(first, second))
+        best = np.lexsort((second, first, -log_odds))[:k]
+        return self._list(first[best], second[best], expit(log_odds[best]))
+
+    def _find_candidates(self, n_kept: int) -> tuple[IntArray, IntArray]:
+        """Return absent pairs with the highest scores by one of three simple signals."""
+        signals, links = self._signals(None), self._links
+        best: list[Any] = [(np.zeros(0, np.int64), np.zeros(0))] * 3
+        for block in split_by_size(signals.row_sizes):
+            nodes = np.arange(block.start, block.stop)
+            of_nodes = (
+                signals.near_pairs(nodes),
+                sparse.csr_array(signals.P[nodes] @ signals.U),
+                sparse.csr_array(signals.P[nodes]),
+            )
+            for kind, scores in enumerate(of_nodes):
+                ends = links.order(np.repeat(nodes, np.diff(scores.indptr)), scores.indices.astype(np.int64))
+                keys, values = best[kind]
+                is_open = scores.data > (values.min() if len(values) >= n_kept else 0.0)
+                is_open[is_open] = links.absent(*(end[is_open] for end in ends))
+                keys = np.concatenate([keys, links.keys(*ends)[is_open]])
+                best[kind] = _largest(keys, np.concatenate([values, scores.data[is_open]]), n_kept)
+        found = np.unique(np.concatenate([keys for keys, _ in best]))
+        return found // links.n_nodes, found % links.n_nodes
+
+    def doubtful(self, k: int = 10) -> Links:
+        """Return the ``k`` least credible edges, the least credible first; each is judged as if absent."""
+        self.check_fitted()
+        check_integer(k, "k of doubtful", low=1)
+        log_odds = self._edge_log_odds()
+        worst = np.argsort(log_odds, kind="stable")[:k]
+        return self._list(self._links.first[worst], self._links.second[worst], expit(log_odds[worst]))
+
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability of each edge as :meth:`doubtful` judges it, in the order of ``edges()``.
+
+        Self-loops, which are not judged, have probability one.
+        """
+        self.check_fitted()
+        probabilities = np.ones(len(self._links.is_used))
+        probabilities[self._links.is_used] = expit(self._edge_log_odds())
+        return probabilities
+
+    def _edge_log_odds(self) -> NDArray[np.float64]:
+        """Return the log-odds of the edges, with those of the confidence in place of the density."""
+        log_odds = self.model_.log_odds(self.edge_signals_)
+        if self.confidence_ is None:
+            return log_odds
+        density = len(self.folds_) / self._links.n_pairs
+        return np.asarray(log_odds - logit(density) + logit(self.confidence_))
+
+    def score(self, pairs: ArrayLike | Links) -> NDArray[np.float64]:
+        """Return the probability of an edge for each pair, as if it were not known whether it is one.
+
+        ``pairs`` are two columns of positions (integers) or ids (strings), or the result of :meth:`missing`
+        or :meth:`doubtful`. For interactions, they are users and items.
+        """
+        self.check_fitted()
+        return np.asarray(expit(self.model_.log_odds(self._values(*self._find_pairs(pairs)))))
+
+    def _values(self, first: IntArray, second: IntArray) -> NDArray[np.float32]:
+        """Return the signals of pairs; those of an edge are from the graph without it."""
+        position = self._links.find(first, second)
+        values, is_edge = np.empty((len(first), self.edge_signals_.shape[1]), np.float32), position >= 0
+        values[is_edge] = self.edge_signals_[position[is_edge]]
+        if not is_edge.all():
+            values[~is_edge] = self._signals(None).compute(first[~is_edge], second[~is_edge])
+        return values
+
+    def _find_pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
+        """Return the positions of pairs among all nodes, in the order in which edges are stored."""
+        given = pairs.positions if isinstance(pairs, Links) else as_array(pairs, "pairs")
+        if given.ndim == 1 and given.shape[0] == 2 and not isinstance(pairs, Links):
+            given = given[None]
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise InputError("pairs", f"must be two columns, the ends of each pair; got shape {given.shape}.")
+        graph, links = self.graph_, self._links
+        if isinstance(graph, Interactions):
+            first = _positions(given[:, 0], graph.user_ids)
+            second = _positions(given[:, 1], graph.item_ids) + graph.n_users
+        else:
+            first, second = (graph.positions(column, "pairs") for column in given.T)
+        if (first == second).any():
+            raise InputError("pairs", "must hold two different nodes each; got a node with itself.")
+        return links.order(first, second)
+
+    def _list(self, first: IntArray, second: IntArray, probabilities: NDArray[np.float64]) -> Links:
+        graph = self.graph_
+        if isinstance(graph, Interactions):
+            second = second - graph.n_users
+            ids = graph.user_ids[first], graph.item_ids[second]
+        else:
+            ids = graph.node_ids[first], graph.node_ids[second]
+        return Links(*ids, probabilities, np.stack([first, second], axis=1))
+
+    def explain(self, pair: ArrayLike | Links, k: int = 5) -> LinkExplanation:
+        """Return the reasons for the probability of a pair of nodes, and its ``k`` most probable donors.
+
+        ``pair`` is given as in :meth:`score`. The reasons for an edge are from the graph without its fold.
+        """
+        self.check_fitted()
+        check_integer(k, "k of explain", low=0)
+        first, second = self._find_pairs(pair)
+        if len(first) != 1:
+            raise InputError("pair", f"must be a single pair of nodes; got {len(first)}. Call score for all.")
+        i, j, links = int(first[0]), int(second[0]), self._links
+        values, position = self._values(first, second), int(links.find(first, second)[0])
+        contributions = self.model_.contributions(values)[0]
+        names = [signal.name for signal in name_signals(links, self._facts, self.n_donors)]
+        reasons = [
+            Reason(*row) for row in zip(names, values[0].tolist(), contributions.tolist(), strict=True)
+        ]
+        reasons.sort(key=lambda reason: -abs(reason.contribution))
+        signals = self._signals(None if position < 0 else int(self.folds_[position]))
+        donors = [
+            (float(signals.P[end, donor]), end, int(donor))
+            for end, other in ((i, j), (j, i))
+            for donor in np.intersect1d(_row(signals.P, end), _row(signals.U, other))
+        ]
+        donors = sorted(donors, key=lambda donor: (-donor[0], *donor[1:]))[:k]
+        log_odds = self.model_.intercept + contributions.sum()
+        return LinkExplanation(
+            self._name(i),
+            self._name(j),
+            position >= 0,
+            float(expit(log_odds)),
+            float(expit(self.model_.intercept)),
+            tuple(reasons),
+            tuple(DonorLink(self._name(end), self._name(donor), p) for p, end, donor in donors),
+        )
+
+    def _name(self, position: int) -> Any:
+        graph = self.graph_
+        if isinstance(graph, Graph):
+            return graph.node_ids[position].item()
+        ids = graph.user_ids if position < graph.n_users else graph.item_ids
+        return ids[position if position < graph.n_users else position - graph.n_users].item()
+
+    def denoise(self, *, remove: float = 0.0, add: float = 0.0) -> Any:
+        """Return the graph without its least credible edges and with the most probable missing ones.
+
+        Parameters
+        ----------
+        remove, add
+            The number of edges as an integer, or their share of all edges as a fraction. Added edges have
+            weight one in a binary graph, and the median weight in a weighted one.
+        """
+        graph = self.check_fitted()
+        n_edges = len(self.folds_)
+        n_removed, n_added = (
+            _count(value, f"{name} of denoise", n_edges) for name, value in (("remove", remove), ("add", add))
+        )
+        rows, links = graph.rows, self._links
+        stays = np.ones(n_edges + 1, bool)  # the last is for self-loops, which have no position
+        stays[np.argsort(self._edge_log_odds(), kind="stable")[:n_removed]] = False
+        start = links.n_users or 0
+        ends = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64) + start
+        rows = rows.keep_entries(stays[links.find(*links.order(*ends))])
+        if n_added:
+            first, second = self.missing(n_added).positions.T
+            weight = 1.0 if graph.rows.weights is None else float(np.median(graph.rows.weights))
+            shape = rows.n_rows, rows.n_columns
+            new = sparse.csr_array((np.full(len(first), weight), (first, second)), shape=shape)
+            if isinstance(graph, Graph) and not graph.directed:
+                new = sparse.csr_array(new + new.T)
+            matrix = sparse.csr_array(rows.csr + new)
+            matrix.sort_indices()
+            rows = Rows.canonical(matrix.indptr, matrix.indices, matrix.data, rows.n_columns)
+        return graph.with_rows(rows)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        super().set_state(state)
+        self._check_settings()
+        links = ObservedLinks.from_data(check_row_data(self.graph_, "graph_"))
+        facts, n_edges = NodeFacts(self.graph_, use_labels=self.use_labels), len(links.first)
+        check_vector(self.folds_, "folds_", length=n_edges, per="edge")
+        columns = name_signals(links, facts, self.n_donors)
+        if self.edge_signals_.shape != (n_edges, len(columns)) or n_edges < 2:
+            shape = n_edges, len(columns)
+            raise InputError("edge_signals_", f"must have shape {shape}; got {self.edge_signals_.shape}.")
+        check_finite(self.edge_signals_, "edge_signals_")
+        self.model_.check(len(columns))
+        if self.confidence_ is not None:
+            self.confidence_ = _check_confidence(self.confidence_, np.ones(n_edges, bool))
+        self._set_parts(links, facts)
+
+    def save(self, path: PathLike) -> None:
+        self.check_fitted()
+        super().save(path)
+
+    save.__doc__ = Saveable.save.__doc__
+
+
+def _draw_near(signals: LinkSignals, n: int, rng: Generator) -> tuple[tuple[IntArray, IntArray], float]:
+    """Draw absent pairs that are joined by a short walk, and estimate how many there are."""
+    links = signals.links
+    n_sources = links.n_nodes if links.n_users is None else links.n_users
+    sources = rng.permutation(n_sources)
+    sources = sources[next(split_by_size(signals.row_sizes[sources]))]
+    rows = signals.near_pairs(sources)
+    ends = np.repeat(sources, np.diff(rows.indptr)), rows.indices.astype(np.int64)
+    first, second = links.order(*ends)
+    near: IntArray = np.flatnonzero(links.absent(first, second))
+    size = len(near) * n_sources / len(sources)
+    if links.n_users is None and not links.directed:
+        size /= 2  # each pair is near from both ends
+    if len(near):
+        near = rng.choice(near, n)
+    return (first[near], second[near]), size
+
+
+def _largest(keys: IntArray, values: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
+    """Return the distinct keys with the largest values."""
+    order = np.lexsort((-values, keys))
+    keys, values = keys[order], values[order]
+    is_first = np.diff(keys, prepend=-1) > 0
+    keys, values = keys[is_first], values[is_first]
+    if len(keys) > n:
+        best = np.argpartition(-values, n - 1)[:n]
+        keys, values = keys[best], values[best]
+    return keys, values
+
+
+def _check_confidence(values: ArrayLike | None, is_used: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    """Return the confidence of the edges that are no self-loops."""
+    if values is None:
+        return None
+    name = "edge_confidence"
+    confidence = check_numbers(check_vector(values, name, length=len(is_used), per="edge"), name)
+    if not (is_right := (confidence >= 0) & (confidence <= 1)).all():  # NaN is neither
+        way_out = "For an edge that was seen in s of t looks, give (s + 1) / (t + 2)"
+        raise InputError(name, f"must lie between 0 and 1; got {confidence[~is_right][0]:g}. {way_out}.")
+    return np.clip(confidence.astype(np.float64), DAMPING, 1 - DAMPING)[is_used]
+
+
+def _positions(values: NDArray[Any], ids: NDArray[Any]) -> IntArray:
+    """Return positions: integers are positions, and strings ids."""
+    if values.dtype.kind in "iu":
+        return check_indices(values, "pairs", size=len(ids))
+    return find_positions(check_ids(values, "pairs"), ids.astype(str), "pairs")
+
+
+def _row(matrix: Any, row: int) -> IntArray:
+    """Return the columns of the entries of a row."""
+    return np.asarray(matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]])
+
+
+def _count(value: Any, name: str, n_edges: int) -> int:
+    """Return a number of edges, which is given as such or as a share of all."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return check_integer(value, name, low=0, high=n_edges, high_name="the number of edges")
+    return round(check_real(value, name, low=0.0, high=1.0) * n_edges)

@@ -1,0 +1,276 @@
+"""Signals of links: numbers that speak for or against an edge between two nodes.
+
+The signals of a pair of nodes are computed from a graph without the edge between them: missing edges are not
+in the graph, and edges of the graph are held out. Time and memory are proportional to edges and pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.arrays import FloatArray, IntArray, unit_rows
+from nodecopy._core.messages import mute_decisions
+from nodecopy.features.embeddings import NodeEmbeddings, embed_connections
+from nodecopy.features.neighbours import approximate_nearest
+from nodecopy.features.scaling import WeightScaling
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.interactions import Interactions
+
+RANK = 128  # dimensions of embeddings
+N_STEPS, RESTART = 4, 0.2  # of the propagation of features
+MAX_BLOCK_ENTRIES = 2**22  # entries of sparse rows that are in memory at once
+
+
+class Signal(NamedTuple):
+    """A signal of links.
+
+    >>> from nodecopy.links.signals import Signal
+    >>> Signal("walks of length 2", True).is_logarithmic
+    True
+    """
+
+    name: str
+    is_logarithmic: bool
+    """Whether ratios of its values matter, as of counts and probabilities, rather than differences."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedLinks:
+    """The edges of a graph, or interactions, as pairs of positions, and which pairs might be edges.
+
+    Items have the positions after those of the users. Of an undirected edge the lower position is ``first``.
+    Self-loops are left out. ``keys`` are ascending numbers of the edges, a different one for each pair.
+    """
+
+    n_nodes: int
+    n_users: int | None
+    directed: bool
+    first: IntArray
+    second: IntArray
+    weights: FloatArray
+    is_used: NDArray[np.bool_]
+    """Which edges, in the order of ``edges()`` or ``table()``, are not self-loops."""
+
+    @classmethod
+    def from_data(cls, data: Graph | Interactions) -> ObservedLinks:
+        """Return the edges of a graph or the interactions."""
+        rows = data.rows
+        first, second = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64)
+        with mute_decisions():
+            weights = WeightScaling.fit(rows.csr).apply(rows.csr).data.astype(np.float64)
+        weights = weights / max(weights.mean() if len(weights) else 1.0, np.finfo(float).tiny)
+        n_users = data.n_users if isinstance(data, Interactions) else None
+        directed = isinstance(data, Graph) and data.directed
+        if n_users is not None:
+            second = second + n_users
+        elif not directed:
+            is_upper = first < second
+            first, second, weights = first[is_upper], second[is_upper], weights[is_upper]
+        is_used = first != second
+        ends = first[is_used], second[is_used]
+        n_nodes = rows.n_rows + (0 if n_users is None else rows.n_columns)
+        return cls(n_nodes, n_users, directed, *ends, weights[is_used], is_used)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs that might be edges."""
+        if self.n_users is not None:
+            return self.n_users * (self.n_nodes - self.n_users)
+        return self.n_nodes * (self.n_nodes - 1) // (1 if self.directed else 2)
+
+    def keys(self, first: IntArray, second: IntArray) -> NDArray[np.int64]:
+        """Return a number for each pair."""
+        return first.astype(np.int64) * self.n_nodes + second
+
+    def find(self, first: IntArray, second: IntArray) -> IntArray:
+        """Return the position of each pair among the edges, -1 where it is none."""
+        edges, wanted = self.keys(self.first, self.second), self.keys(first, second)
+        position = np.minimum(np.searchsorted(edges, wanted), len(edges) - 1)
+        return np.where(edges[position] == wanted, position, -1)
+
+    def order(self, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
+        """Return pairs in the order in which they are stored."""
+        if self.directed:
+            return first, second
+        return np.minimum(first, second), np.maximum(first, second)
+
+    def absent(self, first: IntArray, second: IntArray) -> NDArray[np.bool_]:
+        """Return which pairs might be edges and are none."""
+        is_pair = first != second
+        if self.n_users is not None:
+            is_pair = (first < self.n_users) & (second >= self.n_users)
+        return np.asarray(is_pair & (self.find(first, second) < 0))
+
+    def draw_absent(self, n: int, rng: Generator) -> tuple[IntArray, IntArray]:
+        """Draw pairs without edges uniformly, possibly repeatedly."""
+        low, high = (self.n_users, self.n_users) if self.n_users is not None else (0, self.n_nodes)
+        parts: list[IntArray] = [np.zeros((2, 0), np.int64)]
+        n_found = 0
+        while n_found < n:
+            size = 2 * (n - n_found) + 16
+            pairs = self.order(rng.integers(high, size=size), rng.integers(low, self.n_nodes, size=size))
+            found = np.stack(pairs)[:, self.absent(*pairs)]
+            parts.append(found)
+            n_found += found.shape[1]
+        first, second = np.concatenate(parts, axis=1)[:, :n]
+        return first, second
+
+
+class NodeFacts:
+    """What signals use beside edges: embedded features and labels of the nodes."""
+
+    def __init__(self, data: Graph | Interactions, *, use_labels: bool) -> None:
+        self.features = self.weighted = self.labels = None
+        if not isinstance(data, Graph):
+            return
+        with mute_decisions():
+            embeddings = NodeEmbeddings(data, RANK)
+            if embeddings.feature_counts is not None and embeddings.weighted_features.nnz:
+                self.features = embeddings.features.astype(np.float32)
+                self.weighted = embeddings.weighted_features
+        if use_labels and data.label_codes is not None:
+            self.labels = data.label_codes
+
+
+def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[Signal]:
+    """Return the signals of a graph, in the order of the columns of :meth:`LinkSignals.compute`."""
+    names = [("similar neighbourhoods", False)]
+    names += [("similar features", False)] * (facts.features is not None)
+    names += [("same label", False)] * (facts.labels is not None)
+    names += [("copied by one endpoint", True), ("copied by both endpoints", True)] * (n_donors > 0)
+    names += [("walks of length 2", True), ("walks of length 3", True)]
+    ends = ("smaller degree", "larger degree")
+    if links.n_users is not None:
+        ends = "interactions of the user", "interactions of the item"
+    names += [(end, True) for end in ends]
+    if links.directed:
+        names += [("reciprocal edge", False)]
+        names += [("copied by the source", True), ("copied by the target", True)] * (n_donors > 0)
+        names += [("directed walks of length 2", True), ("shared targets and sources", True)]
+        names += [("out-degree of the source", True), ("in-degree of the target", True)]
+    return [Signal(*name) for name in names]
+
+
+class LinkSignals:
+    """The signals of pairs of nodes, given the edges of a graph.
+
+    ``U`` are the edges without directions, ``P`` the probabilities of donors: nodes with similar
+    neighbourhoods, in proportion to the square of their cosine.
+    """
+
+    def __init__(self, links: ObservedLinks, kept: Any, facts: NodeFacts, n_donors: int) -> None:
+        n = links.n_nodes
+        first, second = links.first[kept], links.second[kept]
+        # Held-out edges lower degrees and counts, which are therefore divided by the share of the others.
+        self.share = len(first) / len(links.first)
+        A = sparse.csr_array((links.weights[kept] / self.share, (first, second)), shape=(n, n))
+        self.links, self.facts = links, facts
+        self.U = sparse.csr_array(A.maximum(A.T))
+        self.degrees = np.diff(self.U.indptr) / self.share
+        self.W = _normalise(self.U, self.U)
+        self.embedding = self._embed()
+        self.n_donors = n_donors
+        donors, cosines = approximate_nearest(self.embedding, min(n_donors, n - 1))
+        self.P = _as_probabilities(donors, np.maximum(cosines, 0.0) ** 2)
+        if links.directed:
+            self.out, self.into = A, sparse.csr_array(A.T)
+            self.W_out = _normalise(A, A)
+            self.W_into = sparse.csr_array(self.W_out.T)
+        # Rows of P U and of W W have at most so many entries.
+        sizes = np.diff(self.U.indptr)
+        both = sparse.csr_array((np.ones(self.P.nnz), self.P.indices, self.P.indptr), shape=(n, n))
+        pattern = sparse.csr_array((np.ones(self.U.nnz), self.U.indices, self.U.indptr), shape=(n, n))
+        self.row_sizes = 1 + pattern @ sizes + both @ sizes
+
+    def _embed(self) -> NDArray[np.float32]:
+        if self.facts.features is None:
+            return embed_connections(Graph(self.U), RANK).astype(np.float32)
+        loops = sparse.csr_array(self.U + sparse.eye_array(self.links.n_nodes))
+        step = _normalise(loops, loops).astype(np.float32)
+        features: Any = self.facts.features
+        propagated = features
+        for _ in range(N_STEPS):
+            propagated = RESTART * features + (1 - RESTART) * (step @ propagated)
+        return np.asarray(unit_rows(propagated), np.float32)
+
+    def compute(self, first: IntArray, second: IntArray) -> NDArray[np.float32]:
+        """Return the signals of pairs, ``[n_pairs, n_signals]``."""
+        values = np.empty((len(first), len(name_signals(self.links, self.facts, self.n_donors))), np.float32)
+        order = np.argsort(first, kind="stable")
+        for block in split_by_size(self.row_sizes[first[order]]):
+            chosen = order[block]
+            values[chosen] = np.stack(self._block(first[chosen], second[chosen]), axis=1)
+        return values
+
+    def _block(self, i: IntArray, j: IntArray) -> list[Any]:
+        sources, row = np.unique(i, return_inverse=True)
+        values = [np.einsum("nd,nd->n", self.embedding[i], self.embedding[j])]
+        if self.facts.weighted is not None:
+            values.append(_dot(self.facts.weighted, i, self.facts.weighted, j))
+        if self.facts.labels is not None:
+            a, b = self.facts.labels[i], self.facts.labels[j]
+            values.append(np.where((a == UNLABELLED) | (b == UNLABELLED), 0, np.where(a == b, 1, -1)))
+        if self.n_donors:
+            values.append(_dot(self.P, i, self.U, j) + _dot(self.P, j, self.U, i))
+            values.append(_dot(sparse.csr_array(self.P[sources] @ self.U), row, self.P, j))
+        values.append(_dot(self.W, i, self.W, j))
+        values.append(_dot(sparse.csr_array(self.W[sources] @ self.W), row, self.W, j))
+        degrees = np.stack([self.degrees[i], self.degrees[j]])
+        values += list(degrees if self.links.n_users is not None else np.sort(degrees, axis=0))
+        if self.links.directed:
+            values.append(np.asarray(self.out[j, i]).ravel() > 0)
+            if self.n_donors:
+                values += [_dot(self.P, i, self.into, j), _dot(self.out, i, self.P, j)]
+            values.append(_dot(self.W_out, i, self.W_into, j))
+            shared = sparse.csr_array(self.W_out[sources] @ self.W_into)
+            values.append(_dot(shared, row, self.W_into, j))
+            values += [
+                part[end] / self.share
+                for part, end in ((np.diff(self.out.indptr), i), (np.diff(self.into.indptr), j))
+            ]
+        return values
+
+    def near_pairs(self, nodes: IntArray) -> sparse.csr_array:
+        """Return the normalised walks of length 2 from some nodes; of length 3 between users and items."""
+        walks = sparse.csr_array(self.W[nodes] @ self.W)
+        return walks if self.links.n_users is None else sparse.csr_array(walks @ self.W)
+
+
+def split_by_size(sizes: NDArray[Any], limit: int = MAX_BLOCK_ENTRIES) -> Iterator[slice]:
+    """Yield slices of successive rows whose sizes add up to about ``limit``, at least one row each."""
+    block_of = np.cumsum(sizes) // limit
+    bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), len(sizes)]
+    return (slice(a, b) for a, b in itertools.pairwise(bounds) if a < b)
+
+
+def _normalise(A: sparse.csr_array, degrees_of: sparse.csr_array) -> sparse.csr_array:
+    """Return D^-1/2 A E^-1/2 with the weighted out-degrees D and in-degrees E."""
+    scales = []
+    for axis in (1, 0):
+        degree = np.asarray(degrees_of.sum(axis=axis)).ravel()
+        scales.append(np.divide(1.0, np.sqrt(degree), out=np.zeros(len(degree)), where=degree > 0))
+    return sparse.csr_array(sparse.diags_array(scales[0]) @ A @ sparse.diags_array(scales[1]))
+
+
+def _as_probabilities(donors: IntArray, similarity: NDArray[Any]) -> sparse.csr_array:
+    """Return the matrix of donor probabilities; a node without similar nodes has no donor."""
+    n, k = donors.shape
+    total = similarity.sum(axis=1, keepdims=True)
+    p = np.divide(similarity, total, out=np.zeros_like(similarity), where=total > 0)
+    P = sparse.csr_array((p.ravel(), donors.ravel(), np.arange(n + 1) * k), shape=(n, n))
+    P.eliminate_zeros()
+    P.sort_indices()
+    return P
+
+
+def _dot(X: Any, i: IntArray, Y: Any, j: IntArray) -> NDArray[np.float64]:
+    """Return the inner products of rows i of X with rows j of Y."""
+    return np.asarray(X[i].multiply(Y[j]).sum(axis=1), np.float64).ravel()
