@@ -60,7 +60,7 @@ class Trial:
         The labels that are classes, in ascending order, and their number.
     codes
         The class number of every node, -1 without a class.
-    soft_labels, weights, predictions
+    weights, predictions
         As in :meth:`with_pseudo_labels`, for all training nodes; ``None`` without pseudo-labels.
 
     Examples
@@ -81,7 +81,6 @@ class Trial:
     classes: NDArray[np.int64] = field(init=False, repr=False)
     codes: NDArray[np.int64] = field(init=False, repr=False)
     n_classes: int = field(init=False)
-    soft_labels: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
     weights: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
     predictions: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
 
@@ -132,9 +131,7 @@ class Trial:
 
     @property
     def label_probabilities(self) -> NDArray[np.float32]:
-        """Class probabilities of the training nodes: one-hot, or those of soft pseudo-labels."""
-        if self.soft_labels is not None:
-            return self.soft_labels
+        """Class probabilities of the training nodes, which are zero or one."""
         probabilities: NDArray[np.float32] = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
         return probabilities
 
@@ -155,7 +152,6 @@ class Trial:
         nodes: NDArray[np.int64],
         codes: NDArray[np.int64],
         *,
-        soft: NDArray[np.float32] | None = None,
         weights: NDArray[np.float32] | None = None,
         predictions: NDArray[np.float32] | None = None,
         rng: Rng = None,
@@ -164,8 +160,8 @@ class Trial:
 
         Parameters
         ----------
-        nodes, codes, soft
-            The further nodes, their class numbers and, for soft labels, their class probabilities.
+        nodes, codes
+            The further nodes and their class numbers.
         weights
             Weights of all training nodes in the loss, these nodes last; equal by default.
         predictions
@@ -175,8 +171,6 @@ class Trial:
         """
         changed, relabelled = copy.copy(self), self.codes.copy()
         relabelled[nodes] = codes
-        if soft is not None:
-            vars(changed).update(soft_labels=np.concatenate([self.label_probabilities, soft]))
         vars(changed).update(train=np.concatenate([self.train, nodes]), codes=relabelled, weights=weights)
         vars(changed).update(predictions=predictions, rng=seed_sequence(rng))
         return changed
