@@ -32,7 +32,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.io import convert_graph, training_nodes
 from nodecopy.metrics import TemperatureScaling
-from nodecopy.metrics.classification import ranks_classes
+from nodecopy.metrics.classification import ClassReport, ranks_classes
 
 SUM_TOLERANCE = 1e-3  # how far probabilities that a classifier returns may be below 0, and their sum from 1
 MAX_EXCESS = 0.2  # nearly uniform probabilities are at most this share above 1 / n_classes
@@ -715,6 +715,38 @@ class Classifier(Saveable):
         graph
             The graph to predict on, with labels; by default the observed graph.
         """
+        labels, predicted = self._compare(nodes, graph)
+        return float((predicted == labels).mean())
+
+    def report(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> ClassReport:
+        """Return the confusion matrix, and precision, recall and F1 of each class.
+
+        Nodes of a class that was left out of ``classes_`` are left out.
+
+        Parameters
+        ----------
+        nodes, graph
+            As in :meth:`score`.
+
+        Examples
+        --------
+        >>> from nodecopy import datasets
+        >>> from nodecopy.classify import SelfTraining
+        >>> fitted = SelfTraining().fit(datasets.load("karate"), [0, 33])  # two labels
+        >>> fitted.report().confusion.tolist()
+        [[15, 1], [0, 16]]
+        """
+        names = self.classes_.astype(str)
+        pairs = [pair for pair in zip(*self._compare(nodes, graph), strict=True) if pair[0] in names]
+        confusion = np.zeros((len(names), len(names)), np.int64)
+        for label, predicted in pairs:
+            confusion[names == label, names == predicted] += 1
+        return ClassReport(tuple(names.tolist()), confusion)
+
+    def _compare(
+        self, nodes: ArrayLike | None, graph: Graph | None
+    ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+        """Return the labels and the predicted classes of nodes."""
         graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
@@ -731,7 +763,7 @@ class Classifier(Saveable):
         if not len(chosen):
             got = "none. By default they are those not used in fit: give the nodes to score."
             raise InputError("nodes", f"must hold at least one labelled node; got {got}")
-        return float((predicted[chosen].astype(str) == labels[chosen]).mean())
+        return labels[chosen], predicted[chosen].astype(str)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn: a classifier that is fitted to graphs, not to arrays."""

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import check_choice, check_integer, check_real, list_names, show
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions, warn_about_data
@@ -18,16 +18,20 @@ from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Pred
 from nodecopy.classify.own_networks import wrap_factory
 from nodecopy.classify.vote import (
     MIN_PER_CLASS,
+    PooledRegressions,
     Vote,
     Voters,
     class_scales,
+    digest_graph,
     last_best,
     mix_sizes,
     most_confident,
     normalise,
 )
 from nodecopy.errors import InputError
+from nodecopy.graph import Graph
 from nodecopy.nn.modules import Factory
+from nodecopy.nn.networks import check_features
 from nodecopy.nn.training import check_device
 
 TINY = np.finfo(np.float64).tiny
@@ -62,7 +66,7 @@ class SelfTraining(Classifier):
     class_weight
         Weights of classes in the prediction of the vote: its probabilities are multiplied by them and scaled
         to a sum of one. A mapping from labels to weights (1 if missing), or ``"f1"``: those with the highest
-        mean F1 of the classes on held-out labels, for rare classes. By default all are 1.
+        mean F1 of the classes that the probabilities let expect, for rare classes. By default all are 1.
     features, weights
         Scaling as in :class:`SGC` (``"auto"``), of the vote.
     device
@@ -85,8 +89,8 @@ class SelfTraining(Classifier):
     The chosen round has the highest validation accuracy, ties going to the latest; without validation nodes
     it is the last. ``prediction_.details`` holds its number (``pseudo_label_rounds``), its pseudo-labels of
     each class (``pseudo_labels``), the validation accuracy of every round, if there is one
-    (``round_accuracy``), ``share`` and ``balance``; of the vote also the weights of its voters (``vote``), the
-    share of them that voters without pseudo-labels have (``weight_without_pseudo_labels``), the share of
+    (``round_accuracy``), ``share`` and ``balance``; of the vote also the weights of its voters (``vote``),
+    the share of them that voters without pseudo-labels have (``weight_without_pseudo_labels``), the share of
     held-out labels of each class that are predicted correctly (``held_out_recall``, ``None`` for a class with
     one label), and ``class_weight``.
 
@@ -155,7 +159,7 @@ class SelfTraining(Classifier):
         return replace(prediction, details=prediction.details | settings)
 
     def _class_factors(self, trial: Trial) -> NDArray[np.float64] | None:
-        """Return the weights of classes in the prediction; ``None`` if held-out labels choose them."""
+        """Return the weights of classes in the prediction; ``None`` if F1 chooses them."""
         if self.class_weight == "f1":
             return None
         names, given = trial.graph.label_names, self.class_weight or {}
@@ -219,6 +223,14 @@ class SelfTraining(Classifier):
             "balance": balance if self.balance is None else self.balance,
         }
 
+    def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
+        networks = self.check_fitted().networks
+        if isinstance(networks, PooledRegressions) and graph.features is not None:
+            check_features(graph, networks.regressions[0].embedding.shape[0])
+            if digest_graph(graph) == networks.observed:
+                return self.prediction_
+        return super().predict_graph(graph)
+
     def network_device(self) -> str:
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
 
@@ -248,7 +260,7 @@ class SelfTraining(Classifier):
             names = list_names(self.classes_[missing].tolist())
             warn_about_data(
                 f"no unlabelled node is predicted to be of class {names}, which has labels. If the class is "
-                "rare, class_weight='f1' chooses weights of classes by the labelled nodes; n_rounds=0 leaves "
+                "rare, class_weight='f1' chooses weights of classes that find it; n_rounds=0 leaves "
                 "out pseudo-labels, and balance=1 makes those of all classes equally many."
             )
 

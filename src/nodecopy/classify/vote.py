@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
@@ -46,7 +48,7 @@ MIN_PER_CLASS = 5  # unlabelled nodes per class below which sizes of classes are
 TINY = np.finfo(np.float64).tiny  # divisor in place of a sum that is zero
 CPU = torch.device("cpu")
 MAX_NODES_FOR_CONNECTIONS = 100_000  # the singular vectors of larger graphs take minutes
-FACTORS = np.exp(np.linspace(-3, 3, 25))  # of a class's probabilities, compared by F1
+FACTORS = np.exp(np.linspace(0, 4, 41))  # of a class's probabilities, compared by F1
 Array: TypeAlias = NDArray[Any]
 
 
@@ -181,17 +183,19 @@ class Vote:
     def predict(
         self, rounds: Sequence[VoteRound], factors: Array | None, *, keep_networks: bool
     ) -> Prediction:
-        """Return the prediction by the best round; without ``factors``, held-out labels choose them."""
+        """Return the prediction by the best round; ``factors`` are chosen if they are ``None``."""
         n_classes, names, n_validation = self.trial.n_classes, self.voters.names, len(self.held_out[0])
         pools, scores = [pool(each.held_out, each.weights) for each in rounds], []
         if n_validation:
             scores = [float((p.argmax(axis=1) == self.truth)[:n_validation].mean()) for p in pools]
         best = last_best(scores, len(rounds) - 1)
         chosen, held_out = rounds[best], pools[best]
-        if factors is None:
-            factors = choose_factors(held_out, self.truth)
         logs = self._predict(chosen.fitted, rounds[0].fitted)
-        probabilities = softmax(np.tensordot(chosen.weights, logs, 1) + np.log(factors), axis=1)
+        if factors is None:
+            factors = choose_factors(pool(logs[:, self.candidates], chosen.weights))
+        probabilities = softmax(np.tensordot(chosen.weights, logs, 1) + np.log(factors), axis=1).astype(
+            np.float32
+        )
         predicted, total = (held_out * factors).argmax(axis=1), chosen.weights.sum()
         is_right = [(predicted == c)[self.truth == c] for c in range(n_classes)]
         details = {
@@ -221,7 +225,7 @@ class Vote:
             for part in parts
             for embedding, solution in zip(embeddings, part.fitted.solutions, strict=False)
         ]
-        return PooledRegressions(tuple(regressions), weights, factors)
+        return PooledRegressions(tuple(regressions), weights, factors, digest_graph(self.trial.graph))
 
 
 def propagate(matrix: Any, own: Array, restart: float, n_steps: int, device: str) -> Array:
@@ -320,28 +324,31 @@ def mean_entropy(logs: Array, weights: Array, factors: Array) -> Array:
     return np.average(of_voters, axis=0, weights=weights if total else None).astype(np.float32)
 
 
-def choose_factors(probabilities: Array, codes: NDArray[np.int64]) -> Array:
-    """Return factors of class probabilities with the highest mean F1 of the classes, by coordinate ascent."""
-    factors, order = np.ones(probabilities.shape[1]), FACTORS[np.argsort(abs(np.log(FACTORS)), kind="stable")]
-    for code in [*range(len(factors))] * 2:
+def choose_factors(probabilities: Array) -> Array:
+    """Return factors of class probabilities with the highest expected mean F1, by coordinate ascent."""
+    n_classes, factors = probabilities.shape[1], np.ones(probabilities.shape[1])
+    classes, totals = np.arange(n_classes), probabilities.sum(axis=0)
+    for code in [*classes] * 2:
         scores = []
-        for factor in order:
-            trial = np.where(np.arange(len(factors)) == code, factor, factors)
-            predicted = (probabilities * trial).argmax(axis=1)
-            both, n = np.bincount(codes[predicted == codes], minlength=len(factors)), len(factors)
-            sizes = np.bincount(codes, minlength=n) + np.bincount(predicted, minlength=n)
-            scores.append((2 * both / np.maximum(sizes, 1)).mean())
-        factors[code] = order[int(np.argmax(scores))]
+        for factor in FACTORS:
+            changed = np.where(classes == code, factor, factors)
+            predicted = (probabilities * changed).argmax(axis=1)
+            right = np.bincount(predicted, probabilities[np.arange(len(predicted)), predicted], n_classes)
+            scores.append(
+                (right / np.maximum(totals + np.bincount(predicted, minlength=n_classes), TINY)).sum()
+            )
+        factors[code] = FACTORS[int(np.argmax(scores))]
     return factors / factors.max()
 
 
 @dataclass(frozen=True, eq=False)
 class PooledRegressions:
-    """The voters that read features, with weights of their own, which predict on graphs."""
+    """The voters that read features, with weights of their own, and the digest of the observed graph."""
 
     regressions: tuple[EmbeddingRegression, ...]
     weights: NDArray[np.float64]
     factors: NDArray[np.float64]
+    observed: str
 
     def __post_init__(self) -> None:
         for name, vector, n in (
@@ -365,3 +372,12 @@ class PooledRegressions:
         scales = np.log(self.factors)
         probabilities = softmax(np.tensordot(self.weights, logs, 1) + scales, axis=1).astype(np.float32)
         return probabilities, mean_entropy(logs, self.weights, self.factors)
+
+
+def digest_graph(graph: Graph) -> str:
+    """Return a digest of the edges and features of a graph."""
+    digest, features = hashlib.sha256(), sparse.csr_array(graph.features)
+    for matrix in (graph.adjacency, features):
+        for part in (matrix.indptr, matrix.indices, matrix.data):
+            digest.update(np.asarray(part, np.float64).tobytes())
+    return digest.hexdigest()
