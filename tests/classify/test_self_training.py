@@ -41,7 +41,7 @@ class TestSelfTraining(ClassifierContract):
 
 
 class TestVote(ClassifierContract):
-    is_random = False
+    is_random = needs_features = False
     classifiers = (SelfTraining(), SelfTraining(n_rounds=1, class_weight={"oak": 2.0}))
 
 

@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from nodecopy._core.arrays import as_matrix
 from nodecopy._core.checks import check_vector
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator
@@ -63,7 +64,7 @@ class FittedVoters:
 class Voters:
     """The voters for a graph: regressions on ``rows`` by name, and label propagation."""
 
-    def __init__(self, trial: Trial, settings: dict[str, str], device: str) -> None:
+    def __init__(self, trial: Trial, settings: dict[str, Any], device: str) -> None:
         graph, weights = trial.graph, settings.get("weights", "auto")
         self.n_classes, self.device = trial.n_classes, device
         fitted = {}
@@ -88,11 +89,12 @@ class Voters:
         shape = (self.matrix.shape[0], len(chains), self.n_classes)
         own, strength = np.zeros(shape, np.float32), VIEWS[PROPAGATED].C
         for number, chain in enumerate(chains):
-            own[chain.nodes, number] = chain.labels * chain.weights[:, None]
+            own[chain.nodes, number] = chain.labels * np.asarray(chain.weights)[:, None]
         flat = propagate(self.matrix, own.reshape(shape[0], -1), 1 - DEFAULT_ALPHA, N_STEPS, self.device)
         fitted = []
         for chain, scores in zip(chains, flat.reshape(shape).transpose(1, 0, 2), strict=True):
-            weights = chain.weights * (self.n_classes / chain.weights.sum())
+            weights = np.asarray(chain.weights)
+            weights = weights * (self.n_classes / weights.sum())
             solutions = [
                 softmax_regressions(
                     rows[chain.nodes].astype(np.float64), chain.labels, (strength,), weights, CPU
@@ -321,7 +323,8 @@ def mean_entropy(logs: Array, weights: Array, factors: Array) -> Array:
     """Return the mean entropy of the voters; that of a voter is the pool's if it had all weight."""
     total, scales = weights.sum(), np.log(factors)
     of_voters = [entropy(softmax(total * part + scales, axis=1)) for part in logs]
-    return np.average(of_voters, axis=0, weights=weights if total else None).astype(np.float32)
+    mean = np.average(of_voters, axis=0, weights=weights if total else None)
+    return np.asarray(mean, np.float32)
 
 
 def choose_factors(probabilities: Array) -> Array:
@@ -376,8 +379,8 @@ class PooledRegressions:
 
 def digest_graph(graph: Graph) -> str:
     """Return a digest of the edges and features of a graph."""
-    digest, features = hashlib.sha256(), sparse.csr_array(graph.features)
-    for matrix in (graph.adjacency, features):
+    digest = hashlib.sha256()
+    for matrix in (graph.adjacency, sparse.csr_array(as_matrix(graph.features, "features"))):
         for part in (matrix.indptr, matrix.indices, matrix.data):
             digest.update(np.asarray(part, np.float64).tobytes())
     return digest.hexdigest()
