@@ -116,7 +116,7 @@ def _classifiers() -> list[Any]:
         gcn, classify.APPNP(**FEW), classify.MLP(**FEW), classify.BayesianGCN(None, 2, 2, base=gcn),
         classify.SelfTraining(gcn, 1), classify.LabelPropagation(), classify.SBMGCN(base=gcn),
         classify.DFNet(widths=(4,), **FEW), classify.DGI(4, **FEW), classify.SGC(),
-        classify.SoftVoting([gcn, classify.SGC(rank=2)], [1, 2]),
+        classify.SelfTraining(n_rounds=1),
         classify.CustomNetwork(build_network, **FEW),
     ]  # fmt: skip
 

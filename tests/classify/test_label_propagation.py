@@ -80,11 +80,8 @@ def test_alpha_is_chosen_by_validation() -> None:
     assert fixed.prediction_.details["alpha"] == 0.5
 
 
-def test_pseudo_labels_count_by_their_probabilities_and_weights() -> None:
+def test_pseudo_labels_count_by_their_weights() -> None:
     trial, nodes, codes = Trial(path_graph(), [0, 4], rng=0), np.array([2]), np.array([1])
-    soft = trial.with_pseudo_labels(nodes, codes, soft=np.array([[0.25, 0.75]], np.float32))
-    (certain,) = LabelPropagation(0.0).fit_trials([soft])
-    assert certain.probabilities[[0, 2]].tolist() == [[1.0, 0.0], [0.25, 0.75]]
     light, heavy = (
         trial.with_pseudo_labels(nodes, codes, weights=np.array([1, 1, weight], np.float32))
         for weight in (0.1, 1.0)

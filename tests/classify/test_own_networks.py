@@ -66,9 +66,7 @@ CLASSIFIERS = {
     "class with a cache": CustomNetwork(Convolution, n_epochs=40, learning_rate=0.1),
     "early stopping": CustomNetwork(build_sage, n_epochs=40, patience=5, learning_rate=0.05),
     "bayesian": BayesianGCN(n_graphs=2, n_weight_samples=2, base=CustomNetwork(build_gat, **FAST)),
-    "self-training": SelfTraining(
-        CustomNetwork(build_sage, **FAST), 1, pseudo_labels="soft", loss_weights="confidence"
-    ),
+    "self-training": SelfTraining(CustomNetwork(build_sage, **FAST), 1),
 }
 
 

@@ -10,7 +10,7 @@ from nodecopy.io.tables import read_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
 
-QUICK = ("--n-graphs", "1", "--n-rounds", "1")
+QUICK = ("--n-rounds", "1")
 
 
 @pytest.fixture
@@ -63,17 +63,21 @@ def test_json_holds_the_summary(run: Run, files: Graph) -> None:
 
 def test_rounds_of_self_training_are_described(run: Run, files: Graph) -> None:
     """The common case, few labels and no validation nodes, and the choice by validation nodes."""
-    arguments = ("classify", "graph.csv", *TABLES, "--n-graphs", "1", "--n-rounds", "2")
+    arguments = ("classify", "graph.csv", *TABLES, "--n-rounds", "2")
     ran = run(*arguments, "--share", "0.5", "--balance", "1", "--json").ok()
     result = ran.json()
     assert (result["method"], result["validation"]) == ("self-training", 0)
     rounds = {"n_rounds": 2, "round": 2, "chosen_by": "last round", "validation_accuracy": None}
-    rounds |= {"share": 0.5, "balance": 1.0, "base_weight": 0.0}
-    assert result["self_training"] == rounds | {"pseudo_labels": {"cat": 1, "dog": 1}}
+    rounds |= {"share": 0.5, "balance": 1.0, "class_weight": {"cat": 1.0, "dog": 1.0}}
+    rounds |= {"pseudo_labels": {"cat": 1, "dog": 1}, "held_out_recall": {"cat": 1.0, "dog": 1.0}}
+    names = ("features", "two hops", "propagated", "connections", "labels")
+    assert tuple(result["self_training"].pop("vote")) == names
+    assert result["self_training"] == rounds
     (notice,) = (notice for notice in result["notices"] if "self-training" in notice)
     assert "of round 2 of 2, the last one, since there are no validation nodes" in notice
-    notices = run(*arguments, "--base-weight", "0.5", "--json").json()["notices"]
-    assert any("(weight 0.5) and that of round 2 of 2" in notice for notice in notices)
+    weighted = run(*arguments, "--class-weight", "cat=3, dog=1.5", "--json").json()["self_training"]
+    assert weighted["class_weight"] == {"cat": 3.0, "dog": 1.5}
+    assert "must be f1, or such as" in run(*arguments, "--class-weight", "cat=x").err
     result = run(*arguments, "--validation", "0.5", "--json").json()["self_training"]
     assert result["chosen_by"] == "validation nodes"
     assert len(result["validation_accuracy"]) == 3
@@ -120,3 +124,4 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     assert [int(row["id"]) for row in rows("predictions.csv")] == split.test.tolist()
     assert result["accuracy"] == (fitted.predict() == graph.label_codes)[split.test].mean()
     assert result["accuracy"] > 0.5
+    assert result["by_class"]["3"] == fitted.report(split.test).by_class()["3"]

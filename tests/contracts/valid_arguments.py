@@ -69,7 +69,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
     from torch_geometric.data import Data
     from torch_geometric.nn import GraphSAGE
 
-    from nodecopy.classify import GCN, SGC, Trial
+    from nodecopy.classify import GCN, Trial
     from nodecopy.edge_tables import DuckDB, SameLabelTable
     from nodecopy.recommend import BPRMF, EASE, ItemKNN
     from nodecopy.report import IntervalQuality
@@ -145,7 +145,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "BPRMF": {"patience": 1}, "LightGCN": {"patience": 1}, "MGCCF": {"patience": 1},
         "DGI": {"patience": 1},
         "SBMGCN": {"base": GCN(n_epochs=2)},
-        "SoftVoting": {"classifiers": [GCN(n_epochs=2), SGC()]},
         "Graph": {"features": shared["features"], "labels": ["x", "y", "z"] * 4, "node_ids": graph.node_ids},
         "Interactions": {"user_ids": log.user_ids, "item_ids": log.item_ids},
         "FeatureScaling": {"kind": "none"}, "WeightScaling": {"kind": "raw"},

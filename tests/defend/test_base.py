@@ -11,18 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from nodecopy import Graph, load
-from nodecopy.classify import (
-    APPNP,
-    GCN,
-    SGC,
-    BayesianGCN,
-    Classifier,
-    GraphClassifier,
-    LabelPropagation,
-    SelfTraining,
-    SoftVoting,
-    Trial,
-)
+from nodecopy.classify import APPNP, GCN, SGC, BayesianGCN, Classifier, GraphClassifier, SelfTraining, Trial
 from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.defend import (
     AttackedState,
@@ -73,7 +62,6 @@ def gcn() -> GCN:
     [
         (BayesianGCN(n_graphs=1, base="appnp"), BayesianGCN(n_graphs=1, base=APPNP())),
         (SelfTraining("sgc", 1), SelfTraining(SGC(), 1)),
-        (SoftVoting(["sgc", LabelPropagation()]), SoftVoting([SGC(), "label-propagation"])),
         (CopyingDefence("sgc", n_donors=2), CopyingDefence(SGC(), n_donors=2)),
         (GraphClassifier("sgc", random_state=0), GraphClassifier(SGC(), random_state=0)),
     ],

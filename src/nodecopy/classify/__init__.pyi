@@ -15,7 +15,6 @@ from nodecopy.classify.regressions import DGI as DGI
 from nodecopy.classify.regressions import SGC as SGC
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN
 from nodecopy.classify.self_training import SelfTraining as SelfTraining
-from nodecopy.classify.self_training import SoftVoting as SoftVoting
 
 __all__: list[str]
 CLASSIFIERS: dict[str, str]

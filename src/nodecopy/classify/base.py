@@ -32,7 +32,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.io import convert_graph, training_nodes
 from nodecopy.metrics import TemperatureScaling
-from nodecopy.metrics.classification import ranks_classes
+from nodecopy.metrics.classification import ClassReport, ranks_classes
 
 SUM_TOLERANCE = 1e-3  # how far probabilities that a classifier returns may be below 0, and their sum from 1
 MAX_EXCESS = 0.2  # nearly uniform probabilities are at most this share above 1 / n_classes
@@ -60,7 +60,7 @@ class Trial:
         The labels that are classes, in ascending order, and their number.
     codes
         The class number of every node, -1 without a class.
-    soft_labels, weights, predictions
+    weights, predictions
         As in :meth:`with_pseudo_labels`, for all training nodes; ``None`` without pseudo-labels.
 
     Examples
@@ -81,7 +81,6 @@ class Trial:
     classes: NDArray[np.int64] = field(init=False, repr=False)
     codes: NDArray[np.int64] = field(init=False, repr=False)
     n_classes: int = field(init=False)
-    soft_labels: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
     weights: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
     predictions: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
 
@@ -132,9 +131,7 @@ class Trial:
 
     @property
     def label_probabilities(self) -> NDArray[np.float32]:
-        """Class probabilities of the training nodes: one-hot, or those of soft pseudo-labels."""
-        if self.soft_labels is not None:
-            return self.soft_labels
+        """Class probabilities of the training nodes, which are zero or one."""
         probabilities: NDArray[np.float32] = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
         return probabilities
 
@@ -155,7 +152,6 @@ class Trial:
         nodes: NDArray[np.int64],
         codes: NDArray[np.int64],
         *,
-        soft: NDArray[np.float32] | None = None,
         weights: NDArray[np.float32] | None = None,
         predictions: NDArray[np.float32] | None = None,
         rng: Rng = None,
@@ -164,8 +160,8 @@ class Trial:
 
         Parameters
         ----------
-        nodes, codes, soft
-            The further nodes, their class numbers and, for soft labels, their class probabilities.
+        nodes, codes
+            The further nodes and their class numbers.
         weights
             Weights of all training nodes in the loss, these nodes last; equal by default.
         predictions
@@ -175,8 +171,6 @@ class Trial:
         """
         changed, relabelled = copy.copy(self), self.codes.copy()
         relabelled[nodes] = codes
-        if soft is not None:
-            vars(changed).update(soft_labels=np.concatenate([self.label_probabilities, soft]))
         vars(changed).update(train=np.concatenate([self.train, nodes]), codes=relabelled, weights=weights)
         vars(changed).update(predictions=predictions, rng=seed_sequence(rng))
         return changed
@@ -723,6 +717,38 @@ class Classifier(Saveable):
         graph
             The graph to predict on, with labels; by default the observed graph.
         """
+        labels, predicted = self._compare(nodes, graph)
+        return float((predicted == labels).mean())
+
+    def report(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> ClassReport:
+        """Return the confusion matrix, and precision, recall and F1 of each class.
+
+        Nodes of a class that was left out of ``classes_`` are left out.
+
+        Parameters
+        ----------
+        nodes, graph
+            As in :meth:`score`.
+
+        Examples
+        --------
+        >>> from nodecopy import datasets
+        >>> from nodecopy.classify import SelfTraining
+        >>> fitted = SelfTraining().fit(datasets.load("karate"), [0, 33])  # two labels
+        >>> fitted.report().confusion.tolist()
+        [[15, 1], [0, 16]]
+        """
+        names = self.classes_.astype(str)
+        pairs = [pair for pair in zip(*self._compare(nodes, graph), strict=True) if pair[0] in names]
+        confusion = np.zeros((len(names), len(names)), np.int64)
+        for label, predicted in pairs:
+            confusion[names == label, names == predicted] += 1
+        return ClassReport(tuple(names.tolist()), confusion)
+
+    def _compare(
+        self, nodes: ArrayLike | None, graph: Graph | None
+    ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+        """Return the labels and the predicted classes of nodes."""
         graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
@@ -739,7 +765,7 @@ class Classifier(Saveable):
         if not len(chosen):
             got = "none. By default they are those not used in fit: give the nodes to score."
             raise InputError("nodes", f"must hold at least one labelled node; got {got}")
-        return float((predicted[chosen].astype(str) == labels[chosen]).mean())
+        return labels[chosen], predicted[chosen].astype(str)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn: a classifier that is fitted to graphs, not to arrays."""

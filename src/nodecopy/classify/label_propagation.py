@@ -15,6 +15,7 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify.base import Classifier, Prediction, Trial, entropy
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
+from nodecopy.graph import Graph
 
 ALPHAS: tuple[float, ...] = (0.5, 0.8, 0.9, 0.95, 0.99)  # compared on validation nodes
 DEFAULT_ALPHA = 0.95  # the value without validation nodes
@@ -96,14 +97,7 @@ class LabelPropagation(Classifier):
         self, trial: Trial, alphas: Sequence[float]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``."""
-        adjacency = trial.graph.adjacency
-        adjacency = WeightScaling.fit(adjacency, self.weights).apply(adjacency).astype(np.float32)
-        if trial.graph.directed:
-            adjacency = adjacency + adjacency.T
-        degrees = adjacency.sum(axis=1)
-        inverse = np.divide(1, np.sqrt(degrees), where=degrees > 0, out=np.zeros_like(degrees))
-        roots = sparse.diags_array(inverse)
-        matrix = sparse.csr_array(roots @ adjacency @ roots)
+        matrix = spreading_matrix(trial.graph, self.weights)
         n_nodes, shape = trial.graph.n_nodes, (trial.graph.n_nodes, len(alphas), trial.n_classes)
         own = np.zeros(shape, np.float32)
         weights = 1 if trial.weights is None else trial.weights[:, None]
@@ -117,3 +111,14 @@ class LabelPropagation(Classifier):
         equal = np.full(shape, 1 / trial.n_classes, np.float32)
         probabilities: NDArray[np.float32] = np.divide(scores, total, where=total > 0, out=equal)
         return probabilities.transpose(1, 0, 2), total[:, :, 0].T > 0
+
+
+def spreading_matrix(graph: Graph, weights: str) -> sparse.csr_array:
+    """Return D^-1/2 A D^-1/2 with scaled weights, where A + A^T replaces A in directed graphs."""
+    adjacency = WeightScaling.fit(graph.adjacency, weights).apply(graph.adjacency).astype(np.float32)
+    if graph.directed:
+        adjacency = adjacency + adjacency.T
+    degrees = adjacency.sum(axis=1)
+    inverse = np.divide(1, np.sqrt(degrees), where=degrees > 0, out=np.zeros_like(degrees))
+    roots = sparse.diags_array(inverse)
+    return sparse.csr_array(roots @ adjacency @ roots)

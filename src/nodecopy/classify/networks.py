@@ -76,10 +76,7 @@ class TrainingBatch:
         """Return networks trained on graphs, as many for each trial."""
         per_trial = len(adjacencies) // len(self.trials)
         trials = [trial for trial in self.trials for _ in range(per_trial)]
-        targets = [
-            LabelledNodes(t.train, t.codes[t.train] if t.soft_labels is None else t.soft_labels, t.weights)
-            for t in trials
-        ]
+        targets = [LabelledNodes(trial.train, trial.codes[trial.train], trial.weights) for trial in trials]
         if self.engine.config.patience:
             if not all(trial.has_validation for trial in trials):
                 reason = "since training stops by the loss on its nodes. Networks with patience=0 need none."
@@ -234,7 +231,7 @@ class GCN(NetworkClassifier):
     """
 
     presets = {  # noqa: RUF012
-        "default": replace(KIPF, **DEFAULT),
+        "default": replace(KIPF, bias=True, **DEFAULT),
         "kipf": KIPF,
         "gnn-benchmark": GNN_BENCHMARK,
         "g3nn": G3NN,

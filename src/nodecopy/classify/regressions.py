@@ -256,19 +256,20 @@ class PropagatedFeatures(Embedding):
         scaling = FeatureScaling.fit(graph.features, settings.features, counts="none", **options)
         weight_scaling = WeightScaling.fit(graph.adjacency, settings.weights)
         rank, restart, n_steps = settings.rank, settings.restart, settings.n_steps
+        kinds = scaling.kind, weight_scaling.kind
 
-        def compute() -> tuple[PropagatedFeatures, NDArray[np.float64]]:
+        def reduce() -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
             scaled = scaling.apply(graph.features)
             rarity = rarity_weights(scaled)
-            directions = leading_directions(weigh_by_rarity(scaled, rarity), rank)
-            fitted = cls(scaling, weight_scaling, rarity, directions, restart, n_steps, 1.0)
-            rows = fitted.apply(graph)
-            variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
-            length = float(1 / np.sqrt(variance or 1.0))
-            return replace(fitted, length=length), rows * length
+            return rarity, leading_directions(weigh_by_rarity(scaled, rarity), rank)
 
-        key = (rank, restart, n_steps, scaling.kind, weight_scaling.kind)
-        return _RECENT_FEATURES.find(graph, key, compute)
+        def compute() -> tuple[PropagatedFeatures, NDArray[np.float64]]:
+            parts = _RECENT_DIRECTIONS.find(graph, (rank, *kinds), reduce)
+            fitted = cls(scaling, weight_scaling, *parts, restart, n_steps, 1.0)
+            rows, length = scale_distances(fitted.apply(graph))
+            return replace(fitted, length=length), rows
+
+        return _RECENT_FEATURES.find(graph, (rank, restart, n_steps, *kinds), compute)
 
     def apply(self, graph: Graph) -> NDArray[np.float64]:
         features, matrix = self.scale(graph)
@@ -285,7 +286,15 @@ class PropagatedFeatures(Embedding):
         return n_features, n_features if self.directions is None else self.directions.shape[1]
 
 
-_RECENT_FEATURES = GraphCache[tuple[PropagatedFeatures, NDArray[np.float64]]]()
+_RECENT_FEATURES = GraphCache[tuple[PropagatedFeatures, NDArray[np.float64]]](8)
+_RECENT_DIRECTIONS = GraphCache[tuple[NDArray[np.float64], NDArray[np.float64] | None]]()
+
+
+def scale_distances(rows: NDArray[np.floating]) -> tuple[NDArray[np.float64], float]:
+    """Return rows with a mean squared distance of one from their mean, and the factor."""
+    variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
+    length = float(1 / np.sqrt(variance or 1.0))
+    return np.asarray(rows * length), length
 
 
 @dataclass(frozen=True, eq=False)

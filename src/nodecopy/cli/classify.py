@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
 RECOMMENDED = "self-training"
 LABEL_PROPAGATION = "label-propagation"
 METHODS_OF = {
-    **dict.fromkeys(("n_rounds", "n_graphs"), ("self-training", "bgcn-copy")),
-    **dict.fromkeys(("share", "balance", "base_weight", "network"), ("self-training",)),
-    **dict.fromkeys(("pseudo_degree", "voters"), ("self-training",)),
-    "n_weight_samples": ("bgcn-copy",),
+    "n_rounds": ("self-training", "bgcn-copy"),
+    **dict.fromkeys(("share", "balance", "class_weight"), ("self-training",)),
+    **dict.fromkeys(("n_graphs", "n_weight_samples"), ("bgcn-copy",)),
 }
 N_SHOWN = 5  # nodes in the table of the most uncertain predictions
+CLASS_SCORES = ("precision", "recall", "f1")
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 
@@ -46,14 +45,14 @@ def classify(
     source: opt.TrainingSource | None = None,
     method: Annotated[str | None, CLASSIFIERS] = opt.common(
         f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of "
-        "a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
+        "a vote of simple classifiers. bgcn-copy: the Bayesian GCN of the paper. "
         "label-propagation uses no features. sbm-gcn needs validation nodes."
     ),
     n_rounds: str | None = opt.more(
         "Rounds with pseudo-labels, or (bgcn-copy) fits of the graph model, where 'validation' chooses the "
         "number by validation accuracy. (default: 4, bgcn-copy 1)"
     ),
-    n_graphs: opt.Count | None = opt.common("Number of sampled graphs. (default: 5, bgcn-copy 10)"),
+    n_graphs: opt.Count | None = opt.common("bgcn-copy: number of sampled graphs. (default: 10)"),
     n_weight_samples: opt.Count | None = opt.more(
         "bgcn-copy: dropout samples of each network. (default: 10)"
     ),
@@ -63,19 +62,8 @@ def classify(
     balance: opt.Share | None = opt.more(
         "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: near 1 with few labels)"
     ),
-    base_weight: opt.Share | None = opt.more(
-        "self-training: weight of the prediction without pseudo-labels. (default: 0.5 with more than five "
-        "labels per class and no validation nodes, otherwise 0)"
-    ),
-    network: Literal["auto", "appnp", "gcn"] | None = opt.more(
-        "self-training: its networks. (default: auto, appnp for sparse word counts and otherwise gcn)"
-    ),
-    pseudo_degree: Annotated[float, opt.between(0, math.inf)] | None = opt.more(
-        "self-training: degree at which a node keeps its neighbours with probability one half; 0 copies "
-        "nothing. (default: smaller with more labels)"
-    ),
-    voters: str | None = opt.more(
-        "self-training: which of networks,sgc,dgi are averaged. (default: all, dgi up to 50,000 nodes)"
+    class_weight: str | None = opt.more(
+        "self-training: f1, or weights of classes such as fraud=5,other=1, to find rare classes. (default: 1)"
     ),
     validation: Annotated[float, opt.between(0, 0.9)] | None = opt.more(
         "File: share of the labels of each class for validation. (default: 0)"
@@ -107,9 +95,7 @@ def classify(
     import_optional("torch", "nodecopy classify")
     settings: dict[str, Any] = {"n_rounds": n_rounds, "n_graphs": n_graphs}
     settings |= {"n_weight_samples": n_weight_samples, "share": share, "balance": balance}
-    settings |= {"base_weight": base_weight, "network": network, "pseudo_degree": pseudo_degree}
-    if voters is not None:
-        settings["voters"] = [voter.strip() for voter in voters.split(",") if voter.strip()]
+    settings["class_weight"] = None if class_weight is None else _parse_weights(class_weight)
     name, chosen = source or str(tables.features), method or RECOMMENDED
     if load is None:
         if chosen == LABEL_PROPAGATION:
@@ -126,7 +112,7 @@ def classify(
             kind = type(classifier).__name__
             raise InputError(f"--load must be a file of a classifier; {load} holds a {kind}.")
     graph = files.load_training_graph(source, tables, classifier.feature_encoder_, classifier.graph_kind_)
-    if graph.features is None and chosen != LABEL_PROPAGATION:
+    if graph.features is None and (load is not None or chosen not in (LABEL_PROPAGATION, RECOMMENDED)):
         other = "" if load is not None else ", or --method label-propagation, which uses none"
         raise InputError(
             f"the graph must have features to be classified; got none. Give --features FILE{other}."
@@ -156,6 +142,8 @@ def classify(
         if is_labelled.any():
             is_correct = table["predicted"].astype(str) == classifier.check_labels(graph)[nodes]
             results["accuracy"] = float(is_correct[is_labelled].mean())
+            given = None if load is None else graph
+            results["by_class"] = classifier.report(nodes[is_labelled], graph=given).by_class()
     if out is not None:
         write_table(out, table, spreadsheet=spreadsheet)
     if save is not None:
@@ -198,6 +186,17 @@ def _parse_rounds(text: str, method: str) -> int | str:
     raise InputError(f"--n-rounds must be an integer of {allowed}; got {text!r}.")
 
 
+def _parse_weights(text: str) -> str | dict[str, float]:
+    """Return ``"f1"``, or the weight of each class."""
+    if "=" not in text:
+        return text
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    try:
+        return {name.strip(): float(weight) for name, _, weight in pairs}
+    except ValueError:
+        raise InputError(f"--class-weight must be f1, or such as fraud=5,other=1; got {text!r}.") from None
+
+
 def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[str, Any]:
     predicted = table["predicted"]
     counts = Counter(predicted.tolist())
@@ -224,14 +223,17 @@ def _describe_training(classifier: Classifier) -> dict[str, Any]:
     details = classifier.prediction_.details
     if not isinstance(classifier, SelfTraining):
         return details
-    accuracy = details.get("round_accuracy")
+    accuracy, names = details.get("round_accuracy"), [str(name) for name in classifier.classes_]
     rounds = {
         "n_rounds": classifier.n_rounds,
         "round": details["pseudo_label_rounds"],
         "chosen_by": "last round" if accuracy is None else "validation nodes",
         "validation_accuracy": accuracy,
-        **{name: details[name] for name in ("share", "balance", "base_weight")},
-        "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
+        **{name: details[name] for name in ("share", "balance")},
+        "pseudo_labels": dict(zip(names, details["pseudo_labels"], strict=True)),
+        "vote": details["vote"],
+        "class_weight": dict(zip(names, details["class_weight"], strict=True)),
+        "held_out_recall": dict(zip(names, details["held_out_recall"], strict=True)),
     }
     return {"self_training": rounds}
 
@@ -272,6 +274,10 @@ def _print_results(results: dict[str, Any], graph: Graph) -> None:
     columns = {"class": results["classes"].keys(), "nodes": results["classes"].values()}
     if is_self_trained:
         columns["pseudo-labels"] = results["self_training"]["pseudo_labels"].values()
+        recall = results["self_training"]["held_out_recall"].values()
+        columns["recall of held-out labels"] = ["-" if share is None else share for share in recall]
+    if "by_class" in results:
+        columns |= {name: [row[name] for row in results["by_class"].values()] for name in CLASS_SCORES}
     print_table(list(columns), zip(*columns.values(), strict=True))
     print_title("most uncertain predictions (uncertainty in nats)")
     names = ("id", "predicted")  # numbers among them are not formatted

@@ -134,7 +134,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
 
     text = (
         f"One label per class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled graphs. "
-        f"Self-training does so in {N_ROUNDS} further rounds, with confident predictions as labels."
+        "Self-training takes confident predictions of a vote of simpler classifiers as labels."
     )
     _print(f"Handwritten digits, a nearest-neighbour graph: {graph!r}", text, "")
     labels: Any = graph.label_codes
@@ -147,7 +147,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     classifiers = {
         "GCN": GCN(),
         "Bayesian GCN": BayesianGCN(n_graphs=N_GRAPHS),
-        "self-training": SelfTraining(n_graphs=N_GRAPHS, n_rounds=N_ROUNDS),
+        "self-training": SelfTraining(),
     }
     for name, classifier in classifiers.items():
         predictions = classifier.fit_trials(trials)

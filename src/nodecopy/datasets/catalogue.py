@@ -22,7 +22,17 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
 GraphName = Literal[
-    "karate", "digits", "cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo", "polblogs", "bitcoin"
+    "karate",
+    "digits",
+    "cora",
+    "citeseer",
+    "pubmed",
+    "coauthor-cs",
+    "citeseer-full",
+    "blogcatalog",
+    "amazon-photo",
+    "polblogs",
+    "bitcoin",
 ]
 SplitName = Literal["gowalla", "yelp2018", "amazon-beauty"]
 InteractionsName = Literal["library", "ml-100k", "amazon-cds", SplitName]

@@ -1,4 +1,4 @@
-"""Networks drawn from known models, on which intervals and tests are measured."""
+"""Networks drawn from known models, on which intervals and tests are measured, and changed graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodecopy._core.random import Rng, child
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.classical import IndependentEdges
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, class_codes
 from nodecopy.models import GraphModel
 
 KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes returns
@@ -25,6 +25,8 @@ KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes retur
     "bipartite": 0.5,
     "directed": 0.625,  # a block model with Pareto(3) out-degrees
 }
+VARIANTS = ("observed", "edges", "features", "thin", "dense")  # of graphs, see :func:`change_graph`
+HOMOPHILY, KEPT_FEATURES, KEPT_NODES, MIN_NODES = 0.4, 0.1, 0.05, 40
 CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
 
 
@@ -157,3 +159,48 @@ def factored_odds(n_nodes: int, degree: int, seed: SeedSequence) -> KnownNetwork
     """Return a degree-corrected block model whose odds of edges factor."""
     odds = KnownNetwork.by_name("dc-sbm", n_nodes, degree, seed, np.inf)  # odds with a limit would not factor
     return KnownNetwork(odds.probabilities / (1 + odds.probabilities), odds.blocks)
+
+
+def change_graph(graph: Graph, variant: str, seed: SeedSequence) -> Graph:
+    """Return a graph that is harder to classify, or denser.
+
+    ``"edges"``: random edges are added until 40 % of the edges connect nodes of the same class.
+    ``"features"``: nine of ten columns are left out. ``"thin"``: every second class keeps 5 % of its nodes,
+    but at least 40. ``"dense"``: as many edges again, between nodes of the same class as often as before.
+    """
+    rng, (classes, codes) = np.random.default_rng(child(seed, VARIANTS.index(variant))), _classes_of(graph)
+    n = graph.n_nodes
+    if variant == "features":
+        features: Any = sparse.csc_array(graph.features)  # type: ignore[arg-type]
+        n_kept = max(1, round(KEPT_FEATURES * features.shape[1]))
+        kept = np.sort(rng.permutation(features.shape[1])[:n_kept])
+        return graph.replace(features=sparse.csr_array(features[:, kept]))
+    if variant == "thin":
+        is_kept = np.ones(n, bool)
+        for code in range(1, len(classes), 2):
+            of_class = rng.permutation(np.flatnonzero(codes == code))
+            is_kept[of_class[max(MIN_NODES, int(KEPT_NODES * len(of_class))) :]] = False
+        return graph.subgraph(np.flatnonzero(is_kept))
+    edges = sparse.triu(graph.adjacency, 1).tocoo()
+    n_edges, n_same = edges.nnz, int((codes[edges.row] == codes[edges.col]).sum())
+    if variant == "edges":
+        chance = float(((np.bincount(codes) / n) ** 2).sum())
+        n_added = max(0, round((n_same - HOMOPHILY * n_edges) / (HOMOPHILY - chance)))
+        first, second = rng.integers(0, n, (2, n_added))
+    else:
+        first, second = rng.integers(0, n, (2, n_edges))
+        is_same = rng.random(n_edges) < n_same / n_edges
+        for code in range(len(classes)):
+            chosen = is_same & (codes[first] == code)
+            second[chosen] = rng.choice(np.flatnonzero(codes == code), chosen.sum())
+    is_edge = first != second
+    added = sparse.csr_array(
+        (np.ones(is_edge.sum()), (first[is_edge], second[is_edge])), shape=graph.adjacency.shape
+    )
+    return graph.replace(adjacency=(graph.adjacency + added + added.T) != 0)
+
+
+def _classes_of(graph: Graph) -> tuple[Any, NDArray[np.int64]]:
+    assert graph.label_codes is not None
+    classes, codes = class_codes(graph.label_codes)
+    return classes, codes

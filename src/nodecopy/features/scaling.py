@@ -30,6 +30,7 @@ MIN_ZEROS = 0.5  # more than this share of word counts are zero
 MIN_SPARSE_ZEROS = 0.8  # smallest share of zeros among sparse word counts
 MAX_COLUMN_SHARE = 0.25  # no word has more than this share of all counts
 MAX_SCALE_RATIO = 20.0  # largest ratio of a column's mean nonzero value to that of the median column
+COMMON_COLUMNS = 0.99  # quantile of columns for which that holds: a few words may be very frequent
 MIN_COLUMNS = 20  # fewer columns of counts are no words, unless all values are zero or one
 MAX_DEVIATION = 2.0  # standard deviations per mean above which weights are heavy-tailed
 ROUNDING = 1e-12  # a column whose standard deviation is below this share of its largest value is constant
@@ -87,7 +88,7 @@ class FeatureScaling:
         ``"auto"`` is ``"unit"`` for word counts, ``"standardise"`` for anything else; the choice is logged.
         Word counts, also weighted by TF-IDF, are not negative and mostly zero. Unless all are zero or one,
         they have at least 20 columns, no column has more than a quarter of their sum, and the mean nonzero
-        value of no column is more than 20 times that of the median column. No column of them was one-hot
+        value of 99 % of columns is at most 20 times that of the median column. No column of them was one-hot
         encoded or imputed. A sparse matrix that is mostly zeros is not centred, so that it stays sparse.
 
         Parameters
@@ -261,9 +262,9 @@ def explain_no_counts(matrix: Any, encoder: Any = None) -> str:
     if largest > MAX_COLUMN_SHARE:
         return f"one column has {largest:.0%} of their sum"
     means = sums[sums > 0] / np.asarray((matrix != 0).sum(axis=0))[sums > 0]
-    ratio = means.max() / np.median(means)
+    ratio = np.quantile(means, COMMON_COLUMNS) / np.median(means)
     if ratio > MAX_SCALE_RATIO:
-        return f"the values of one column are {ratio:.3g} times those of the median column"
+        return f"the values of a hundredth of columns are {ratio:.3g} times those of the median column"
     return ""
 
 

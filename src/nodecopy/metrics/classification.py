@@ -137,6 +137,53 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive)))
 
 
+@dataclass(frozen=True, eq=False)
+class ClassReport:
+    """How well each class is predicted: the confusion matrix, precision, recall and F1.
+
+    Parameters
+    ----------
+    classes
+        Names of the classes.
+    confusion
+        Numbers of nodes, ``[true class, predicted class]``.
+
+    Examples
+    --------
+    >>> report = ClassReport(("honest", "fraud"), np.array([[90, 5], [2, 3]]))
+    >>> report.recall.tolist(), report.precision.round(3).tolist()
+    ([0.9473684210526315, 0.6], [0.978, 0.375])
+    """
+
+    classes: tuple[str, ...]
+    confusion: Ints
+
+    @property
+    def recall(self) -> Floats:
+        """The share of the nodes of each class that are predicted to be of it; 0 without nodes."""
+        return np.asarray(np.diag(self.confusion) / np.maximum(self.confusion.sum(axis=1), 1))
+
+    @property
+    def precision(self) -> Floats:
+        """The share of the nodes predicted to be of each class that are of it; 0 without nodes."""
+        return np.asarray(np.diag(self.confusion) / np.maximum(self.confusion.sum(axis=0), 1))
+
+    @property
+    def f1(self) -> Floats:
+        """The harmonic mean of precision and recall."""
+        sizes = self.confusion.sum(axis=0) + self.confusion.sum(axis=1)
+        return np.asarray(2 * np.diag(self.confusion) / np.maximum(sizes, 1))
+
+    def by_class(self) -> dict[str, dict[str, float]]:
+        """Return ``precision``, ``recall``, ``f1`` and ``nodes`` of each class, ready for JSON."""
+        columns = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        columns["nodes"] = self.confusion.sum(axis=1)
+        return {
+            name: {score: values[number].item() for score, values in columns.items()}
+            for number, name in enumerate(self.classes)
+        }
+
+
 def ranks_classes(probabilities: Array, codes: Ints, *, every: bool = False) -> bool:
     """Return whether the probability of some class, or of every, ranks its nodes first, by a test at 1 %."""
     ranks = []

@@ -11,18 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from nodecopy import datasets
 from nodecopy._core.arrays import Bools, Ints, Singles
 from nodecopy._core.estimator import Configurable
-from nodecopy._core.imports import import_optional
+from nodecopy._core.imports import check_name, import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import generator
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.experiments.data import VARIANTS, change_graph
 from nodecopy.experiments.runner import FIT_CACHE, CachedGraphModel
 from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, instantiate, key
 from nodecopy.experiments.store import COPIED_FROM, Record, Store, list_forms
@@ -164,13 +165,16 @@ class ClassifyTask(NodeTask):
 
     without_test_edges: bool = key("flag", default=False)  # the edges of test nodes are removed
     visible_validation: tuple[int, ...] = key(["number"], default=())  # validation nodes methods are given
+    variants: tuple[str, ...] = key(["text"], default=())  # changed graphs, see :func:`.change_graph`
 
     protocol_fields = (*NodeTask.protocol_fields, "without_test_edges")
-    filters = (*NodeTask.filters, "visible_validation")
+    filters = (*NodeTask.filters, "visible_validation", "variants")
     allowed_uses = ("fitted-once",)
 
     def check(self) -> None:
         super().check()
+        for name in self.variants:
+            check_name(name, VARIANTS, "variants of [protocol]")
         if max(self.visible_validation, default=0) > self.validation:
             allowed, got = f"at most validation, {self.validation}", max(self.visible_validation)
             raise InputError(f"visible_validation of [protocol] must be {allowed}; got {got}.")
@@ -178,6 +182,8 @@ class ClassifyTask(NodeTask):
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
         by_labels, numbers = super().conditions, self.visible_validation
+        if self.variants:
+            by_labels = tuple({**labels, "variant": name} for name in self.variants for labels in by_labels)
         if not numbers:
             return by_labels
         return tuple({**labels, "visible_validation": n} for n in numbers for labels in by_labels)
@@ -187,10 +193,22 @@ class ClassifyTask(NodeTask):
         columns = []
         for conditions in self.conditions:
             labels, n_visible = conditions["labels"], conditions.get("visible_validation")
-            part = "" if n_visible is None else f", {n_visible or 'no'} validation"
+            part = f", {conditions['variant']}" if "variant" in conditions else ""
+            part += "" if n_visible is None else f", {n_visible or 'no'} validation"
             heading = f"{labels} label{'s' if labels > 1 else ''}{part}"
             columns.append(Column("accuracy", tuple(conditions.items()), heading, part=part))
         return tuple(columns)
+
+    def load(self, cell: Cell) -> Graph:
+        graph: Graph = super().load(cell)
+        variant = cell.conditions.get("variant", VARIANTS[0])
+        if variant == VARIANTS[0]:
+            return graph
+        changed = FIT_CACHE.get_or_fit(
+            lambda: change_graph(graph, variant, dataset_seed(cell.seed, cell.dataset)),
+            cell, None, "cpu", {"class": change_graph.__name__, "variant": variant},
+        )  # fmt: skip
+        return cast(Graph, changed)
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
         split, n_visible = super().split(cell, trial), cell.conditions.get("visible_validation")
