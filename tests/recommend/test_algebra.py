@@ -23,7 +23,6 @@ from nodecopy.recommend.algebra import (
     max_items,
     row_blocks,
     solve_constrained,
-    solve_constrained_path,
     to_device,
     to_numpy,
 )
@@ -53,8 +52,6 @@ def test_solve_constrained(seed: int, n_items: int, regularisation: float) -> No
     M, C = X.T @ X, np.asfortranarray(X.T @ A)
     expected, solution = ridge_without_itself(X, A, regularisation), solve_constrained(M, C, regularisation)
     np.testing.assert_allclose(solution, expected, atol=1e-9)
-    (path,) = solve_constrained_path(M, C, [regularisation])
-    np.testing.assert_allclose(path, expected, atol=1e-9)
     assert np.array_equal(solve_constrained(M, C, regularisation, overwrite=True), solution)
 
 
@@ -223,5 +220,3 @@ def test_models_on_a_device_of_torch(model: EASE | CopyEASE) -> None:
     model.set_params(device=TORCH)
     np.testing.assert_allclose(model.fit(tastes()).weights_, expected, atol=1e-5)
     np.testing.assert_allclose(model.partial_fit(tastes()).weights_, expected, atol=1e-5)
-    (path,) = model.fit_path(tastes(), [model.regularisation])
-    np.testing.assert_allclose(path.weights_, expected, atol=1e-5)

@@ -160,7 +160,6 @@ def test_seen_is_forgotten_with_the_next_fit() -> None:
     assert (fitted.interactions_, fitted.seen_) == (liked, met)
     assert EASE().fit(liked, seen=Interactions(3 * met.matrix, met.user_ids, met.item_ids)).seen_ == met
     assert fitted.fit(liked).seen_ == liked
-    assert next(EASE().fit(liked, seen=met).fit_path(liked, [3.0])).seen_ == liked
 
 
 class FixedScores(Recommender):

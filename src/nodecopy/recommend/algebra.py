@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,8 @@ PANEL_BYTES = 256  # width of the columns of a sparse product: a panel of all ro
 MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product takes several threads
 MAX_CONDITION = 1e5  # up to which single precision is used: errors of weights stay below a percent
 BYTES_PER_PAIR = 24  # of items: M and C of CopyEASE in single and in double precision
+RANK_PER_ROOT = 1.25  # of the number of items: the automatic rank of the low-pass filter
+N_SUBSPACE_STEPS, MIN_OVERSAMPLING, MIN_SINGULAR_VALUE = 6, 10, 1e-4  # of its singular vectors
 ASSUMED_MEMORY = 2**34  # on Windows, where Python does not know it
 
 
@@ -336,24 +338,6 @@ def _diagonal_of_product(V: Matrix, Y: Matrix) -> Matrix:
     return diagonal
 
 
-def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:
-    """Yield :func:`solve_constrained` for each of many lambdas, from one eigendecomposition."""
-    # With M = V diag(w) V' the solution is B = V (w + lambda)^-1 (V'C - V' diag(mu)).
-    w, V = linalg.eigh(M, driver="evd")
-    w, V = np.maximum(w, 0.0), np.ascontiguousarray(V)
-    V_t = np.ascontiguousarray(V.T)
-    rotated = V_t @ C
-    squares, products = V * V, V * rotated.T
-    for regularisation in regularisations:
-        inverse = 1.0 / (w + regularisation)
-        inner = V_t * -(products @ inverse / (squares @ inverse))
-        inner += rotated
-        inner *= inverse[:, None]
-        B = V @ inner
-        np.fill_diagonal(B, 0.0)
-        yield B
-
-
 def singular_matrix(regularisation: Any) -> InputError:
     """Return the error of a singular matrix."""
     smallest = np.min(regularisation)
@@ -405,16 +389,60 @@ def set_diagonal(matrix: Any, values: Any) -> None:
     matrix[places, places] = values
 
 
-def best_unseen(rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
-    """Return the ``k`` items with the best scores ``rows @ weights`` that are not in the row."""
-    if not isinstance(weights, (np.ndarray, sparse.csr_array)):
-        histories = _csr_tensor(rows, weights)
-        scores = (histories @ weights).masked_fill_(histories.to_dense() > 0, -np.inf)
-        return np.asarray(scores.topk(k, dim=1).indices.cpu().numpy())
-    scores = rows @ weights
-    scores = scores.toarray() if isinstance(scores, sparse.csr_array) else scores
+def multiply_rows(rows: sparse.csr_array, weights: Any) -> Any:
+    """Return ``rows @ weights`` as a dense array, or as a tensor if the weights are one."""
+    is_tensor = not isinstance(weights, (np.ndarray, sparse.csr_array))
+    scores: Any = (_csr_tensor(rows, weights) if is_tensor else rows) @ weights
+    return scores.toarray() if isinstance(scores, sparse.csr_array) else scores
+
+
+def best_unseen(rows: sparse.csr_array, scores: Any, k: int) -> IntArray:
+    """Return the ``k`` items with the best scores, which are overwritten, that are not in the row."""
     scores[rows.nonzero()] = -np.inf
+    if not isinstance(scores, np.ndarray):
+        return np.asarray(scores.topk(k, dim=1).indices.cpu().numpy())
     return top_items(scores, k)
+
+
+def low_pass_filter(
+    matrix: sparse.csr_array, rank: int | str, max_rank: int | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Return a factor F and singular values s of a low-pass filter of binary interactions.
+
+    The filter is the items x items matrix D^-1 F'F = D^-1/2 V diag(s) V' D^1/2, where D holds the number of
+    users of each item, and s and V are the largest singular values and the right singular vectors of the
+    matrix whose entries are divided by the roots of the degrees of their user and item. The automatic rank
+    is a multiple of the root of the number of items, at most ``max_rank``.
+    """
+    degrees, counts = (np.maximum(part, 1) for part in (np.diff(matrix.indptr), count_users(matrix)))
+    values = np.repeat(degrees, np.diff(matrix.indptr)) * counts[matrix.indices]
+    parts = (1 / np.sqrt(values)).astype(np.float32), matrix.indices, matrix.indptr
+    A = sparse.csr_array(parts, shape=matrix.shape)
+    A_t = sparse.csr_array(A.T)
+    if isinstance(rank, str):
+        rank = min(round(RANK_PER_ROOT * len(counts) ** 0.5), max_rank or len(counts))
+    width = min(rank + MIN_OVERSAMPLING + rank // 2, *matrix.shape)
+    # Subspace iteration from a fixed start: the same filter in every fit.
+    V = np.random.default_rng(0).standard_normal((len(counts), width), np.float32)
+    for _ in range(N_SUBSPACE_STEPS):
+        V = linalg.qr(A_t @ (A @ V), mode="economic", overwrite_a=True, check_finite=False)[0]
+    _, s, rotation = linalg.svd(A @ V, full_matrices=False, check_finite=False)
+    s = s[: min(rank, np.count_nonzero(s > MIN_SINGULAR_VALUE))]
+    factor = np.sqrt(s)[:, None] * (rotation[: len(s)] @ V.T) * np.sqrt(counts, dtype=np.float32)
+    return np.ascontiguousarray(factor, np.float32), s.astype(np.float64)
+
+
+def low_pass_scores(rows: sparse.csr_array, counts: IntArray, factor: Any) -> NDArray[np.float32]:
+    """Return the product of the rows of a matrix with a low-pass filter D^-1 F'F."""
+    scaled = rows @ sparse.diags_array((1 / np.maximum(counts, 1)).astype(np.float32))
+    return np.asarray((scaled @ factor.T) @ factor)
+
+
+def add_low_pass(weights: Any, counts: IntArray, factor: NDArray[np.float32]) -> None:
+    """Add a low-pass filter D^-1 F'F to dense weights in place."""
+    F, F_t = like(factor, weights), like((factor / np.maximum(counts, 1)).T, weights)
+    for block in row_blocks(len(weights)):
+        weights[block] += F_t[block] @ F
 
 
 def import_torch_for(device: str) -> Any:

@@ -9,7 +9,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -36,6 +36,9 @@ from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike, convert_interactions
 from nodecopy.metrics import ranking
 from nodecopy.recommend.algebra import count_users, row_blocks
+
+if TYPE_CHECKING:
+    from nodecopy.recommend.tuning import Coordinate
 
 Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
@@ -219,6 +222,46 @@ class Recommender(Saveable, ABC):
         self.interactions_ = self.seen_ = train
         if seen is not None:
             self.seen_ = train.union(seen)
+        return self
+
+    def coordinates(self) -> list[Coordinate]:
+        """Return the parameters that :meth:`tune` searches, in this order; by default none."""
+        return []
+
+    def fit_trial(self, train: Interactions, shared: dict[str, Any]) -> None:
+        """Fit the model as a trial of :meth:`tune`; ``shared`` may keep what trials have in common."""
+        self.fit(train, rng=0)
+
+    def tune(
+        self,
+        interactions: InteractionsLike,
+        validation: InteractionsLike | None = None,
+        *,
+        budget: int = 40,
+        k: int | None = None,
+        rng: Rng = None,
+    ) -> Self:
+        """Set the parameters by held-out interactions and return the model, which is not fitted.
+
+        The search starts from the parameters of the model and changes one at a time, as long as recall@k +
+        NDCG@k improves by more than half of the gain's standard error over users. The choice is logged, and
+        ``tuning_`` holds all scores.
+
+        Parameters
+        ----------
+        interactions, validation
+            Training interactions, and those to hold out: all or none of them in ``interactions``. By default
+            a random tenth of ``interactions``.
+        budget
+            Largest number of settings to fit.
+        k
+            Length of the lists; 20 by default, or the number of items.
+        rng
+            Seed or generator of the default validation part.
+        """
+        from nodecopy.recommend import tuning  # which imports this module
+
+        tuning.tune(self, interactions, validation, budget, k, rng)
         return self
 
     def save(self, path: PathLike) -> None:

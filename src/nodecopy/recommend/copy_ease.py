@@ -52,13 +52,13 @@ class CopyEASE(LinearRecommender):
         regression of the weights B on Q'.
     regularisation, regularisation_exponent, precision, degree_exponent, popularity_penalty
         As in :class:`.EASE`.
-    device, n_neighbours
+    device, n_neighbours, low_pass, low_pass_rank
         As in :class:`.EASE`.
 
     Attributes
     ----------
-    weights_, n_neighbours_
-        As in :class:`.EASE`; the weights are B + bonus Q', divided by the popularity penalty.
+    weights_, n_neighbours_, low_pass_, singular_values_
+        As in :class:`.EASE`; the weights are B + bonus Q', divided by the popularity penalty, and the filter.
     item_bonus_
         The weight of A Q' that was used.
 
@@ -83,6 +83,8 @@ class CopyEASE(LinearRecommender):
     n_neighbours: int | str | None = "auto"
     regularisation_exponent: float = 0.0
     popularity_penalty: float = 0.0
+    low_pass: float = 0.2
+    low_pass_rank: int | str = AUTO
 
     def check_params(self) -> None:
         super().check_params()
