@@ -190,10 +190,10 @@ def test_only_changed_users_are_computed(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(algebra, "_part", count)
     new = Interactions.from_table(library.user_ids[:3], library.item_ids[:3])
-    EASE(degree_exponent=0.5).fit(library).partial_fit(new)
+    EASE(degree_exponent=0.5).partial_fit(library).partial_fit(library).partial_fit(new)
     assert 0 < sizes[0] <= 3
     rule = Jaccard(include_self=False, max_donors=2)
-    CopyEASE(user_donors=rule, item_donors=rule).fit(library).partial_fit(new)
+    CopyEASE(user_donors=rule, item_donors=rule).fit(library).partial_fit(library).partial_fit(new)
     assert 0 < max(sizes[2:]) < library.n_users
 
 

@@ -29,6 +29,7 @@ MAX_BLOCK_ENTRIES = 2**24
 MIN_DENSE_SHARE = 0.12  # of stored entries from which a dense product with donor probabilities is faster
 PANEL_BYTES = 256  # width of the columns of a sparse product: a panel of all rows then fits into the cache
 MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product takes several threads
+N_POWER_STEPS = 3  # by which the largest eigenvalue is bounded
 MAX_CONDITION = 1e5  # up to which single precision is used: errors of weights stay below a percent
 BYTES_PER_PAIR = 24  # of items: M and C of CopyEASE in single and in double precision
 RANK_PER_ROOT = 1.25  # of the number of items: the automatic rank of the low-pass filter
@@ -99,13 +100,15 @@ class RunningGrams:
     def __init__(self) -> None:
         self.products: dict[str, _Product] = {}
 
-    def update(self, name: str, matrix: sparse.csr_array, weights: Any = None, P: Any = None) -> Any:
+    def update(
+        self, name: str, matrix: sparse.csr_array, weights: Any = None, P: Any = None, dtype: Any = np.float64
+    ) -> Any:
         """Return :func:`gram_matrix`, from the last product of the same name if there is one."""
         A = sparse.csr_array(matrix.astype(np.float64))
         w = np.ones(A.shape[0]) if weights is None else np.asarray(weights, np.float64)
         if name not in self.products or (self.products[name].P is None) != (P is None):
             self.products[name] = _Product(A, w, P, gram_matrix(matrix, weights, P))
-            return self.products[name].result.copy()
+            return self.products[name].result.astype(dtype)
         old = _pad(self.products[name], A.shape)
         ratio = np.divide(w, old.weights, out=np.zeros_like(w), where=old.weights > 0)
         scale = float(np.median(ratio[ratio > 0])) if (ratio > 0).any() else 1.0
@@ -119,7 +122,7 @@ class RunningGrams:
         result *= scale
         result += change
         self.products[name] = _Product(A, w, P, result)
-        return result.copy()
+        return result.astype(dtype)
 
 
 def _pad(product: _Product, shape: tuple[int, int]) -> _Product:
@@ -171,7 +174,7 @@ def copied_moments(
 
     def gram(name: str, weights: Any, P: Any = None) -> Any:
         if running is not None:
-            return running.update(name, matrix, weights, P)
+            return running.update(name, matrix, weights, P, dtype)
         return gram_matrix(matrix, weights, P, dtype=dtype, device=device)
 
     q0 = 1 - q1 - q2
@@ -348,8 +351,11 @@ def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
     """Return ``precision`` itself, or for ``"auto"`` the one that M + lambda I needs."""
     if precision != "auto":
         return precision
-    # Eigenvalues lie between the smallest lambda and the largest one plus the largest sum of a row.
-    largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
+    # Entries are not negative: for any positive x the largest (M x)_i / x_i is a bound of the eigenvalues.
+    x, largest = M.sum(1), np.inf
+    for _ in range(N_POWER_STEPS):
+        x, before = M @ x, x
+        largest = min(largest, float((x[before > 0] / before[before > 0]).max()))
     bound = MAX_CONDITION * np.min(regularisation)
     return "single" if largest + np.max(regularisation) <= bound else "double"
 

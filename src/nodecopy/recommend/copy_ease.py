@@ -102,8 +102,8 @@ class CopyEASE(LinearRecommender):
 
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
         # Single precision is enough for sums, but not always for the solver.
-        dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")
-        options: Any = {"dtype": dtype, "device": device, "running": running}
+        device = self.device if running is None else "cpu"
+        options: Any = {"dtype": np.float32, "device": device, "running": running}
         return copied_moments(A, P, Q, *self.shares, weights, **options)
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -80,6 +80,7 @@ class LinearRecommender(Recommender):
 
     is_linear: ClassVar[bool] = True
     _running: RunningGrams | None = None
+    _donors: Sequence[Any] | None = None  # donor probabilities of the fit, which a file does not hold
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
@@ -98,7 +99,7 @@ class LinearRecommender(Recommender):
     def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
         """Return moments, possibly from Gram matrices to update and donor probabilities in ``rules``."""
         self.n_neighbours_ = self.sparse_neighbours(train.n_items)
-        P, Q = self.donor_probabilities(train, rules)
+        P, Q = self._donors = self.donor_probabilities(train, rules)
         weights = self.user_weights(train)
         if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
@@ -170,7 +171,6 @@ class LinearRecommender(Recommender):
         else:
             if self._running is None:
                 self._running = RunningGrams()
-                self.moments(self.interactions_, self._running)
             moments = self.moments(train, self._running)
             M, C = (algebra.to_device(part, self.device) for part in moments[:2])
             self._store(self.solve(moments._replace(M=M, C=C), overwrite=True), moments)
@@ -289,7 +289,8 @@ class LinearRecommender(Recommender):
     def _donor_system(self) -> DonorSystem:
         train = self.interactions_
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
-        (P, Q), bonus = self.donor_probabilities(train), getattr(self, "item_bonus_", 0.0)
+        P, Q = self._donors or self.donor_probabilities(train)
+        bonus = getattr(self, "item_bonus_", 0.0)
         return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
