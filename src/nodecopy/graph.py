@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from nodecopy._core.arrays import (
     Rows,
     as_matrix,
     check_ids,
+    check_spellings,
     check_weights,
     deduplicate,
     find_positions,
@@ -25,9 +27,11 @@ from nodecopy._core.arrays import (
 )
 from nodecopy._core.checks import (
     as_array,
+    as_integers,
     check_characters,
     check_finite,
     check_indices,
+    check_type,
     check_unique,
     check_vector,
     is_missing,
@@ -93,6 +97,7 @@ class Graph(RowData):
         node_ids: ArrayLike | None = None,
         directed: bool = False,
     ) -> None:
+        directed = bool(check_type(directed, (bool, np.bool_), "directed", "True or False"))
         rows = Rows.from_matrix(adjacency, "adjacency")
         if rows.n_rows != rows.n_columns:
             raise InputError("adjacency", f"must be square; got shape {(rows.n_rows, rows.n_columns)}.")
@@ -105,7 +110,7 @@ class Graph(RowData):
             label_codes=label_codes,
             label_names=label_names,
             _node_ids=None if node_ids is None else check_ids(node_ids, "node_ids", rows.n_rows),
-            directed=bool(directed),
+            directed=directed,
         )
 
     @classmethod
@@ -129,7 +134,12 @@ class Graph(RowData):
         >>> Graph.from_edges(["ann", "bob", "ann"], ["bob", "cleo", "bob"])
         Graph(3 nodes, 2 undirected edges, binary)
         """
+        lists = [
+            ends for ends in (source, target) if getattr(ends, "dtype", None) in (None, np.dtype(object))
+        ]
         source, target = check_ids(source, "source"), check_ids(target, "target")
+        if source.dtype.kind == target.dtype.kind == "U":
+            check_spellings([*chain.from_iterable(lists)], "source and target")
         check_vector(target, "target", length=len(source), per="edge")
         if source.size and target.size and (source.dtype.kind == "U") != (target.dtype.kind == "U"):
             raise InputError("source and target must both hold integers or both hold strings.")
@@ -191,9 +201,10 @@ class Graph(RowData):
             raise InputError(f"replace has no parameter {', '.join(sorted(unknown))}.")
         state = dict(self.__dict__)
         if changes.keys() & {"adjacency", "directed"}:
-            directed = bool(changes.get("directed", self.directed))
-            other = Graph(changes.get("adjacency", self.adjacency), directed=directed)
-            state |= {"rows": other.rows, "directed": directed}
+            other = Graph(
+                changes.get("adjacency", self.adjacency), directed=changes.get("directed", self.directed)
+            )
+            state |= {"rows": other.rows, "directed": other.directed}
             if "adjacency" in changes:
                 state["edge_settings"] = None
         n_nodes = state["rows"].n_rows
@@ -350,6 +361,8 @@ def encode_labels(
     if values is None:
         return None, None
     array = check_vector(values, "labels", length=n_nodes)
+    if array.dtype.kind == "O" and all(isinstance(value, (int, np.integer)) for value in array):
+        array = as_integers(array.tolist(), "labels")
     if array.dtype.kind == "f":
         whole = np.where(np.isnan(array), UNLABELLED, array)
         if not np.array_equal(whole, np.floor(whole)):

@@ -77,7 +77,6 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         return sample_stream(lambda number: self._checked_draw(child(seed, number)), n, workers)
 
     def _checked_draw(self, seed: SeedSequence) -> Data:
-        """Return the sample of a seed after a check that it has the nodes of the observed graph."""
         sample, observed, name = self.draw(seed), self.graph_, f"draw of {type(self).__name__}"
         kind = Graph if isinstance(observed, Graph) else Interactions
         if not isinstance(sample, kind):

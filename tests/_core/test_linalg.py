@@ -6,7 +6,8 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy._core.linalg import Floats, fit_logistic, fit_penalised_logistic, truncated_svd
+from nodecopy._core.arrays import Floats
+from nodecopy._core.linalg import fit_logistic, fit_penalised_logistic, truncated_svd
 
 
 def test_truncated_svd_equals_a_full_one_and_is_reproducible() -> None:

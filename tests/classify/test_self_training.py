@@ -179,7 +179,8 @@ def test_soft_labels_and_weights_reach_the_loss() -> None:
     [
         ({"share": 0}, "share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone"),
         ({"base": lambda n, k: None, "n_graphs": 5}, r"KeepByDegree\(SameLabel\(\)\)\), 5, base=build"),
-        ({"base": "gcn"}, "base of SelfTraining must be a classifier"),
+        ({"base": "ggcn"}, "base of SelfTraining must be one of .*; got 'ggcn'. Did you mean gcn"),
+        ({"base": 3}, "base of SelfTraining must be a classifier"),
         ({"base": GCN(), "n_graphs": 5}, "n_graphs of SelfTraining must be left out if a base is given"),
         ({"base": GCN(), "voters": ["sgc"]}, "voters of SelfTraining must be left out if a base is given"),
         ({"voters": "sgc"}, "voters of SelfTraining must be a list of at least one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,11 +46,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
     def command(*arguments: str | Path) -> Ran:
         monkeypatch.setattr(sys, "argv", ["nodecopy", *map(str, arguments)])
-        code = 0
+        # The background jobs of a shell ignore SIGINT.
+        code, on_interrupt = 0, signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             cli.main()
         except SystemExit as stop:
             code = int(stop.code or 0)
+        finally:
+            signal.signal(signal.SIGINT, on_interrupt)
         return Ran(code, *capsys.readouterr())
 
     return command

@@ -30,7 +30,7 @@ sample karate --engine duckdb --out out | takes Parquet files, not names of data
 stats karate --samples . | --samples must be a graph or a folder with sample-* files; . has none
 stats library | the source must be a graph for this command; library holds interactions
 infer karate --statistic transitivty | Did you mean transitivity
-infer karate --model subsampling | for --resample edges; got subsampling
+infer karate --model subsampling | one of dc-sbm, dot-product, node-copying, sbm; got 'subsampling'
 infer karate --picture x.gif | x.gif must end in one of .png, .svg, .pdf
 infer karate --alternative less | --alternative applies to --null only; got none. Leave it out.
 infer karate --simultaneous | --simultaneous applies to --statistic degrees and pagerank only; got density

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.cli.infer import MODELS
+from nodecopy.inference.resampling import MODELS
 from tests.cli.conftest import Run
 
 

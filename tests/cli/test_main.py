@@ -7,8 +7,10 @@ import math
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +32,7 @@ from nodecopy.cli.output import (
 )
 from nodecopy.errors import InputError
 from nodecopy.io.tables import write_table
-from tests.cli.conftest import Run
+from tests.cli.conftest import Ran, Run
 
 MODULES_AFTER = """
 import json, sys
@@ -124,33 +126,23 @@ def test_an_error_of_the_file_system_has_no_traceback(run: Run, monkeypatch: pyt
     assert (ran.code, ran.err.splitlines()[-1]) == (1, "error: [Errno 28] No space left on device")
 
 
-def test_ctrl_c_prints_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(stats, "statistics", interrupt)
-    ran = run("stats", "karate")
-    assert (ran.code, ran.err.splitlines()[-1]) == (130, "error: interrupted.")
-
-
-@pytest.mark.parametrize(("stop", "code"), [(SystemExit(143), 143), (KeyboardInterrupt(), 130)])
-def test_a_signal_while_a_lock_is_released_ends_without_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("error", [RuntimeError("release unlocked lock"), InputError("Query interrupted")])
+def test_a_signal_has_one_exit_code_whatever_becomes_of_its_exception(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
 ) -> None:
+    """Errors of DuckDB had exit code 2."""
+
     def run_app(standalone_mode: bool) -> None:
         try:
-            raise stop
-        finally:
-            try:
-                raise RuntimeError("release unlocked lock")
-            finally:
-                raise RuntimeError("release unlocked lock")
+            os.kill(os.getpid(), getattr(signal, name))
+            time.sleep(60)
+        except SystemExit:
+            raise error from None
 
     monkeypatch.setattr(cli, "app", run_app)
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert stopped.value.code == code
+    message = "error: interrupted.\n" if name == "SIGINT" else ""
+    assert run() == Ran(128 + getattr(signal, name), "", message)
 
 
 @pytest.mark.parametrize("stream", [">&-", "> /dev/full"])

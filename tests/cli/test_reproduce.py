@@ -118,6 +118,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
         env={**os.environ, "PYTHONPATH": path},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs ignore it
     )
 
 

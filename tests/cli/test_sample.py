@@ -8,11 +8,13 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, read_graph, write_graph
+from nodecopy.edge_tables import EdgeTableCopying
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
 
@@ -89,23 +91,36 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT", "SIGKILL"])
+def test_a_stopped_run_keeps_the_finished_samples(run: Run, tmp_path: Path, name: str) -> None:
+    """All of them were lost."""
     number = getattr(signal, name)
-    command = [sys.executable, "-c", "from nodecopy.cli import main; main()"]
     started = subprocess.Popen(
-        [*command, "sample", "karate", "--n", "10000000", "--out", "samples"],
-        cwd=tmp_path,
+        [sys.executable, "-m", "nodecopy", "sample", "karate", "--n", "10000000", "--out", "samples"],
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup, for one, has it ignored
+        preexec_fn=lambda: name == "SIGKILL" or signal.signal(number, signal.SIG_DFL),  # nohup ignores it
     )
     until = time.monotonic() + 60
-    while not any(tmp_path.glob(".nodecopy-*/*")) and time.monotonic() < until:
+    while not Path("samples/sample-0000009.csv").exists() and time.monotonic() < until:
         time.sleep(0.05)
-    assert any(tmp_path.iterdir())
     started.send_signal(number)
-    assert started.wait(timeout=60) == 128 + number
-    assert not any(tmp_path.iterdir())
+    assert started.wait(timeout=60) == (-number if name == "SIGKILL" else 128 + number)
+    about = json.loads(Path("samples/samples.json").read_text())
+    paths = [Path("samples", row["file"]) for row in about["samples"].values()]
+    if name != "SIGKILL":  # the sample that was being written may be there
+        others = {*Path().rglob("*.*")} - {*paths, Path("samples/samples.json")}
+        assert len(others) <= 1
+    assert len(paths) == about["n"] >= 7
+    times = [path.stat().st_mtime_ns for path in paths]
+    result = run("sample", "karate", "--n", about["n"] + 1, "--out", "samples", "--json").json()
+    assert [path.stat().st_mtime_ns for path in paths] == times
+    model = NodeCopying(SameLabel()).fit(datasets.load("karate"))
+    sizes = [sample.n_edges for sample in model.sample_many(about["n"] + 1, rng=0)]
+    assert [row["edges"] for row in result["samples"]] == sizes
+    sample = read_graph(paths[0], node_ids=model.graph_.node_ids)
+    assert sample.rows == model.sample(rng=0).rows
+    assert run("sample", "karate", "--out", "samples", "--overwrite").code == 0
+    assert {path.name for path in tmp_path.rglob("*")} == {"samples", "sample-0.csv", "samples.json"}
 
 
 @pytest.mark.parametrize("header", ["user,item,rating", "userId;movieId", '"user_id","item_id"'])
@@ -173,6 +188,95 @@ def test_engine_samples_are_equal(run: Run, engine_files: tuple[str, str], more:
     origin = json.loads(Path("there/samples.json").read_text())
     assert (origin["engine"], origin["donors"], origin["seed"]) == ("duckdb", "same-label", 5)
     assert {path.name for path in Path().iterdir()} == {*engine_files, "there"}
+
+
+def contents(folder: str) -> dict[str, Any]:
+    return {
+        path.name: engine_rows(path) if path.suffix == ".parquet" else path.read_text()
+        for path in Path(folder).iterdir()
+    }
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_running_again_computes_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    """Six samples that fail in the fifth left nothing."""
+    write_table("edges.parquet", dict(zip(("a", "b"), np.arange(40).reshape(2, 20) % 7, strict=True)))
+    write_table("labels.parquet", {"id": np.arange(7), "class": np.arange(7) % 2})
+    shared = ("sample", "edges.parquet", "--labels", "labels.parquet", "--engine", engine, "--out")
+    assert run(*shared, "whole", "-n", "6").code == 0
+    owner, name = (NodeCopying, "draw") if engine == "memory" else (EdgeTableCopying, "write")
+    proper, calls = getattr(owner, name), []
+
+    def fail_in_the_fifth(*arguments: Any, **options: Any) -> Any:
+        calls.append(options)
+        if len(calls) == 5:
+            raise OSError(28, "No space left on device")
+        return proper(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail_in_the_fifth)
+        assert run(*shared, "out", "-n", "6").code == 1
+    about = json.loads(Path("out/samples.json").read_text())
+    assert list(about["samples"]) == ["0", "1", "2", "3"]
+    assert about["files"] == [f"sample-{number}.parquet" for number in range(4)]
+    times = {path: path.stat().st_mtime_ns for path in Path("out").glob("sample-*")}
+    assert len(times) == 4
+    ran = run(*shared, "out", "-n", "6", "--json").json()
+    assert contents("out") == contents("whole")
+    assert ran == run(*shared, "whole", "-n", "6", "--json").json()
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    later = run(*shared, "later", "-n", "2", "--first", "4", "--json").json()
+    assert later["samples"] == ran["samples"][4:]
+    assert {**contents("whole"), **contents("later")} == {**contents("whole"), "samples.json": ANY}
+    assert run(*shared, "out", "-n", "2", "--first", "9").code == 0
+    assert {path.name for path in Path("out").glob("*")} == {
+        *contents("whole"),
+        "sample-9.parquet",
+        "sample-10.parquet",
+    }
+    before = contents("out")
+    for options, difference in {
+        ("--seed", "3"): "seed was 0 there and is 3 now",
+        ("--keep", "0.5"): "keep was 0.0 there and is 0.5 now",
+        ("--directed",): "input was",
+        ("--weight", ""): "input was",
+    }.items():
+        ran = run(*shared, "out", "-n", "6", *options)
+        assert (ran.code, difference in ran.err, "--overwrite" in ran.err) == (2, True, True)
+    write_table("labels.parquet", {"id": np.arange(7), "class": np.arange(7) % 3})
+    assert "input was" in run(*shared, "out", "-n", "6").err
+    assert contents("out") == before
+    assert run(*shared, "out", "-n", "2", "--overwrite").code == 0
+    assert {path.name for path in Path("out").glob("*")} == {
+        *(f"sample-{s}.parquet" for s in range(2)),
+        "samples.json",
+    }
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_engines_and_memory_read_the_same_columns(run: Run, engine: str) -> None:
+    """--source, --target, --weight, --id and --label were refused with an engine."""
+    columns = {"when": [5, 6, 7], "kg": [0.5, 1.0, 2.0], "giver": [1, 2, 3], "taker": [2, 3, 1]}
+    Path("parts").mkdir()
+    for number in range(2):
+        rows = slice(number, number + 2)
+        write_table(f"parts/{number}.parquet", {name: np.array(c)[rows] for name, c in columns.items()})
+    write_table("labels.parquet", {"x": np.arange(3), "who": np.arange(1, 4), "kind": np.zeros(3, int)})
+    roles = ("--source", "taker", "--target", "giver", "--weight", "kg", "--directed")
+    labels = ("--labels", "labels.parquet", "--id", "who", "--label", "kind")
+    shared = (*roles, *labels, "--engine", engine, "--format", "parquet")
+    assert run("sample", "parts/*.parquet", *shared, "--out", "out").code == 0
+    graph = Graph.from_edges([2, 3, 1], [1, 2, 3], [0.5, 1, 2], labels=[0, 0, 0], directed=True)
+    sample = NodeCopying(SameLabel()).fit(graph).sample(rng=0)
+    edges = zip(*(column.tolist() for column in sample.edges() if column is not None), strict=True)
+    assert engine_rows("out/sample-0.parquet") == sorted(edges)
+    write_table("labels.parquet", {"who": np.arange(1, 5), "kind": np.zeros(4, int)})
+    ran = run("sample", "parts/*.parquet", *shared, "--out", "unknown")
+    assert (ran.code, "4" in ran.err, "--allow-isolated" in ran.err) == (2, True, True)
+    assert run("sample", "parts/*.parquet", *shared, "--allow-isolated", "--out", "isolated").code == 0
+    named = ("--user", "giver", "--item", "taker", "--rating", "kg", "--engine", engine)
+    assert run("sample", "parts/*.parquet", *named, "--format", "parquet", "--out", "log").code == 0
+    assert pq.read_table("log/sample-0.parquet").column_names == ["user", "item", "rating"]
 
 
 @pytest.mark.parametrize("megabytes", [0.05, 0.3])

@@ -20,6 +20,8 @@ from nodecopy import (
     NodeCopying,
     SameLabel,
     Weighted,
+    datasets,
+    sample_like,
 )
 from nodecopy._core.arrays import IntArray
 from nodecopy.copying import choose_donors
@@ -323,7 +325,7 @@ def test_kept_donors_have_their_probabilities(nodes: list[tuple[int, float]], ke
         (NearestNeighbours(2, POINTS, groups="labels"), "groups of NearestNeighbours must be given"),
         (Weighted(-np.eye(4)), "must not hold negative weights"),
         (Weighted(np.ones((4, 3))), "must have shape"),
-        (KeepByDegree("same"), "donors of KeepByDegree must be a donor rule"),  # type: ignore[arg-type]
+        (KeepByDegree("same"), "KeepByDegree must be one of .*; got 'same'. Did you mean same-label"),
         (Balanced(SameLabel), "donors of Balanced must be a donor rule"),  # type: ignore[arg-type]
     ],
 )
@@ -340,3 +342,20 @@ def test_rules_are_restricted_to_some_nodes() -> None:
     graph = Graph(np.ones((3, 3)), labels=labels)
     assert group_labels(Balanced(SameLabel()), graph).tolist() == [0, 1, 0]
     assert group_labels(Jaccard(), graph) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "donors"),
+    [
+        ("same-label", SameLabel()),
+        ("nearest-neighbours", NearestNeighbours()),
+        ("jaccard", Jaccard()),
+        ("auto", None),
+        (KeepByDegree("same-label"), KeepByDegree(SameLabel())),
+        (Balanced("jaccard"), Balanced(Jaccard())),
+    ],
+)
+def test_donor_rules_by_name(name: Any, donors: Any) -> None:
+    digits = datasets.load("digits").subgraph(range(100))
+    assert NodeCopying(name).fit(digits).sample(rng=0) == NodeCopying(donors).fit(digits).sample(rng=0)
+    assert sample_like(digits, donors=name, rng=0) == sample_like(digits, donors=donors, rng=0)

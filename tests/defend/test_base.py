@@ -11,7 +11,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from nodecopy import Graph, load
-from nodecopy.classify import APPNP, GCN, Classifier, Trial
+from nodecopy.classify import (
+    APPNP,
+    GCN,
+    SGC,
+    BayesianGCN,
+    Classifier,
+    GraphClassifier,
+    LabelPropagation,
+    SelfTraining,
+    SoftVoting,
+    Trial,
+)
 from nodecopy.classify.base import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.defend import (
     AttackedState,
@@ -55,6 +66,31 @@ class TestOwnDefence(DefenceContract):
 @pytest.fixture(scope="module")
 def gcn() -> GCN:
     return GCN(**QUICK).fit(CLEAN, TRAIN, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("by_name", "by_object"),
+    [
+        (BayesianGCN(n_graphs=1, base="appnp"), BayesianGCN(n_graphs=1, base=APPNP())),
+        (SelfTraining("sgc", 1), SelfTraining(SGC(), 1)),
+        (SoftVoting(["sgc", LabelPropagation()]), SoftVoting([SGC(), "label-propagation"])),
+        (CopyingDefence("sgc", n_donors=2), CopyingDefence(SGC(), n_donors=2)),
+        (GraphClassifier("sgc", random_state=0), GraphClassifier(SGC(), random_state=0)),
+    ],
+    ids=lambda classifier: type(classifier).__name__,
+)
+def test_classifiers_by_name(by_name: Any, by_object: Any, tmp_path: Any) -> None:
+    if isinstance(by_name, GraphClassifier):
+        y = np.full(60, -1)
+        y[TRAIN] = np.asarray(CLEAN.label_codes)[TRAIN]
+        first, second = (
+            model.fit(CLEAN.features, y).predict_proba(CLEAN.features) for model in (by_name, by_object)
+        )
+    else:
+        first, second = (model.fit(CLEAN, TRAIN, rng=0).predict_proba() for model in (by_name, by_object))
+        by_name.save(tmp_path / "model.npz")
+        assert np.array_equal(load(tmp_path / "model.npz").predict(), by_name.predict())
+    assert np.array_equal(first, second)
 
 
 class ExternalClassifier:

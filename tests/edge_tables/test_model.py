@@ -29,7 +29,7 @@ from nodecopy.edge_tables.engines import DuckDB, TableEngine
 from nodecopy.edge_tables.statistics import edge_table_statistics
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.io.node_tables import label_array
-from tests.edge_tables.twins import RULES, Twins, edge_table, in_order, table
+from tests.edge_tables.twins import RULES, Twins, collected, edge_table, edges_of, in_order, table
 from tests.strategies import TEXTS, graphs, interactions
 
 
@@ -45,7 +45,7 @@ def engine() -> Iterator[TableEngine]:
     graphs(texts=TEXTS, labelled=False).map(in_order) | interactions().map(in_order),
     st.sampled_from(RULES),
     st.sampled_from([0.0, 0.3, 1e-7, 1.0]),
-    st.sampled_from(["maximum", "one-endpoint"]),
+    st.sampled_from(["maximum", "one-endpoint", "none"]),
     st.integers(0, 2**40),
     st.integers(0, 3),
 )
@@ -75,7 +75,7 @@ def test_nodes_that_are_not_listed_keep_their_own(engine: TableEngine) -> None:
     assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
     labels = SameLabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
     with pytest.warns(DataWarning, match="2 of 5 nodes have a label"):
-        assert donors(labels, engine, edges) == {1: 1, 2: 2, 3: 3, 4: 4, 9: 9}
+        assert donors(labels, engine, edges, allow_isolated=True) == {1: 1, 2: 2, 3: 3, 4: 4, 9: 9}
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,8 @@ def test_shared_items_that_too_many_have_do_not_count(engine: TableEngine, rule:
         (lambda e: WeightedTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
         (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
         (lambda e: SameLabelTable(table(e, id=["a"], label=[0])), "ids must be integers in all tables"),
+        (lambda e: SameLabelTable(table(e, id=[1, 9], label=[0, 0])), "1 ids are not: 9"),
+        (lambda e: SameLabelTable(table(e, id=[1, 2], x=[0, 0], z=[0, 0])), "a column label or class"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
         (lambda e: JaccardTable(max_item_degree=0), "max_item_degree of JaccardTable"),
@@ -200,6 +202,30 @@ def test_as_in_memory(engine: TableEngine, graph: Graph) -> None:
     wanted = statistics(graph, path_length=False)
     assert set(found) <= set(wanted)
     np.testing.assert_equal(found, {name: wanted[name] for name in found})
+
+
+CHOICES: list[Any] = [{}, {"weight": "kg"}, {"source": "taker", "target": "giver", "weight": ""}]
+
+
+def test_statistics_and_the_fit_read_what_memory_reads(engine: TableEngine, tmp_path: Path) -> None:
+    """Statistics needed columns source and target, and counted edges of weight 0."""
+    (tmp_path / "parts").mkdir()
+    columns = {"when": [0.5, 1.5], "giver": [1, 2], "taker": [2, 4], "amount": [1.0, 0.0], "kg": [0.0, 2.0]}
+    other = {"when": [2.5, 3.5], "giver": [2, 5], "taker": [3, 5], "amount": [2.0, 1.0], "kg": [1.0, 1.0]}
+    for number, part in enumerate((columns, other)):
+        pq.write_table(pyarrow.table(part), tmp_path / "parts" / f"{number}.parquet")
+    for pattern in ("parts/*.parquet", "**/*.parquet", "parts/[01].parquet"):
+        for names in CHOICES:
+            path: Any = tmp_path / pattern
+            graph = read_graph(path, directed=True, **names)
+            found = edge_table_statistics(path, engine=engine, directed=True, columns=names)
+            wanted = statistics(graph, path_length=False)
+            np.testing.assert_equal(found, {name: wanted[name] for name in found})
+            model = EdgeTableCopying(JaccardTable()).fit(path, engine=engine, directed=True, columns=names)
+            sample = NodeCopying(Jaccard()).fit(graph).sample(rng=1)
+            assert collected(model.sample(rng=1)) == edges_of(sample)
+    with pytest.raises(InputError, match="must name columns of source, target, weight; got 'from'"):
+        edge_table_statistics(path, engine=engine, columns={"from": "giver"})
 
 
 def test_a_long_path_is_one_component_and_overlap_counts_shared_edges(engine: TableEngine) -> None:

@@ -112,8 +112,7 @@ class Twins:
             loops = self.ids[::2]
             source, target = np.append(source, loops), np.append(target, loops)
             weights = np.append(weights, np.full(len(loops), 9.0))
-        more = {} if weight is None else {"weight": weights}
-        return table(engine, source=source, target=target, **more)
+        return named_table(engine, data, source, target, None if weight is None else weights)
 
 
 def table(engine: TableEngine, **columns: Any) -> Any:
@@ -124,8 +123,12 @@ def table(engine: TableEngine, **columns: Any) -> Any:
 
 
 def edge_table(engine: TableEngine, data: Data) -> Any:
-    source, target, weight = data.edges() if isinstance(data, Graph) else data.table()
-    return table(engine, source=source, target=target, **({} if weight is None else {"weight": weight}))
+    return named_table(engine, data, *(data.edges() if isinstance(data, Graph) else data.table()))
+
+
+def named_table(engine: TableEngine, data: Data, *columns: Any) -> Any:
+    names = ("source", "target", "weight") if isinstance(data, Graph) else ("user", "item", "rating")
+    return table(engine, **{k: v for k, v in zip(names, columns, strict=True) if v is not None})
 
 
 def collected(found: Any) -> Edges:

@@ -20,9 +20,12 @@ from nodecopy.inference import (
     NodeBootstrap,
     NodeSubsampling,
     bootstrap,
+    community_stability,
     compare_graphs,
+    null_test,
 )
 from nodecopy.inference.bootstrapping import METHODS, estimate_interval
+from nodecopy.inference.resampling import MODELS
 from nodecopy.inference.statistics import density, prepare_measure
 from nodecopy.io.networks import to_igraph
 from tests.inference.known_graphs import Floats, draw_graph, heavy_tail, two_blocks
@@ -213,6 +216,46 @@ def test_statistics_of_edges() -> None:
     assert result.to_dict()["statistics"][name]["edges"][edge] == [first, second]
     with pytest.raises(InputError, match="name must be a statistic of nodes; edge_betweenness"):
         result.rank_interval()
+
+
+@pytest.mark.parametrize(("resample", "name"), [(key, name) for key in MODELS for name in MODELS[key]])
+def test_models_by_the_names_of_the_command_line(resample: str, name: str) -> None:
+    settings: dict[str, Any] = {"n": 5, "resample": resample, "rng": 0}
+    with mute_data_warnings():
+        by_name, by_object = (
+            bootstrap(CLUB, "density", model=model, **settings) for model in (name, MODELS[resample][name]())
+        )
+        compare_graphs(CLUB, CLUB, "density", model=name, **settings)
+    np.testing.assert_array_equal(by_name.values["density"], by_object.values["density"])
+
+
+def test_a_misspelt_model() -> None:
+    with pytest.raises(InputError, match=r"one of dc-sbm, .*; got 'dot-produkt'\. Did you mean dot-product"):
+        bootstrap(CLUB, "density", model="dot-produkt")
+    with pytest.raises(InputError, match=r"resample='nodes' must be one of latent-positions, .*; got 'sbm'"):
+        bootstrap(CLUB, "density", model="sbm", resample="nodes")
+
+
+def test_results_print_as_tables() -> None:
+    settings: dict[str, Any] = {"n": 20, "model": "sbm", "rng": 0}
+    names = ["density", "pagerank"]
+    with mute_data_warnings():
+        interval = bootstrap(CLUB, names, simultaneous=True, **settings)
+        test = null_test(CLUB, ["transitivity", "assortativity"], n=20, rng=0)
+        stability = community_stability(CLUB, **settings)
+        printed: list[tuple[Any, int, str, int]] = [
+            (interval, 2, "statistic       observed  standard error", 11),
+            (test, 1, "statistic      observed  mean of the null", 2),
+            (test["transitivity"], 1, "statistic     observed", 1),
+            (compare_graphs(CLUB, CLUB, "density", **settings), 2, "statistic  first  second", 1),
+            (stability, 1, "community  nodes  pairs", len(stability.sizes)),
+        ]
+    for result, n_lines, head, n_rows in printed:
+        lines = str(result).splitlines()
+        assert lines[n_lines].startswith(head)
+        (width,) = {len(line) for line in lines[n_lines : n_lines + n_rows + 1]}  # numbers are to the right
+        assert width > len(head)
+    assert "pagerank: the 10 largest of 34 nodes" in str(interval)
 
 
 def test_annotated_nodes() -> None:

@@ -108,7 +108,15 @@ def test_fitted_parts_are_saved_once(tmp_path: Path) -> None:
     assert shapes.count((log.n_items, log.n_items)) == 1
     loaded = WeightedHybrid.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.score(), fused.score())
-    assert np.array_equal(loaded.first.score(), fused.first.score())
+    assert np.array_equal(loaded.first_.score(), fused.first_.score())
+
+
+def test_recommenders_by_name() -> None:
+    first, second = (
+        WeightedHybrid(*pair).fit(tastes(), rng=0).score()
+        for pair in (("ease", "item-knn"), (EASE(), ItemKNN()))
+    )
+    assert np.array_equal(first, second)
 
 
 needs_implicit = pytest.mark.skipif(
@@ -167,7 +175,8 @@ def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("recommender", "message"),
     [
-        (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be a recommender; got 'knn'"),  # type: ignore[arg-type]
+        (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be one of .* Did you mean item-knn"),
+        (WeightedHybrid(EASE(), 3), "second of WeightedHybrid must be a recommender, or its name; got 3"),  # type: ignore[arg-type]
         (WeightedHybrid(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
         (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1"),
         (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule"),

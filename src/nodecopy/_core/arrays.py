@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from nodecopy._core.checks import (
     as_array,
+    as_integers,
     check_characters,
     check_finite,
     check_numbers,
@@ -21,11 +22,17 @@ from nodecopy._core.checks import (
 )
 from nodecopy.errors import InputError
 
-IntArray: TypeAlias = NDArray[np.integer[Any]]
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.floating[Any]]
+Array = NDArray[Any]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
 Value = TypeVar("Value")
 PARTS = ("indptr", "indices", "weights")  # the arrays of rows
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
+MAX_ID_LENGTH = 4096  # characters; an array takes the longest of its ids for each of them
 MAX_COMPARED = 8  # up to this many ids, comparing is faster than sorting
 
 
@@ -85,9 +92,7 @@ def csr_from_parts(data: Any, indices: Any, indptr: Any, shape: Any, name: str) 
     return sparse.csr_array((values, columns, starts), shape=(n_rows, n_columns))
 
 
-def check_rows(
-    indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def check_rows(indptr: Any, indices: Any, n_rows: int, n_columns: int, name: str) -> tuple[Array, Array]:
     """Return ``indptr`` and ``indices`` in native integers."""
     starts, columns = _check_integers(indptr, f"indptr of {name}"), check_positions(indices, n_columns, name)
     if len(starts) != n_rows + 1 or starts[0] != 0 or starts[-1] != len(columns):
@@ -105,7 +110,7 @@ def check_matrix_shape(shape: Any, name: str) -> tuple[int, int]:
     return int(sizes[0]), int(sizes[1])
 
 
-def _check_integers(values: Any, name: str) -> NDArray[Any]:
+def _check_integers(values: Any, name: str) -> Array:
     """Return a vector as int32 or int64; integers that are too large become negative."""
     array = as_array(values, name)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -114,7 +119,7 @@ def _check_integers(values: Any, name: str) -> NDArray[Any]:
     return array.astype(np.int32 if is_small else np.int64, copy=False)
 
 
-def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
+def check_positions(values: Any, size: int, name: str) -> Array:
     """Return a vector of integers between 0 and ``size - 1``."""
     positions = _check_integers(values, f"indices of {name}")
     # Negative numbers are large as unsigned ones, so that one maximum finds both errors.
@@ -124,8 +129,7 @@ def check_positions(values: Any, size: int, name: str) -> NDArray[Any]:
     return positions
 
 
-def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
-    """Return one value per entry, of a type that sparse matrices can have."""
+def _check_values(values: Any, length: int, name: str) -> Array:
     array = check_numbers(values, name)
     if array.shape != (length,):
         raise _error(name, f"{length} entries need one value each; got shape {array.shape}")
@@ -137,7 +141,7 @@ def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
     return array if largest * length < 2**63 else array.astype(np.float64)
 
 
-def native(array: NDArray[Any]) -> NDArray[Any]:
+def native(array: Array) -> Array:
     """Return numbers in native byte order, half precision as single, extended as double."""
     dtype = np.dtype(np.float32) if array.dtype == np.float16 else array.dtype.newbyteorder("=")
     with np.errstate(over="ignore"):  # what is infinite as a double is refused later
@@ -219,7 +223,6 @@ class Rows:
 
     @property
     def degrees(self) -> IntArray:
-        """The number of stored entries in each row."""
         return np.diff(self.indptr)
 
     @cached_property
@@ -238,7 +241,7 @@ class Rows:
     def row_numbers(self) -> IntArray:
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
-    def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
+    def keep_entries(self, mask: Bools) -> Rows:
         matrix = keep_entries(self.csr, mask)
         weights = None if self.weights is None else matrix.data
         return Rows.canonical(matrix.indptr, matrix.indices, weights, self.n_columns)
@@ -300,7 +303,11 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
 
 def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
     """Return the largest stored entries of each row, not negative; ties go to the lowest column."""
-    threshold = _row_thresholds(matrix, n_largest)
+    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
+    for number in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
+        entries = data[indptr[number] : indptr[number + 1]]
+        entries.partition(len(entries) - n_largest)
+        threshold[number] = entries[-n_largest]
     candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
     candidates.sort_indices()
     row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
@@ -311,17 +318,7 @@ def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_arra
     return keep_entries(candidates, ~is_tie | (tie_number <= n_ties_to_keep[row]))
 
 
-def _row_thresholds(matrix: sparse.csr_array, n_largest: int) -> NDArray[np.float64]:
-    """Return the ``n_largest``-th largest stored entry of each row, -1 where there are not more."""
-    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
-    for row in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
-        entries = data[indptr[row] : indptr[row + 1]]
-        entries.partition(len(entries) - n_largest)
-        threshold[row] = entries[-n_largest]
-    return threshold
-
-
-def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:
+def keep_entries(matrix: sparse.csr_array, mask: Bools) -> sparse.csr_array:
     """Return a matrix with the stored entries where ``mask`` is true."""
     positions = np.flatnonzero(mask)
     indptr = np.searchsorted(positions, matrix.indptr).astype(matrix.indptr.dtype)
@@ -339,19 +336,29 @@ def unit_rows(matrix: Any) -> Any:
     return scaled
 
 
-def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
+def check_ids(values: ArrayLike, name: str, length: int | None = None) -> Array:
     """Return ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
     if array.dtype.kind in "OU":
         # In the array of a list NumPy has turned what is not text into text, and dropped NUL at its end.
-        cells = values if isinstance(values, (list, tuple)) else array.tolist()
-        for value in cells:
-            if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
-                allowed = "integers or strings without missing values"
-                raise InputError(name, f"must hold {allowed}; got {value!r}.")
+        cells: Any = values if isinstance(values, (list, tuple)) else array.tolist()
+        kinds = set(map(type, cells))
+        if not all(issubclass(kind, (str, int, np.integer)) and kind is not bool for kind in kinds):
+            wrong = next(
+                cell for cell in cells if type(cell) is bool or not isinstance(cell, (str, int, np.integer))
+            )
+            allowed = "integers or strings without missing values"
+            raise InputError(name, f"must hold {allowed}; got {wrong!r}.")
         check_characters(cells, name)
-        if array.dtype.kind == "O":
+        if not any(issubclass(kind, str) for kind in kinds):
+            array = as_integers(cells, name)
+        elif array.dtype.kind == "O" or len(kinds) > 1:
+            check_spellings(cells, name)
             array = as_array(list(map(str, cells)), name)
+        longest = max(map(len, array.tolist()), default=0) if array.dtype.kind == "U" else 0
+        if longest > MAX_ID_LENGTH:
+            way_out = "Use shorter ids, such as hashes"
+            raise InputError(name, f"must have at most {MAX_ID_LENGTH} characters; got {longest}. {way_out}.")
     if not array.size and array.dtype.kind != "U":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
@@ -365,7 +372,15 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     return freeze(array.copy())
 
 
-def number_ids(n: int, name: str) -> NDArray[np.int64]:
+def check_spellings(values: Any, name: str) -> None:
+    """Raise an error if an integer and its text are among ids, which would become one."""
+    texts = {value for value in values if isinstance(value, str)}
+    twin = next((value for value in values if not isinstance(value, str) and str(value) in texts), None)
+    if texts and twin is not None:
+        raise InputError(name, f"must not hold both {twin} and {str(twin)!r}. Write ids the same way.")
+
+
+def number_ids(n: int, name: str) -> Ints:
     """Return the ids 0, 1, 2, ..."""
     try:
         return np.arange(n)
@@ -373,7 +388,7 @@ def number_ids(n: int, name: str) -> NDArray[np.int64]:
         raise InputError(name, f"must fit into memory; got {n} of them.") from error
 
 
-def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
+def find_positions(values: Array, ids: Array, name: str, *hints: Any) -> Ints:
     """Return the position of each value in ``ids``; an unknown value is an error with hints."""
     if not values.size:
         return np.zeros(0, np.int64)
@@ -381,17 +396,28 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: A
         matches = [np.flatnonzero(ids == value) for value in values]
         positions = np.array([match[0] if len(match) else -1 for match in matches], np.int64)
     else:
-        order = np.argsort(ids, kind="stable")
-        ranks = np.searchsorted(ids[order], values)
+        order, narrow = np.argsort(ids, kind="stable"), _narrow(values, ids)
+        ranks = np.searchsorted(ids[order], narrow)
         positions = order[np.minimum(ranks, len(ids) - 1)].astype(np.int64)
-        positions[ids[positions] != values] = -1
+        positions[(ids[positions] != narrow) | (narrow != values)] = -1
     if positions.min() < 0:
         wrong = values[positions < 0].tolist()[0]
         raise InputError(name, f"must hold known ids; got {wrong!r}, which is not among them.", *hints)
     return positions
 
 
-def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArray[np.float64]:
+def contains(ids: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are among ids."""
+    narrow = _narrow(values, ids)
+    return np.isin(narrow, ids) & (narrow == values)
+
+
+def _narrow(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+    """Return texts cut off at the length of ids, which would otherwise be padded to the longest text."""
+    return values.astype(ids.dtype, copy=False) if values.dtype.kind == ids.dtype.kind == "U" else values
+
+
+def check_weights(values: ArrayLike, length: int, name: str = "weight") -> Floats:
     """Return finite, non-negative weights, one per edge or row."""
     vector = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
     with np.errstate(over="ignore"):

@@ -310,7 +310,6 @@ def _check_members(file: BinaryIO) -> None:
 
 
 def _check_header(content: Any, size: int, *, is_matrix: bool = False) -> int:
-    """Return about how many bytes an array takes while it is used."""
     try:
         version = npy.read_magic(content)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -15,10 +15,9 @@ from types import UnionType
 from typing import Any, BinaryIO, ClassVar, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import csr_from_parts
+from nodecopy._core.arrays import Array, csr_from_parts
 from nodecopy._core.checks import check_sequence, check_unpacked, open_archive, show
 from nodecopy._core.files import PathLike, atomic_write, format_of, reading
 from nodecopy._core.imports import check_name, import_class, public_name
@@ -33,13 +32,7 @@ PADDING_ID = 0xD935  # of an extra field, as Android's zipalign writes it
 
 
 class Configurable:
-    """Mixin that provides scikit-learn's ``get_params`` and ``set_params``, and so ``clone``.
-
-    >>> from nodecopy import NearestNeighbours, NodeCopying
-    >>> model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
-    >>> model.set_params(keep=0.2, donors__n_neighbours=7).get_params()["donors__n_neighbours"]
-    7
-    """
+    """Mixin that provides scikit-learn's ``get_params`` and ``set_params``, and so ``clone``."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; ``deep`` adds nested ones, such as ``donors__labels``."""
@@ -61,7 +54,6 @@ class Configurable:
         return self
 
     def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
-        """Return the owner, the name and the new value of each parameter."""
         own: dict[str, Any] = {}
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
@@ -86,7 +78,6 @@ class Configurable:
         return list(inspect.signature(cls).parameters)
 
     def __repr__(self) -> str:
-        """Return the class with the parameters that differ from their defaults."""
         signature = inspect.signature(type(self)).parameters
         arguments = [
             f"{name}={value!r}"
@@ -124,7 +115,7 @@ class Saveable(Configurable):
         The file is written as a whole or not at all. It does not hold the device.
         """
         format_of(path, (".npz",))
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Array] = {}
         tree = json.dumps(_encode(self, arrays, type(self).__name__))
         with atomic_write(path) as temporary, temporary.open("wb") as file:
             write_arrays(file, {TREE: np.array(tree)} | arrays)
@@ -176,7 +167,6 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
 
 
 def _check_classes(classes: Any) -> list[Any]:
-    """Return the classes and functions that a file may name."""
     allowed = "a list of classes and functions such as [MyModel]"
     given = check_sequence(None if isinstance(classes, type) else classes, "classes", allowed)
     if not all(hasattr(value, "__name__") for value in given):
@@ -195,12 +185,18 @@ def _find(name: str, named: list[Any]) -> Any:
 
 
 def _function_name(value: Any) -> str:
-    """Return the name of a function in files, without its module."""
     return f"{value.__name__}()"
 
 
-def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
-    """Turn a value into JSON; errors call it ``where``."""
+def _encode(value: Any, arrays: dict[str, Array], where: str) -> Any:
+    def encode_object(sections: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        owner = type(value).__name__
+        path = owner if where == owner else f"{owner}, {where}"
+        return {"class": public_name(type(value))} | {
+            section: {key: _encode(part, arrays, f"{key} of {path}") for key, part in parts.items()}
+            for section, parts in sections.items()
+        }
+
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -223,7 +219,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
     if isinstance(value, Configurable):
         params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
         state = value.get_state() if isinstance(value, Saveable) else {}
-        return _encode_object(value, {"params": params, "state": state}, arrays, where)
+        return encode_object({"params": params, "state": state})
     if callable(value):
         if getattr(value, "__name__", "<lambda>") == "<lambda>":
             raise InputError(f"{where} must be a function with a name to be saved; got {show(value)}.")
@@ -236,25 +232,13 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
     else:
         raise InputError(f"{where} must be made of arrays and plain values to be saved; got {show(value)}.")
-    return _encode_object(value, {"parts": parts}, arrays, where)
-
-
-def _encode_object(
-    value: Any, sections: dict[str, dict[str, Any]], arrays: dict[str, NDArray[Any]], where: str
-) -> dict[str, Any]:
-    """Turn an object into its public class name and sections of named values."""
-    owner = type(value).__name__
-    path = owner if where == owner else f"{owner}, {where}"
-    return {"class": public_name(type(value))} | {
-        section: {key: _encode(part, arrays, f"{key} of {path}") for key, part in parts.items()}
-        for section, parts in sections.items()
-    }
+    return encode_object({"parts": parts})
 
 
 class _Decoder:
     """Objects from the tree and the arrays of a file; what it returns has the types that classes annotate."""
 
-    def __init__(self, arrays: dict[str, NDArray[Any]], packed: int, named: list[Any], device: str) -> None:
+    def __init__(self, arrays: dict[str, Array], packed: int, named: list[Any], device: str) -> None:
         self.arrays, self.packed, self.named, self.device, self.n_bytes = arrays, packed, named, device, 0
 
     def decode(self, tree: Any) -> Any:
@@ -356,7 +340,7 @@ def _has_type(value: Any, hint: Any) -> bool:
     return kind is Any or isinstance(value, int if kind is bool else kind)
 
 
-def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
+def write_arrays(file: BinaryIO, arrays: dict[str, Array]) -> None:
     """Write arrays of numbers and strings to an archive that :func:`numpy.load` reads, too."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
@@ -364,12 +348,16 @@ def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
             member.compress_type = zipfile.ZIP_DEFLATED
             if array.dtype.kind == "f" and array.nbytes >= MIN_MAPPED_BYTES:
                 member.compress_type = zipfile.ZIP_STORED
-                member.extra = _padding(file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES)
+                start = file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES
+                n_filling = (
+                    -start - 4
+                ) % ALIGNMENT  # after an extra field with so many zeros, data are aligned
+                member.extra = struct.pack("<HH", PADDING_ID, n_filling) + bytes(n_filling)
             with archive.open(member, "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, Array]:
     """Return the arrays of an archive by name; ``mmap`` maps large ones, read-only."""
     arrays = {}
     with path.open("rb") as file, open_archive(file) as archive:
@@ -379,13 +367,7 @@ def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _padding(start: int) -> bytes:
-    """Return an extra field after which data that would start at ``start`` are aligned."""
-    n_bytes = 4 + (-start - 4) % ALIGNMENT
-    return struct.pack("<HH", PADDING_ID, n_bytes - 4) + bytes(n_bytes - 4)
-
-
-def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:
+def _map_array(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> Array | None:
     """Return a member of an archive by memory map, or ``None`` if it must be read."""
     if name not in archive.namelist():
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -17,11 +18,11 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from platform import node
-from typing import Any, TypeAlias
+from typing import Any
 
 from nodecopy._core.checks import check_path, show
 from nodecopy.errors import InputError, MissingExtraError
@@ -29,8 +30,8 @@ from nodecopy.errors import InputError, MissingExtraError
 if sys.platform != "win32":
     import fcntl
 
-PathLike: TypeAlias = str | os.PathLike[str]
-TableLike: TypeAlias = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
+PathLike = str | os.PathLike[str]
+TableLike = PathLike | Any  # A file, or a data frame (pandas, polars, Arrow) instead of a table
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 CONVERSION_HINTS = {
@@ -71,7 +72,9 @@ def check_writable(path: PathLike) -> None:
 
 def check_writable_parent(target: Path) -> None:
     """Raise an error if the nearest folder that exists cannot be written to."""
-    folder = next(parent for parent in target.absolute().parents if parent.exists())
+    folder = next((parent for parent in target.absolute().parents if parent.exists()), None)
+    if folder is None:
+        raise InputError(f"{target} must be a file or a folder below the root of the file system.")
     if not folder.is_dir():
         raise InputError(f"{target} must lie in a folder; {folder} is a file.")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -100,14 +103,13 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
         _flush(target.parent)
 
 
-@contextmanager
-def atomic_folder(
+def check_folder(
     path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
-) -> Iterator[Path]:
-    """Yield a temporary folder next to ``path``, which becomes ``path`` unless the block fails.
+) -> Path:
+    """Return the place of a folder that may be written.
 
-    ``path`` must be empty or new; with ``overwrite`` it may hold the ``files`` that its JSON ``manifest``
-    lists (:func:`list_tree`). None of the ``inputs`` may lie in it.
+    It must be empty or new; with ``overwrite`` it may hold the ``files`` that its JSON ``manifest`` lists
+    (:func:`list_tree`). None of the ``inputs`` may lie in it.
     """
     target = resolve(path)
     check_writable_parent(target)
@@ -121,6 +123,18 @@ def atomic_folder(
     for source in inputs:
         if resolve(source).is_relative_to(target):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
+    return target
+
+
+@contextmanager
+def atomic_folder(
+    path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
+) -> Iterator[Path]:
+    """Yield a temporary folder next to ``path``, which becomes ``path`` unless the block fails.
+
+    Its place is checked by :func:`check_folder`.
+    """
+    target = check_folder(path, manifest=manifest, overwrite=overwrite, inputs=inputs)
     with _temporary(target, is_folder=True) as temporary:
         yield temporary
         old = temporary.with_name(temporary.name + OLD)
@@ -144,7 +158,6 @@ class ScratchFolder:
         self.path = self._stack.enter_context(_temporary(target, is_folder=True))
 
     def remove(self) -> None:
-        """Remove the folder; later calls do nothing."""
         self._stack.close()
 
     def __enter__(self) -> Path:
@@ -161,7 +174,6 @@ def list_tree(folder: Path) -> list[str]:
 
 
 def _check_replaceable(folder: Path, manifest: str) -> None:
-    """Raise an error if a folder holds files that its manifest does not list."""
     try:
         own = {*map(str, json.loads(check_file(folder / manifest).read_bytes())["files"]), manifest}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -223,6 +235,16 @@ def try_lock(path: Path) -> tuple[int | None, bool]:
     return handle, False
 
 
+def digest_files(paths: Mapping[str, PathLike], options: Mapping[str, Any]) -> str:
+    """Return a digest of the contents of files, also of folders and patterns of Parquet, and of options."""
+    contents: dict[str, list[str]] = {name: [] for name in paths}
+    for name, path in paths.items():
+        for part in filter(Path.is_file, list_parts(path)):
+            with part.open("rb") as file:
+                contents[name].append(hashlib.file_digest(file, "sha256").hexdigest())
+    return hashlib.sha256(json.dumps([contents, options], sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:8]
 
@@ -253,7 +275,6 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """Return whether another process with this number runs."""
     if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
         return True
     if process == os.getpid():
@@ -278,12 +299,10 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or a socket."""
     return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _flush(path: Path) -> None:
-    """Write a file or a folder to its disk, if the file system can."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -296,9 +315,18 @@ def _flush(path: Path) -> None:
 
 
 def _set_mode(temporary: Path, target: Path, default: int) -> None:
-    """Give a temporary file the mode of its target or, if that is new, the usual one."""
     os.umask(mask := os.umask(0))
     temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
+
+
+def list_parts(path: PathLike) -> list[Path]:
+    """Return the Parquet files of a folder or of a pattern; the name of a file is no pattern."""
+    file = Path(path)
+    if os.path.exists(file):
+        return (sorted(file.glob("*.parquet")) if file.is_dir() else []) or [file]
+    return sorted(map(Path, glob.glob(str(file), recursive=True) if file.suffix == ".parquet" else [])) or [
+        file
+    ]
 
 
 def is_frame(source: Any) -> bool:
@@ -355,9 +383,10 @@ def reading(path: TableLike) -> Iterator[Any]:
     if is_frame(path):
         path = "the data frame"
     else:
-        file = check_file(check_path(path, "path"))
-        if not file.stat().st_size:
-            raise InputError(f"{path}: the file is empty.")
+        file = Path(check_path(path, "path"))
+        for part in list_parts(file) if file.suffix == ".parquet" else [file]:
+            if not check_file(part).stat().st_size:
+                raise InputError(f"{part}: the file is empty.")
     try:
         yield file
     except MissingExtraError:

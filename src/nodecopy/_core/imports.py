@@ -9,7 +9,7 @@ import ast
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -86,6 +86,20 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
     if not names:
         raise InputError(what, f"must be left out: there is nothing to choose from; got {name!r}.")
     raise InputError(what, f"must be one of {', '.join(names)}; got {name!r}.{suggest(name, names)}")
+
+
+def from_name(value: Any, table: Mapping[str, Any], what: str, on: str = "", **settings: Any) -> Any:
+    """Return the object that a name stands for in a table of classes or import paths; others as they are.
+
+    ``on`` is its device, if it has one.
+    """
+    if not isinstance(value, str):
+        return value
+    kind = table[check_name(value, table, what)]
+    created = (import_member(kind, what) if isinstance(kind, str) else kind)(**settings)
+    if on and hasattr(created, "device"):
+        created.device = on
+    return created
 
 
 def suggest(name: Any, names: Iterable[str]) -> str:

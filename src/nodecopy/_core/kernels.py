@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _has_warned = False
-Function: TypeAlias = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
@@ -53,6 +53,7 @@ def _warn(error: Exception) -> None:
         warnings.warn(f"{problem}. Set NUMBA_CACHE_DIR to a writable folder.", stacklevel=4)
 
 
+compiled = njit(cache=True, nogil=True)
 INT32, POINTER = ir.IntType(32), ir.IntType(8).as_pointer()
 READ, KEEP_IN_ALL_CACHES, DATA = INT32(0), INT32(3), INT32(1)
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-Floats: TypeAlias = NDArray[np.float64]
+from nodecopy._core.arrays import Array, Floats
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -21,7 +20,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return threadpool_limits(1, "blas")  # type: ignore[no-any-return]
 
 
-def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def truncated_svd(matrix: Any, rank: int) -> tuple[Array, Array, Array]:
     """Return the ``rank`` largest singular values of a sparse matrix and their vectors."""
     start = np.random.default_rng(0).uniform(0.5, 1.0, min(matrix.shape))
     with one_blas_thread():

@@ -1,4 +1,4 @@
-"""Decisions made for the user, warnings about data, and text that is safe to print.
+"""Decisions made for the user, warnings about data, tables, and text that is safe to print.
 
 Decisions are logged at level INFO to the logger ``nodecopy``; the command line prints them. To see them in
 Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
@@ -7,20 +7,22 @@ Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")`
 from __future__ import annotations
 
 import logging
+import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from nodecopy.errors import DataWarning
 
 LOGGER = logging.getLogger("nodecopy")
 PACKAGE = str(Path(__file__).parent.parent)
 EVERY = "every decision"
+R = TypeVar("R")
 _skipped: ContextVar[set[str] | None] = ContextVar("decisions that are not logged", default=None)
 
 
@@ -96,6 +98,54 @@ def escape_controls(text: str, keep: str = "") -> str:
 def join_lines(text: str) -> str:
     """Return text on one line, for headings, cells and comments."""
     return escape_controls(" ".join(text.split()))
+
+
+def format_value(value: str | float) -> str:
+    """Format integers with commas, other numbers with four digits and NaN as a dash."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) >= 1000):
+        return f"{int(value):,}"
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def align_table(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+    """Return the lines of a table with aligned columns, numbers to the right."""
+    columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+
+
+def _align(cells: list[str]) -> list[str]:
+    cells = list(map(escape_controls, cells))
+    width = max(map(len, cells))
+    is_numeric = all(cell[:1].isdigit() or cell[:1] == "-" for cell in cells[1:])
+    return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]
+
+
+class ResultTable(Generic[R]):
+    """Results by name that print as a table; a subclass is a data class with its rows in the first field."""
+
+    heads: ClassVar[tuple[str, ...]]
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(getattr(self, next(iter(self.__dict__))))
+
+    def __getitem__(self, name: str) -> R:
+        rows: Any = self
+        return {row.name: row for row in rows}[name]  # type: ignore[no-any-return]
+
+    def cells(self) -> Iterable[Iterable[Any]]:
+        """Return the cells of the printed rows."""
+        return self  # type: ignore[return-value]
+
+    def notes(self) -> tuple[list[str], list[str]]:
+        """Return the lines above and below the table."""
+        return [], []
+
+    def __repr__(self) -> str:
+        above, below = self.notes()
+        warnings = [f"Warning: {problem}" for problem in getattr(self, "problems", ())]
+        return "\n".join([*above, *align_table(self.heads, self.cells()), *below, *warnings])
 
 
 def escape_markdown(text: str) -> str:

@@ -11,13 +11,13 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from nodecopy.errors import InputError
 
 MAX_THREADS = 8  # threads of compiled code, each of which holds arrays with an entry per node or per column
 T = TypeVar("T")
-Report: TypeAlias = Callable[[str, int, int], None]  # name of an item, number of finished ones, of all
+Report = Callable[[str, int, int], None]  # name of an item, number of finished ones, of all
 
 
 @dataclass

@@ -14,17 +14,17 @@ i < j, for the coin of a pair.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Bools, Floats
 from nodecopy._core.checks import show
 from nodecopy.errors import InputError
 
-Rng: TypeAlias = int | np.integer[Any] | SeedSequence | Generator | None
-Key: TypeAlias = tuple[int, int]
+Rng = int | np.integer[Any] | SeedSequence | Generator | None
+Key = tuple[int, int]
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = 0x1BD11BDA
@@ -67,7 +67,7 @@ def sample_key(seed: SeedSequence, sample: int) -> Key:
     return threefry_key(child(seed, sample))
 
 
-def threefry(key: Key, first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def threefry(key: Key, first: Array, second: Array) -> tuple[Array, Array]:
     """Return two arrays of 32 random bits for the counters (first, second), by Threefry-2x32-20."""
     schedule = (*key, key[0] ^ key[1] ^ PARITY)
     x = first.astype(np.uint32) + np.uint32(schedule[0])
@@ -84,19 +84,19 @@ def threefry(key: Key, first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArr
     return x, y
 
 
-def unit_interval(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.float64]:
+def unit_interval(high: Array, low: Array) -> Floats:
     """Return doubles in [0, 1) from the 53 leading bits of two 32-bit words."""
     bits = (high >> np.uint32(5)).astype(np.float64) * 2.0**26 + (low >> np.uint32(6)).astype(np.float64)
     return bits * 2.0**-53
 
 
-def node_uniforms(key: Key, n_nodes: int) -> NDArray[np.float64]:
+def node_uniforms(key: Key, n_nodes: int) -> Floats:
     """Return a uniform number for each node, a function of the key and the node's number."""
     nodes = np.arange(n_nodes)
     return unit_interval(*threefry(key, nodes, nodes))
 
 
-def pair_coins(key: Key, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+def pair_coins(key: Key, first: Array, second: Array) -> Bools:
     """Return a fair coin for each unordered pair, a function of the key and the pair."""
     word, _ = threefry(key, np.minimum(first, second), np.maximum(first, second))
     return (word >> np.uint32(31)).astype(np.bool_)

@@ -1,7 +1,4 @@
-"""Attacks on graphs (the paper's section 6): flips of edges that make classifiers err at some nodes.
-
-Read :mod:`.base` for the contract and :mod:`.perturbation` for what an attack returns.
-"""
+"""Attacks on graphs (the paper's section 6): flips of edges that make classifiers err at some nodes."""
 
 from nodecopy.attacks.base import Attack as Attack
 from nodecopy.attacks.base import TargetedAttack as TargetedAttack

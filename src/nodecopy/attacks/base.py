@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from math import ceil
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -20,9 +20,9 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import as_graph
 
-Nodes: TypeAlias = NDArray[np.int64]
-Budget: TypeAlias = int | float | str  # a number of flips, a share of the target's edges, or "degree"
-Progress: TypeAlias = Callable[[list[int]], Iterable[int]]  # yields the targets that it is given
+Nodes = NDArray[np.int64]
+Budget = int | float | str  # a number of flips, a share of the target's edges, or "degree"
+Progress = Callable[[list[int]], Iterable[int]]  # yields the targets that it is given
 
 
 class AttackSeeds(IntEnum):

@@ -3,7 +3,6 @@
 An attacker who may rewire the nodes r_1, ..., r_R adds rows V_1, ..., V_R to the adjacency:
 A' = A + sum_i (e_i V_i^T + V_i e_i^T). Every product with A' is then the product with the sparse A and
 vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no N x N matrix.
-:class:`FGA` and :class:`AdaptiveCopyingAttack` flip pairs along this gradient.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Floats, IntArray, Ints
 from nodecopy._core.checks import (
     as_array,
     check_indices,
@@ -79,7 +78,7 @@ class RewiredNetwork(ABC):
         return torch.where(left, gradient * (1 - 2 * self.present), -torch.inf)
 
 
-Loss: TypeAlias = Callable[[RewiredNetwork, Tensor], Tensor]  # to raise, given the change V of the adjacency
+Loss = Callable[[RewiredNetwork, Tensor], Tensor]  # to raise, given the change V of the adjacency
 
 
 class AttackedModule:
@@ -95,8 +94,7 @@ class AttackedModule:
         self.codes = label_columns(graph, n_columns, self.network.name)[1]
         self._is_logged = False
 
-    def rewire(self, edits: Edits, rows: NDArray[np.int64]) -> RewiredNetwork:
-        """Return the module with rows that may be rewired: with gradients where these are exact."""
+    def rewire(self, edits: Edits, rows: Ints) -> RewiredNetwork:
         if self.network.takes_weights:
             weighted = WeightedModule(self.network, self.x, edits, rows)
             if weighted.is_exact():
@@ -114,7 +112,7 @@ class AttackedModule:
 class RewiredModule(RewiredNetwork):
     """A module on a graph of which some rows are changed, evaluated again for every candidate."""
 
-    def __init__(self, network: ModuleNetwork, x: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
+    def __init__(self, network: ModuleNetwork, x: Tensor, edits: Edits, rows: Ints) -> None:
         adjacency = edits.adjacency()
         present = torch.from_numpy(adjacency[rows].toarray()).to(x.device, x.dtype)
         super().__init__(torch.from_numpy(rows).to(x.device), present)
@@ -136,7 +134,6 @@ class RewiredModule(RewiredNetwork):
         return torch.stack(copied)
 
     def evaluate(self, V: Tensor, x: Tensor) -> Tensor:
-        """Return the log-probabilities of all nodes after the flips V."""
         pairs = self.free & (self.present + V > 0.5)
         return self.network.log_probabilities(x, self.join_edges(pairs))
 
@@ -185,7 +182,6 @@ class WeightedModule(RewiredModule):
         return self.network.log_probabilities(x, self.join_edges(self.free), weights)
 
     def is_exact(self) -> bool:
-        """Return whether edges of weight zero count for nothing."""
         V = torch.zeros_like(self.present)
         with torch.no_grad():
             with_zeros, without = self.logits(V), RewiredModule.evaluate(self, V, self.x)
@@ -201,7 +197,7 @@ class WeightedModule(RewiredModule):
 class RewiredGCN(RewiredNetwork):
     """The logits of a two-layer GCN; ``projected`` are the features times the first layer's weights."""
 
-    def __init__(self, projected: Tensor, second: Tensor, edits: Edits, rows: NDArray[np.int64]) -> None:
+    def __init__(self, projected: Tensor, second: Tensor, edits: Edits, rows: Ints) -> None:
         device = projected.device
         self.projected, self.second = projected, second
         self.adjacency = SparseStack([edits.adjacency()], device, torch.float64)
@@ -237,7 +233,6 @@ class RewiredGCN(RewiredNetwork):
         return degrees.rsqrt()[:, None]
 
     def _propagate(self, V: Tensor, dense: Tensor) -> Tensor:
-        """Return (A' + I) times a dense matrix."""
         out = (self.adjacency @ dense[None])[0] + dense + V.T @ dense[self.rows]
         return out.index_add(0, self.rows, V @ dense)
 
@@ -291,7 +286,7 @@ class GradientAttack(TargetedAttack):
         rewire = partial(RewiredGCN, projected, torch.from_numpy(layers[1]).to(device))
         return lambda: GradientEdits(graph, labels, rewire, device)
 
-    def greedy_flips(self, edits: GradientEdits, rows: NDArray[np.int64], loss: Loss, budget: int) -> None:
+    def greedy_flips(self, edits: GradientEdits, rows: Ints, loss: Loss, budget: int) -> None:
         """Flip at most ``budget`` pairs of ``rows``; stop if no flip promises a higher loss."""
         network = edits.rewire(edits, rows)
         for row, node in choose_flips(network, loss, budget, flips_per_step=self.flips_per_step):
@@ -316,8 +311,7 @@ def choose_flips(
     return flips
 
 
-def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:
-    """Return the two layers of a surrogate."""
+def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[Floats]:
     given = check_sequence(surrogate, name, "a module or two matrices")
     layers = [check_numbers(layer, name).astype(np.float64) for layer in given]
     shapes = [layer.shape for layer in layers]
@@ -451,7 +445,6 @@ class AdaptiveCopyingAttack(GradientAttack):
         self.greedy_flips(edits, rows, loss, budget)
 
     def _find_donors(self, graph: Graph, targets: Nodes) -> IntArray:
-        """Return the donors of each target, ``[n_targets, P]``."""
         owner = type(self).__name__
         if not isinstance(self.donors, str) and not callable(self.donors):
             donors = as_array(self.donors, f"donors of {owner}")

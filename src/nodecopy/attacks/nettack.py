@@ -1,7 +1,6 @@
 """Nettack (Zügner et al., 2018) with exact scores of all candidates in closed form.
 
-:class:`NettackEdits` holds the logits of a linear network, Â²XW, after any one flip; :class:`DegreeTest` and
-:class:`FeatureCoOccurrence` test whether flips go unnoticed. The surrogates of all attacks are trained here.
+The surrogates of all attacks are trained here.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from nodecopy._core.arrays import Array, Bools, Floats, Ints
 from nodecopy._core.checks import check_choice, check_numbers, check_settings, check_unique
 from nodecopy.attacks.base import Nodes, TargetedAttack, check_labels
 from nodecopy.attacks.perturbation import Edits
@@ -38,8 +38,8 @@ class NettackEdits(Edits):
         self,
         graph: Graph,
         features: sparse.csr_array,
-        weights: NDArray[np.float64],
-        codes: NDArray[np.int64],
+        weights: Floats,
+        codes: Ints,
         co_occurrence: FeatureCoOccurrence | None = None,
     ) -> None:
         super().__init__(graph)
@@ -67,8 +67,7 @@ class NettackEdits(Edits):
         self.Y[node] += sign * self.weights[feature]
         self._add_contribution(node, 1)
 
-    def has_feature(self, node: int) -> NDArray[np.bool_]:
-        """Return a mask of the features that a node has after the flips."""
+    def has_feature(self, node: int) -> Bools:
         has = np.zeros(self.features.shape[1], bool)
         own = slice(self.features.indptr[node], self.features.indptr[node + 1])
         has[self.features.indices[own][self.features.data[own] != 0]] = True
@@ -77,12 +76,12 @@ class NettackEdits(Edits):
                 has[feature] ^= True
         return has
 
-    def logits(self, u: int) -> NDArray[np.float64]:
+    def logits(self, u: int) -> Floats:
         inside = self._closed_neighbourhood(u)
         total = (self.S[inside] / self.d[inside, None]).sum(axis=0)
         return np.asarray(total / np.sqrt(self.d[u]))
 
-    def after_flips(self, u: int, m: int) -> NDArray[np.float64]:
+    def after_flips(self, u: int, m: int) -> Floats:
         """Return the logits at ``u`` after a flip of (m, n), for every n, ``[n_nodes, n_classes]``.
 
         Row m has no meaning; where m is not u, row u has none either.
@@ -115,34 +114,33 @@ class NettackEdits(Edits):
         u_scale = scale_m if m == u else scale[u]
         return np.asarray(total * np.broadcast_to(u_scale, len(d))[:, None])
 
-    def common(self, u: int) -> NDArray[np.float64]:
+    def common(self, u: int) -> Floats:
         """Return for every node x the sum of 1 / d_k over nodes k at most one step from both u and x."""
         inside = self._closed_neighbourhood(u)
         reached = [self._closed_neighbourhood(k) for k in inside.tolist()]
         weights = np.repeat(1 / self.d[inside], [len(nodes) for nodes in reached])
         return np.bincount(np.concatenate(reached), weights, len(self.d)).astype(np.float64, copy=False)
 
-    def margins(self, logits: NDArray[np.float64], target: int) -> NDArray[np.float64]:
-        """Return the true logit minus the best wrong one, for each row."""
+    def margins(self, logits: Floats, target: int) -> Floats:
         true = self.codes[target]
         return np.asarray(logits[:, true] - np.delete(logits, true, axis=1).max(axis=1))
 
     def _add_contribution(self, node: int, sign: int) -> None:
         self.S[self._closed_neighbourhood(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
 
-    def _closed_neighbourhood(self, node: int) -> NDArray[np.int64]:
+    def _closed_neighbourhood(self, node: int) -> Ints:
         return np.append(self.neighbours(node), node)
 
 
 class DegreeTest:
     """Likelihood-ratio test of the degrees after a flip against those before the attack on a target."""
 
-    def __init__(self, degrees: NDArray[Any]) -> None:
+    def __init__(self, degrees: Array) -> None:
         counted = degrees[degrees >= MIN_DEGREE]
         self._start = len(counted), float(np.log(counted).sum())
         self._now = self._start
 
-    def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:
+    def ratio(self, first: Any, second: Any, change: Any) -> Floats:
         """Return the likelihood ratio after each of some flips, given the degrees of both ends before it.
 
         ``change`` is 1 for a flip that adds an edge, and -1 for one that removes it.
@@ -153,12 +151,10 @@ class DegreeTest:
         return np.asarray(2 * (separate - _log_likelihood(n + n_start, log_sum + start)))
 
     def record(self, first: int, second: int, change: int) -> None:
-        """Take into account a flip that is made; arguments as in :meth:`ratio`."""
         n, log_sum = self._after(np.array([first]), np.array([second]), np.array([change]))
         self._now = int(n[0]), float(log_sum[0])
 
     def _after(self, first: Any, second: Any, change: Any) -> tuple[Any, Any]:
-        """Return the number of counted degrees and the sum of their logarithms after a flip."""
         n: Any
         log_sum: Any
         n, log_sum = self._now
@@ -193,7 +189,7 @@ class FeatureCoOccurrence:
         # A feature that occurs with no other reaches none and contributes nothing.
         self.inverse = 1 / np.maximum(np.diff(occur_together.indptr), 1)
 
-    def likely(self, node: int) -> NDArray[np.bool_]:
+    def likely(self, node: int) -> Bools:
         """Return a mask of the features that pass, given the features of the node in the clean graph."""
         own = self.features.indices[self.features.indptr[node] : self.features.indptr[node + 1]]
         reached = self.inverse[own] @ self.occur_together[own]
@@ -204,7 +200,7 @@ class FeatureCoOccurrence:
 class SurrogateLabels:
     """Class numbers of all nodes (-1 without a label), class names, and training nodes of a surrogate."""
 
-    codes: NDArray[np.int64]
+    codes: Ints
     names: tuple[str, ...]
     train: Nodes
 
@@ -216,7 +212,6 @@ class SurrogateLabels:
     def from_graph(
         cls, graph: Graph, targets: Nodes, train: ArrayLike | None, attack: str
     ) -> SurrogateLabels:
-        """Check a graph and the training nodes; errors name the ``attack``."""
         labels = check_labels(graph, targets, attack)
         if graph.features is None or not graph.features.shape[1]:
             raise InputError("graph", f"must have features for {attack}; this one has none.")
@@ -242,7 +237,7 @@ class SurrogateLabels:
 
 def linear_weights(
     graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence
-) -> NDArray[np.float64]:
+) -> Floats:
     """Train the surrogate Â²XW, of two linear layers, and return W, ``[n_features, n_classes]``."""
     matrix = normalise_adjacency(graph.adjacency)
     inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))  # the rows of Â²X that are needed
@@ -268,7 +263,7 @@ def train_weights(
     labels: SurrogateLabels,
     seed: SeedSequence,
     device: str = "cpu",
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Train a surrogate on the labels of the training nodes, which are ``rows``; return its layers."""
     missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
     if len(missing):

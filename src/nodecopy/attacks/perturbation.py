@@ -1,7 +1,4 @@
-"""Flips of edges and features: :class:`Edits` while an attack makes them, :class:`Perturbation` afterwards.
-
-A perturbation is a value that can be applied to graphs, saved, read from a table and printed.
-"""
+"""Flips of edges and features: :class:`Edits` during an attack, :class:`Perturbation` afterwards."""
 
 from __future__ import annotations
 
@@ -12,11 +9,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
-from nodecopy._core.arrays import IntArray, Rows, check_ids, freeze
+from nodecopy._core.arrays import Array, Bools, IntArray, Ints, Rows, check_ids, freeze
 from nodecopy._core.checks import check_indices, check_integer, check_type, check_unique, open_archive
 from nodecopy._core.estimator import check_annotated
 from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, reading
@@ -117,7 +113,7 @@ class Edits:
         return flip_entries(self.graph.rows, np.array(self.flips, np.int64).reshape(-1, 2)).csr
 
 
-def flip_entries(rows: Rows, flips: NDArray[np.int64]) -> Rows:
+def flip_entries(rows: Rows, flips: Ints) -> Rows:
     """Return binary, symmetric rows with pairs flipped in turn; a pair flipped twice stays as it was."""
     ends = np.concatenate([flips, flips[:, ::-1]])
     times = sparse.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=rows.csr.shape)
@@ -137,7 +133,7 @@ def check_attackable(graph: Graph) -> None:
         raise InputError("graph", f"{message} read_graph(..., weight='') ignores the weights.")
 
 
-def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]:
+def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], Ints]:
     """Return the edits of a graph that a table describes, and the targets in order of appearance.
 
     If a change is repeated, targets were attacked each alone, and there is one record for each of them.
@@ -181,8 +177,7 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
     return records, targets[targets != WHOLE_GRAPH]
 
 
-def _has_repetitions(pairs: NDArray[np.int64], changes: list[str]) -> bool:
-    """Return whether a pair is changed twice in the same way, without the opposite in between."""
+def _has_repetitions(pairs: Ints, changes: list[str]) -> bool:
     last: dict[tuple[int, ...], str] = {}
     for pair, change in zip(map(tuple, np.sort(pairs, axis=1).tolist()), changes, strict=True):
         if last.get(pair) == change:
@@ -222,14 +217,14 @@ class Perturbation:
     """
 
     attack: str
-    node_ids: NDArray[Any]
-    targets: NDArray[np.int64]
-    budgets: NDArray[np.int64]
-    flips: NDArray[np.int64]
-    is_added: NDArray[np.bool_]
-    owners: NDArray[np.int64]
-    feature_flips: NDArray[np.int64]
-    feature_owners: NDArray[np.int64]
+    node_ids: Array
+    targets: Ints
+    budgets: Ints
+    flips: Ints
+    is_added: Bools
+    owners: Ints
+    feature_flips: Ints
+    feature_owners: Ints
     together: bool = True
 
     def __post_init__(self) -> None:
@@ -258,7 +253,7 @@ class Perturbation:
         cls,
         attack: str,
         graph: Graph,
-        targets: NDArray[np.int64],
+        targets: Ints,
         budgets: Sequence[int],
         edits: Sequence[Edits],
         *,
@@ -266,7 +261,7 @@ class Perturbation:
     ) -> Perturbation:
         """Collect the flips that an attack has made in one or more :class:`.Edits` of a graph."""
 
-        def collect(name: str, kind: type) -> NDArray[Any]:
+        def collect(name: str, kind: type) -> Array:
             return np.array([entry for part in edits for entry in getattr(part, name)], kind)
 
         return cls(
@@ -283,17 +278,17 @@ class Perturbation:
         )
 
     @property
-    def added(self) -> NDArray[np.int64]:
+    def added(self) -> Ints:
         """Return the edges that were added, ``[m, 2]``."""
         return self.flips[self.is_added]
 
     @property
-    def removed(self) -> NDArray[np.int64]:
+    def removed(self) -> Ints:
         """Return the edges that were removed, ``[k, 2]``."""
         return self.flips[~self.is_added]
 
     @property
-    def spent(self) -> NDArray[np.int64]:
+    def spent(self) -> Ints:
         """Return the number of flips made for each target, of edges and features."""
         owners = np.concatenate([self.owners, self.feature_owners])
         return np.array([(owners == target).sum() for target in self.targets], np.int64)
@@ -348,7 +343,7 @@ class Perturbation:
         if format_of(path, FORMATS) != ".npz":
             if len(self.feature_flips):
                 raise InputError(f"{path} must be an .npz file, since a table holds no flips of features.")
-            columns: dict[str, NDArray[Any] | None] = {
+            columns: dict[str, Array | None] = {
                 "first": self.node_ids[self.flips[:, 0]],
                 "second": self.node_ids[self.flips[:, 1]],
                 "change": np.array(CHANGES)[self.is_added.astype(int)],
@@ -424,8 +419,7 @@ class Perturbation:
 ARRAYS = tuple(entry.name for entry in fields(Perturbation) if entry.name not in ("attack", "together"))
 
 
-def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bool_]) -> None:
-    """Raise an error unless each flip in turn adds an absent edge or removes a present one."""
+def _check_edges(graph: Graph, flips: Ints, is_added: Bools) -> None:
     if not len(flips):
         return
     ends = np.sort(flips, axis=1)
@@ -445,8 +439,7 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
         raise InputError("graph", f"{message}{hint}.")
 
 
-def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
-    """Raise an error unless the features to flip exist and are binary."""
+def _check_features(graph: Graph, flips: Ints) -> None:
     if not len(flips):
         return
     if graph.features is None:
@@ -464,7 +457,7 @@ def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
         raise InputError(f"features of the graph that are flipped must be 0 or 1; {where} is {value:g}.")
 
 
-def _with_features(graph: Graph, flips: NDArray[np.int64]) -> Graph:
+def _with_features(graph: Graph, flips: Ints) -> Graph:
     """Return the graph with binary features flipped in turn; one flipped twice stays as it was."""
     distinct, times = np.unique(flips, axis=0, return_counts=True)
     matrix: Any = graph.features

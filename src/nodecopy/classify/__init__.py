@@ -7,4 +7,19 @@ from __future__ import annotations
 
 from nodecopy._core.imports import lazy_exports
 
+CLASSIFIERS = {  # names of the command line, and of parameters that take a classifier
+    name: f"{__name__}.{kind}"
+    for name, kind in {
+        "self-training": "SelfTraining",
+        "bgcn-copy": "BayesianGCN",
+        "gcn": "GCN",
+        "appnp": "APPNP",
+        "sbm-gcn": "SBMGCN",
+        "dfnet": "DFNet",
+        "mlp": "MLP",
+        "label-propagation": "LabelPropagation",
+        "dgi": "DGI",
+        "sgc": "SGC",
+    }.items()
+}
 __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -18,3 +18,4 @@ from nodecopy.classify.self_training import SelfTraining as SelfTraining
 from nodecopy.classify.self_training import SoftVoting as SoftVoting
 
 __all__: list[str]
+CLASSIFIERS: dict[str, str]

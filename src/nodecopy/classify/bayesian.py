@@ -79,7 +79,7 @@ class BayesianGCN(BatchClassifier):
     _: KW_ONLY
     schedule: str = "retrain"
     n_rounds: int | str = 1
-    base: NetworkClassifier | SBMGCN | CustomNetwork | Factory | None = None
+    base: NetworkClassifier | SBMGCN | CustomNetwork | Factory | str | None = None
     device: str = "cpu"
 
     @property

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from nodecopy._core.arrays import as_csr
 from nodecopy._core.checks import check_integer, check_numbers, check_type, check_vector, is_missing, show
-from nodecopy._core.imports import import_optional
+from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import log_decision
+from nodecopy.classify import CLASSIFIERS
 from nodecopy.classify.base import Classifier, Prediction, Uncertainty
 from nodecopy.classify.networks import APPNP
 from nodecopy.errors import InputError
@@ -79,7 +80,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
 
     def __init__(
         self,
-        classifier: Classifier | None = None,
+        classifier: Classifier | str | None = None,
         *,
         method: str = "knn",
         n_neighbours: int = 10,
@@ -171,11 +172,11 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     def _build_classifier(self) -> Classifier:
         if self.classifier is None:
             return APPNP(n_epochs=100, features=self.scaling_.kind)
-        if not isinstance(self.classifier, Classifier):
-            raise InputError(
-                "classifier of GraphClassifier", f"must be one such as GCN(); got {show(self.classifier)}."
-            )
-        return cast(Classifier, base.clone(self.classifier))
+        classifier = from_name(self.classifier, CLASSIFIERS, "classifier of GraphClassifier")
+        if not isinstance(classifier, Classifier):
+            got = show(classifier)
+            raise InputError("classifier of GraphClassifier", f"must be one such as GCN(); got {got}.")
+        return cast(Classifier, base.clone(classifier))
 
     def _build_graph(self, matrix: Any, graph: Any) -> Graph:
         n = matrix.shape[0]

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import check_vector
 from nodecopy._core.files import PathLike
+from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision, mute_data_warnings
 from nodecopy._core.random import Rng
+from nodecopy.classify import CLASSIFIERS
 from nodecopy.classify.base import Classifier, Prediction, Trial
 from nodecopy.classify.networks import ANY_DATA, BatchClassifier, TrainingBatch
 from nodecopy.errors import InputError
@@ -97,9 +99,9 @@ class CustomNetwork(BatchClassifier):
 
 
 def wrap_factory(base: Any, device: str, owner: str) -> Any:
-    """Return a bare factory as a :class:`CustomNetwork`, and anything that is not callable as it is."""
+    """Return the classifier of a name, a bare factory as a :class:`CustomNetwork`, and others as they are."""
     if not callable(base):
-        return base
+        return from_name(base, CLASSIFIERS, f"base of {owner}", device)
     network = CustomNetwork(base, device=device)
     network.owner = f"base of {owner}"
     check_factory(base, network.owner)

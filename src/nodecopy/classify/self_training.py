@@ -22,9 +22,11 @@ from nodecopy._core.checks import (
     check_vector,
     show,
 )
+from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
+from nodecopy.classify import CLASSIFIERS
 from nodecopy.classify.base import (
     MAX_ROUNDS,
     Classifier,
@@ -125,7 +127,7 @@ class SelfTraining(Classifier):
     True
     """
 
-    base: Classifier | Factory | None = None
+    base: Classifier | Factory | str | None = None
     n_rounds: int = 4
     _: KW_ONLY
     share: float | None = None
@@ -211,7 +213,7 @@ class SelfTraining(Classifier):
         if not isinstance(base, Classifier):
             allowed = "a classifier, or a function that builds a network"
             raise InputError("base of SelfTraining", f"must be {allowed}; got {base!r}.")
-        way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
+        way_out = RECOMMENDED_BASE if callable(self.base) else "Set it in the base."
         names = ("network", "pseudo_degree", "voters", "n_graphs", "features", "weights")
         self._refuse(names, "if a base is given", way_out)
         return base
@@ -386,7 +388,7 @@ class SoftVoting(Classifier):
     True
     """
 
-    classifiers: Sequence[Classifier]
+    classifiers: Sequence[Classifier | str]
     weights: ArrayLike | None = None
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
@@ -398,7 +400,8 @@ class SoftVoting(Classifier):
     def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:
         """Return the classifiers and their weights, which add up to one."""
         is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
-        given: list[Classifier] = list(self.classifiers) if is_list else []
+        named = self.classifiers if is_list else ()
+        given = [from_name(part, CLASSIFIERS, "classifiers of SoftVoting") for part in named]
         if not given or not all(isinstance(classifier, Classifier) for classifier in given):
             allowed = "a list of at least one classifier, such as [GCN(), SGC()]"
             raise InputError("classifiers of SoftVoting", f"must be {allowed}; got {show(self.classifiers)}.")
@@ -415,7 +418,7 @@ class SoftVoting(Classifier):
 
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         if self.check_fitted().networks is None:
-            names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
+            names = ", ".join(type(part).__name__ for part in self._check_parameters()[0])
             reason = "not all classifiers of the SoftVoting predict on other graphs"
             raise InputError("graph", f"must be left out: {reason}; got {names}.")
         return super().predict_graph(graph)

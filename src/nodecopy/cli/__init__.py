@@ -32,7 +32,6 @@ COMMANDS = {  # command ``x`` is the function, or the Typer app, ``nodecopy.cli.
     "demo": "Run node copying on the datasets that ship with the package.",
     "doctor": "Check the installation: versions, extras, data, processor, GPU and a short self-test.",
 }
-INTERRUPTED = 128 + signal.SIGINT
 UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Click and exports only this error
 
 
@@ -43,11 +42,9 @@ class LazyCommands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a placeholder with the name and the summary of a command."""
         return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command named by the first argument."""
         name, *others = args
         if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
             return super().resolve_command(ctx, args)
@@ -97,35 +94,51 @@ def main() -> None:
     """Run the command line; errors of the user are one line, with exit code 2."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch is much faster on a busy machine
     _prepare_streams()
-    for name in ("SIGTERM", "SIGHUP"):
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        sys.exit(128 + number)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP, and nohup has it ignored
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: sys.exit(128 + number))  # as after Ctrl-C
+            signal.signal(number, stop)
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
-        if status == INTERRUPTED:  # by Ctrl-C
-            _exit_with_error("interrupted.", INTERRUPTED)
-        sys.exit(status)
-    except UsageError as error:
-        _exit_with_error(_describe_usage_error(error), code=2)
-    except (InputError, MissingExtraError) as error:
-        _exit_with_error(str(error), code=2)
-    except OSError as error:
+    except BaseException as error:
+        # Locks and DuckDB turn the exit of a signal into errors of their own.
+        status = None if received else _print_error(error)
+    if received == [signal.SIGINT]:
+        _print_line("interrupted.")
+    sys.exit(128 + received[0] if received else status)
+
+
+def _print_error(error: BaseException) -> int:
+    """Print an error of the user or of the system as one line, and return the exit code."""
+    code, message = 2, str(error)
+    if isinstance(error, UsageError):
+        message = _describe_usage_error(error)
+    elif isinstance(error, OSError):
+        code = 1
         try:
             sys.stdout.flush()
         except OSError:  # drop the output, which would be an error again at the end of the process
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        is_closed = error.errno == errno.EBADF
-        _exit_with_error("the standard output is closed." if is_closed else str(error), code=1)
-    except RuntimeError as error:
-        # A signal while a thread waits for a lock makes the release of the lock fail.
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, (SystemExit, KeyboardInterrupt)):
-            cause = cause.__context__
-        if cause is None:
-            raise
-        sys.exit(cause.code if isinstance(cause, SystemExit) else INTERRUPTED)
+        if error.errno == errno.EBADF:
+            message = "the standard output is closed."
+    elif not isinstance(error, (InputError, MissingExtraError)):
+        raise error
+    if message:
+        _print_line(message)
+    return code
+
+
+def _print_line(message: str) -> None:
+    from nodecopy.cli.output import print_error
+
+    print_error(message)
 
 
 def _prepare_streams() -> None:
@@ -150,11 +163,3 @@ def _describe_usage_error(error: Any) -> str:
     message = error.message if nearest else error.format_message()
     message = " ".join(message.replace("Value error, ", "").split()).removesuffix(".") + "."
     return message + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
-
-
-def _exit_with_error(message: str, code: int) -> None:
-    from nodecopy.cli.output import print_error
-
-    if message:
-        print_error(message)
-    sys.exit(code)

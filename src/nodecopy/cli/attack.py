@@ -146,7 +146,6 @@ def _parse_budget(budget: str | None) -> int | float | str | None:
 def _check_targets(
     graph: Graph, perturbation: Perturbation, train: NDArray[np.int64], rng: SeedSequence
 ) -> list[dict[str, Any]]:
-    """Return what GCNs trained on the clean and on the attacked graph predict for each target."""
     from nodecopy.classify import GCN
     from nodecopy.nn.networks import add_identity_features
 

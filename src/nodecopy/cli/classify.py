@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from nodecopy._core.estimator import load as load_estimator
 from nodecopy._core.files import TABLES
-from nodecopy._core.imports import import_optional
+from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, seed_sequence
+from nodecopy.classify import CLASSIFIERS
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.files import NodeSplit
@@ -29,11 +30,8 @@ if TYPE_CHECKING:
     from nodecopy.classify import Classifier
 
 
-Method: TypeAlias = Literal[
-    "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi", "sgc"
-]
-RECOMMENDED: Method = "self-training"
-LABEL_PROPAGATION: Method = "label-propagation"
+RECOMMENDED = "self-training"
+LABEL_PROPAGATION = "label-propagation"
 METHODS_OF = {
     **dict.fromkeys(("n_rounds", "n_graphs"), ("self-training", "bgcn-copy")),
     **dict.fromkeys(("share", "balance", "base_weight", "network"), ("self-training",)),
@@ -46,7 +44,7 @@ UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 def classify(
     source: opt.TrainingSource | None = None,
-    method: Method | None = opt.common(
+    method: Annotated[str | None, CLASSIFIERS] = opt.common(
         f"The classifier. (default: {RECOMMENDED})\n\nself-training: confident predictions become labels of "
         "a vote of networks on sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. "
         "label-propagation uses no features. sbm-gcn needs validation nodes."
@@ -170,12 +168,8 @@ def classify(
     print_written(save, "classifier")
 
 
-def create_classifier(
-    method: Method, features: str, weights: str, device: str, **settings: Any
-) -> Classifier:
+def create_classifier(method: str, features: str, weights: str, device: str, **settings: Any) -> Classifier:
     """Return a classifier by its name."""
-    from nodecopy import classify as classes
-
     given = opt.select_given("method", method, METHODS_OF, settings)
     if "n_rounds" in given:
         given["n_rounds"] = _parse_rounds(given["n_rounds"], method)
@@ -184,22 +178,17 @@ def create_classifier(
         others = {"scale_features": features != "auto" and method != "sgc", "device": device != "cpu"}
         opt.check_applicable("networks", f"--method {method}", **others)
         del scaling["device"]
-    if method == "self-training":
-        return classes.SelfTraining(**given, **scaling)
-    if method == "bgcn-copy":
-        return classes.BayesianGCN(**given, base=classes.GCN(**scaling))
-    if method == "sbm-gcn":
-        return classes.SBMGCN(base=classes.GCN(preset="g3nn", **scaling))
-    if method == "label-propagation":
-        return classes.LabelPropagation(weights=weights)
-    if method == "dgi":
-        return classes.DGI(seed=None, **scaling)
-    kinds: dict[str, type[Classifier]] = {"gcn": classes.GCN, "appnp": classes.APPNP, "mlp": classes.MLP}
-    kinds |= {"dfnet": classes.DFNet, "sgc": classes.SGC}
-    return kinds[method](**scaling)
+    if method == LABEL_PROPAGATION:
+        del scaling["features"]
+    elif method in ("bgcn-copy", "sbm-gcn"):
+        preset = {"preset": "g3nn"} if method == "sbm-gcn" else {}
+        scaling = {"base": from_name("gcn", CLASSIFIERS, "--method", **preset, **scaling)}
+    elif method == "dgi":
+        scaling["seed"] = None
+    return from_name(method, CLASSIFIERS, "--method", **given, **scaling)  # type: ignore[no-any-return]
 
 
-def _parse_rounds(text: str, method: Method) -> int | str:
+def _parse_rounds(text: str, method: str) -> int | str:
     if text.isascii() and text.isdigit():
         return int(text)
     is_bayesian = method == "bgcn-copy"
@@ -210,7 +199,6 @@ def _parse_rounds(text: str, method: Method) -> int | str:
 
 
 def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[str, Any]:
-    """Return how often each class is predicted, and the most uncertain predictions."""
     predicted = table["predicted"]
     counts = Counter(predicted.tolist())
     temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from nodecopy import datasets as catalogue
+from nodecopy._core.messages import format_value
 from nodecopy.cli.options import AsJson, add_command
-from nodecopy.cli.output import console, format_value, print_error, print_json, print_table, show_progress
+from nodecopy.cli.output import console, print_error, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 
 datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Bools, Floats, Ints
 from nodecopy._core.checks import list_names
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import import_optional
@@ -174,9 +174,7 @@ def defend(
     print_written(scores, "suspicion scores")
 
 
-def _find_attacked(
-    graph: Graph, nodes: str | None, flips: Path | None, detects: bool
-) -> tuple[Graph, NDArray[np.int64]]:
+def _find_attacked(graph: Graph, nodes: str | None, flips: Path | None, detects: bool) -> tuple[Graph, Ints]:
     attacked = np.zeros(0, np.int64) if nodes is None else files.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
@@ -194,9 +192,7 @@ def _find_attacked(
     return graph, attacked
 
 
-def _correct(
-    defence: Any, graph: Graph, nodes: NDArray[np.int64]
-) -> tuple[dict[str, NDArray[Any]], list[NodeReport]]:
+def _correct(defence: Any, graph: Graph, nodes: Ints) -> tuple[dict[str, Array], list[NodeReport]]:
     classes, before = defence.classes_, defence.undefended_proba()[nodes]
     if hasattr(defence, "explain"):
         reports = defence.explain(nodes)
@@ -219,7 +215,7 @@ def _correct(
 
 
 def _describe_nodes(
-    columns: dict[str, NDArray[Any]], classes: NDArray[Any], reports: list[NodeReport]
+    columns: dict[str, Array], classes: Array, reports: list[NodeReport]
 ) -> list[dict[str, Any]]:
     rows = {name: column.tolist() for name, column in columns.items()}
     nodes: list[dict[str, Any]] = []
@@ -233,10 +229,7 @@ def _describe_nodes(
     return nodes
 
 
-def _evaluate(
-    columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], is_held_out: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Return how many predictions changed, and the accuracy on held-out labels."""
+def _evaluate(columns: dict[str, Array], graph: Graph, nodes: Ints, is_held_out: Bools) -> dict[str, Any]:
     assert graph.label_codes is not None
     changes = {"corrected": len(nodes), "changed": int((columns["before"] != columns["after"]).sum())}
     is_test = is_held_out & (graph.label_codes[nodes] != UNLABELLED)
@@ -250,10 +243,10 @@ def _evaluate(
 
 def _print_corrections(
     results: dict[str, Any],
-    columns: dict[str, NDArray[Any]],
+    columns: dict[str, Array],
     graph: Graph,
     reports: list[NodeReport],
-    suspicion: NDArray[np.float64] | None,
+    suspicion: Floats | None,
 ) -> None:
     print_note(f"{graph!r}, seed {results['seed']}")
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")

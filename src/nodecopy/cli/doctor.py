@@ -109,9 +109,11 @@ def _describe_data() -> dict[str, Any]:
 
 
 def _run_checks() -> dict[str, dict[str, Any]]:
-    """Run the parts of the self-test, and keep their results or errors as text."""
-    checks = {"sample": _check_sampling, "recommend": _check_recommendation}
-    checks["classify"] = _check_classification
+    checks = {
+        "sample": _check_sampling,
+        "recommend": _check_recommendation,
+        "classify": _check_classification,
+    }
     results: dict[str, dict[str, Any]] = {}
     for name, check in checks.items():
         start, error, result = time.perf_counter(), None, None
@@ -174,6 +176,5 @@ def _print(about: dict[str, Any]) -> None:
 
 
 def _shorten(path: Path) -> str:
-    """Return a path with ~ in place of the home directory."""
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)

@@ -5,27 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from nodecopy import datasets
 from nodecopy._core.files import TABLES
-from nodecopy._core.imports import check_name
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_training
-from nodecopy.cli.recommend import NETWORKS, Model, fit_recommender, make_recommender, select_positive
+from nodecopy.cli.recommend import NETWORKS, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.interactions import Interactions
 from nodecopy.io.tables import write_table
 from nodecopy.metrics.ranking import PER_USER_METRICS, Evaluation, parse_metrics
+from nodecopy.recommend import RECOMMENDERS
 
 SplitName = Literal["published", "random", "time", "last-item", "user"]
-MODELS: tuple[Model, ...] = get_args(Model)
 DEFAULT_MODELS = ("popularity", "copy-ease")
 DEFAULT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "coverage", "novelty")
 DEFAULT_K = 20
@@ -52,7 +51,7 @@ def evaluate(
     ),
     test_share: opt.Share | None = opt.more("Share of interactions or users to test. (default: 0.2)"),
     model: list[str] | None = opt.common(
-        f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
+        f"A recommender: {', '.join(RECOMMENDERS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
     ),
     metric: list[str] | None = opt.common(
@@ -138,9 +137,7 @@ def _make_recommenders(
     names: Iterable[str], split: SplitName | None, tune: bool, device: str
 ) -> dict[str, Any]:
     """Return the recommenders by name; each must suit the split, and one of them ``--tune``."""
-    recommenders = {
-        name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device) for name in names
-    }
+    recommenders = {name: make_recommender(name, device) for name in names}
     if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
         raise InputError(f"--split user needs models that score users outside training; got {networks[0]}.")
     if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
@@ -149,7 +146,6 @@ def _make_recommenders(
 
 
 def _choose_metrics(metric: list[str] | None, parts: Parts, *, per_user: bool) -> list[str]:
-    """Return the metrics; warn if lists hold most of the unseen items, since a random order is then good."""
     n_items = parts.train.n_items
     k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
     if metric is None and k < DEFAULT_K:
@@ -211,7 +207,6 @@ def _split(
 
 
 def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    """Leave out test interactions of users and items that are not in training."""
     known_by = parts.train if parts.history is None else parts.history
     has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
     rows = parts.test.rows

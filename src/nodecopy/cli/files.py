@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 
 import nodecopy
 from nodecopy import datasets
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_unique
 from nodecopy._core.files import reading as reading_file
 from nodecopy._core.imports import check_name, suggest
@@ -94,7 +94,6 @@ def load_training_graph(
 
 
 def _holds_features(source: str, options: opt.GraphOptions) -> bool:
-    """Return whether a file is a table of nodes, without edges."""
     if is_dataset(source) or not Path(source).is_file() or not is_table(source):
         return False
     if options.source or options.target:
@@ -120,14 +119,14 @@ def load_interactions(source: str, options: opt.InteractionOptions) -> Interacti
     return loaded
 
 
-def parse_nodes(graph: Graph, nodes: str) -> NDArray[np.int64]:
+def parse_nodes(graph: Graph, nodes: str) -> Ints:
     """Return the positions of the nodes that ``--nodes`` gives."""
     positions = parse_ids(nodes, graph.node_ids, "--nodes")
     check_unique(graph.node_ids[positions], "--nodes")
     return positions
 
 
-def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error") -> NDArray[np.int64]:
+def parse_ids(text: str, ids: Array, option: str, unknown: str = "error") -> Ints:
     """Return the positions of ids separated by commas, or in a file with one per line."""
     words, names = text.split(","), set(map(str, ids.tolist()))
     if len(words) == 1 and text not in names and Path(text).is_file():
@@ -143,7 +142,7 @@ def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error")
     return find_ids(named, ids, option)
 
 
-def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np.int64]:
+def find_ids(words: Iterable[str], ids: Array, option: str) -> Ints:
     """Return the positions of ids, or raise an error that names ids close to an unknown one."""
     position = {str(name): number for number, name in enumerate(ids.tolist())}
     for word in words:
@@ -161,7 +160,7 @@ def describe_run(source: str | Path, **settings: Any) -> dict[str, Any]:
 LABELS_PER_CLASS, N_VALIDATION, N_TEST = 20, 500, 1000  # nodes of a trial of the experiments
 TEST_SHARE = 0.2  # of a file's labelled nodes, in a report
 
-NodeSplit = Split[NDArray[np.int64]]
+NodeSplit = Split[Ints]
 
 
 def split_as_in_experiments(
@@ -223,9 +222,7 @@ def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
     return Split(np.setdiff1d(split.train, test), split.validation, test), root
 
 
-def cross_validation_folds(
-    labels: NDArray[np.int64], n_folds: int, rng: Generator
-) -> list[NDArray[np.int64]]:
+def cross_validation_folds(labels: Ints, n_folds: int, rng: Generator) -> list[Ints]:
     """Return the test nodes of each fold, which leave training nodes of every class."""
     folds: list[list[int]] = [[] for _ in range(n_folds)]
     n_tested = 0
@@ -237,7 +234,7 @@ def cross_validation_folds(
     return [np.sort(np.array(fold, np.int64)) for fold in folds if fold]
 
 
-def _hold_out(labels: NDArray[np.int64], share: float, rng: Generator) -> NDArray[np.int64]:
+def _hold_out(labels: Ints, share: float, rng: Generator) -> Ints:
     """Draw a share of the nodes of each class, leaving at least one."""
     parts = [np.zeros(0, np.int64)]
     for code in np.unique(labels[labels != UNLABELLED]):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -65,33 +65,29 @@ def at_least(low: int) -> Callable[..., Any]:
     return between(low, math.inf, check_integer)
 
 
-Count: TypeAlias = Annotated[int, at_least(1)]
-Natural: TypeAlias = Annotated[int, at_least(0)]
-Share: TypeAlias = Annotated[float, between(0, 1)]
+Count = Annotated[int, at_least(1)]
+Natural = Annotated[int, at_least(0)]
+Share = Annotated[float, between(0, 1)]
 
 GRAPH_FORMATS = "Formats: .csv .tsv .txt .parquet .npz .mtx .graphml .gexf .json."
 LOG_FORMATS = "Formats: .csv .tsv .txt .inter .parquet .npz."
 _source = partial(typer.Argument, metavar="SOURCE")
-Source: TypeAlias = Annotated[
-    str, _source(help=f"A dataset ('nodecopy datasets list') or a file.\n\n{GRAPH_FORMATS}")
-]
-TrainingSource: TypeAlias = Annotated[
+Source = Annotated[str, _source(help=f"A dataset ('nodecopy datasets list') or a file.\n\n{GRAPH_FORMATS}")]
+TrainingSource = Annotated[
     str,
     _source(
         help=f"A dataset ('nodecopy datasets list') or a file of edges.\n\n{GRAPH_FORMATS} A table of "
         "features alone gets a graph of nearest neighbours."
     ),
 ]
-LogSource: TypeAlias = Annotated[str, _source(help=f"A dataset of interactions, or a file.\n\n{LOG_FORMATS}")]
-Device: TypeAlias = Annotated[
-    str, engine("The device on which networks are trained: cpu or cuda.", metavar="NAME")
-]
-Seed: TypeAlias = Annotated[Natural, common("Seed of random draws.")]
-Spreadsheet: TypeAlias = Annotated[
+LogSource = Annotated[str, _source(help=f"A dataset of interactions, or a file.\n\n{LOG_FORMATS}")]
+Device = Annotated[str, engine("The device on which networks are trained: cpu or cuda.", metavar="NAME")]
+Seed = Annotated[Natural, common("Seed of random draws.")]
+Spreadsheet = Annotated[
     bool, more("Put an apostrophe before text that a spreadsheet would take for a formula.")
 ]
-AsJson: TypeAlias = Annotated[bool, writes("Print the results as JSON.", None, "--json")]
-ScaleFeatures: TypeAlias = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
+AsJson = Annotated[bool, writes("Print the results as JSON.", None, "--json")]
+ScaleFeatures = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,6 @@ class FileOptions:
     reader_parameters: ClassVar[tuple[str, ...]]
 
     def given(self, *names: str) -> dict[str, bool]:
-        """Return the options that were given, of all fields or of some."""
         return {
             OPTION_NAMES.get(field.name, field.name): True
             for field in fields(self)
@@ -113,7 +108,6 @@ class FileOptions:
         }
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the reader."""
         return {name: getattr(self, name) for name in ("header", *self.reader_parameters)}
 
 
@@ -280,7 +274,6 @@ def _expand(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
-    """Return a parameter for Typer, with its check and its help."""
     kind, *outer = _unpack(parameter.annotation)
     is_optional = get_origin(kind) in (Union, UnionType)
     value, *inner = _unpack(get_args(kind)[0] if is_optional else kind)
@@ -289,23 +282,23 @@ def _declare(parameter: inspect.Parameter, *names: str) -> inspect.Parameter:
         info = copy(checks.pop())
     else:
         info, default = copy(default), default.default
-    info.callback = checks[0] if checks else info.callback
     single = get_args(value)[0] if get_origin(value) is list else value
+    choices = checks.pop() if checks and isinstance(checks[-1], (tuple, dict)) else get_args(single)
+    info.callback = checks[0] if checks else info.callback
     if value is bool and default is False and not info.param_decls:
         names = names or (parameter.name,)  # no second name that negates it
     if names:
         info.param_decls = tuple(f"--{name.replace('_', '-')}" for name in names)
         if value is bool and default is None:
             info.param_decls = (f"{info.param_decls[0]}/--no-{names[0].replace('_', '-')}",)
-    info.metavar = METAVARS.get(single, "NAME") if info.metavar is None else info.metavar
+    if info.metavar is None:
+        info.metavar = "NAME" if choices else METAVARS.get(single, "NAME")
     text, end, more = info.help.partition("\n\n")
-    if choices := get_args(single):
+    if choices:
         text, start, chosen = text.partition(" (default: ")
         text = f"{text} One of {', '.join(choices)}.{start}{chosen}"
-        value, info.callback = (
-            str,
-            _accept(partial(check_choice, allowed=choices)),
-        )  # names the nearest choice
+        value = str
+        info.callback = _accept(partial(check_choice, allowed=choices))  # it names the nearest choice
         info.autocompletion = lambda incomplete: [c for c in choices if c.startswith(incomplete)]
     has_default = isinstance(default, (str, int, float, Path, list)) and not isinstance(default, bool)
     if has_default and "(default: " not in text:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, track
 from rich.text import Text
 
-from nodecopy._core.messages import LOGGER, escape_controls, list_alternatives
+from nodecopy._core.messages import LOGGER, ResultTable, align_table, escape_controls, list_alternatives
 from nodecopy._core.parallel import report_progress
 from nodecopy.cli.options import OPTION_NAMES
 from nodecopy.errors import DataWarning, InputError
@@ -189,15 +189,6 @@ def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
         is_first = False
 
 
-def format_value(value: str | float) -> str:
-    """Format integers with commas, other numbers with four digits and NaN as a dash."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) >= 1000):
-        return f"{int(value):,}"
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
 def print_title(title: str) -> None:
     """Print the title of the next table below a blank line."""
     console.print(Text(f"\n{title}", "dim"), soft_wrap=True)
@@ -205,16 +196,18 @@ def print_title(title: str) -> None:
 
 def print_table(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
     """Print aligned columns, numbers to the right, not cut to the width of the terminal."""
-    columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
-    for number, line in enumerate(zip(*columns, strict=True)):
-        console.print(Text("  ".join(line).rstrip(), "" if number else "bold"), soft_wrap=True)
+    for number, line in enumerate(align_table(heads, rows)):
+        console.print(Text(line, "" if number else "bold"), soft_wrap=True)
 
 
-def _align(cells: list[str]) -> list[str]:
-    cells = list(map(escape_controls, cells))
-    width = max(map(len, cells))
-    is_numeric = all(cell[:1].isdigit() or cell[:1] == "-" for cell in cells[1:])
-    return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]
+def print_result(result: ResultTable[Any]) -> None:
+    """Print the table of a result, and its notes on the standard error."""
+    above, below = result.notes()
+    for line in above:
+        print_note(line)
+    print_table(result.heads, result.cells())
+    for line in below:
+        print_note(line)
 
 
 def print_json(value: Any) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_real
 from nodecopy._core.files import TABLES
-from nodecopy._core.imports import import_optional
+from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import escape_controls, log_decision
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files, output
@@ -22,6 +22,7 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.interactions import Interactions
 from nodecopy.io.tables import write_table
+from nodecopy.recommend import RECOMMENDERS
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
@@ -30,20 +31,14 @@ if TYPE_CHECKING:
 VALIDATION_SHARE = 0.1  # interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
 MODELS_OF = {"tune": ("ease", "copy-ease"), "explain": ("ease", "copy-ease", "item-knn")}
-Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
 
 
-def make_recommender(model: Model, device: str) -> Any:
+def make_recommender(model: str, device: str) -> Any:
     """Return a recommender that is not fitted."""
     if model in NETWORKS:
         import_optional("torch", f"the model {model}")
-    import nodecopy.recommend
-
-    class_names = {name.lower(): name for name in nodecopy.recommend.__all__}
-    recommender = getattr(nodecopy.recommend, class_names[model.replace("-", "")])()
-    if hasattr(recommender, "device"):
-        recommender.device = device
-    elif device != "cpu":
+    recommender = from_name(model, RECOMMENDERS, "--model", device)
+    if device != "cpu" and not hasattr(recommender, "device"):
         opt.check_applicable("models that use torch", f"--model {model}, which does not", device=device)
     return recommender
 
@@ -105,7 +100,7 @@ def recommend(
     unknown: Literal["error", "ignore"] = opt.more("Whether unknown ids are an error or left out.", "error"),
     include_seen: bool = opt.more("Also recommend items that the user has interacted with.", False),
     explain: opt.Natural = opt.common("Items of the history and donors to name with each recommendation.", 0),
-    model: Model | None = opt.common("The recommender. (default: copy-ease)"),
+    model: Annotated[str | None, RECOMMENDERS] = opt.common("The recommender. (default: copy-ease)"),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction and fitted."),
     tune: bool = opt.more("First tune EASE or CopyEASE on held-out interactions.", False),
     device: opt.Device = "cpu",
@@ -137,7 +132,7 @@ def recommend(
     if all_users:
         opt.check_applicable("some users", "--all-users", user=user or None, users=users)
 
-    def find_users_and_items(log: Interactions) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    def find_users_and_items(log: Interactions) -> tuple[Ints, Array | None]:
         """Return the positions of the users, each once, and the ids of the items, ``None`` for all."""
         positions = np.arange(log.n_users)
         if not all_users:
@@ -216,9 +211,8 @@ def recommend(
 
 
 def _describe_users(
-    recommender: Recommender, positions: NDArray[np.int64], items: NDArray[Any], scores: NDArray[Any]
+    recommender: Recommender, positions: Ints, items: Array, scores: Array
 ) -> list[dict[str, Any]]:
-    """Return a dictionary for each user, without seen items, which fill short rows."""
     train, model = recommender.interactions_, type(recommender).__name__
     columns = train.user_ids[positions], train.rows.degrees[positions], items, scores
     rows = []
@@ -231,7 +225,6 @@ def _describe_users(
 
 
 def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
-    """Add the items of the history and the donors that add most to each score."""
     k = min(k, max(recommender.seen_.n_users, recommender.seen_.n_items))
     for row in show_progress(rows, len(rows), "explaining"):
         for entry in row["items"] if row["history"] else ():
@@ -258,7 +251,6 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
 
 
 def _name_reasons(entry: dict[str, Any]) -> list[str]:
-    """Return a cell each for the items and the donors that raise a score."""
     return [
         ", ".join(str(reason[name]) for reason in entry[key] if reason["contribution"] > 0)
         for key, name in (("because_of", "item"), ("donors", "user"))

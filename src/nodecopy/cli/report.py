@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_controls, log_decision, mute_data_warnings
 from nodecopy._core.random import child, generator, seed_sequence
@@ -168,7 +168,6 @@ def _sample_sections(
 
 
 def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying[Graph], str]:
-    """Return node copying by a donor rule that suits the labels, and the reason."""
     if result is not None:
         codes = result.prediction.probabilities.argmax(axis=1)
         codes[result.train] = result.codes[result.train]
@@ -201,12 +200,12 @@ def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> Boo
 class Classification(NamedTuple):
     """Predictions for all nodes, and their evaluation on nodes whose labels were held out."""
 
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
+    classes: Array
+    codes: Ints
     prediction: Prediction
-    train: NDArray[np.int64]
-    tested: NDArray[np.int64]
-    nodes: NDArray[np.int64]
+    train: Ints
+    tested: Ints
+    nodes: Ints
     evaluations: dict[str, sections.HeldOutPredictions] | None
     n_folds: int
     n_pseudo_labels: int
@@ -283,7 +282,6 @@ def _classification_section(graph: Graph, result: Classification) -> Section:
 
 
 def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]:
-    """Return the section of one attacked node, or none where no node is suitable."""
     from nodecopy.report.attacked_node import attack_and_correct, attack_section
 
     candidates = split.test if len(split.test) else split.train
@@ -296,7 +294,6 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
 
 
 def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListEvaluation]]:
-    """Return recall and NDCG on held-out interactions; nothing for few or many items."""
     from nodecopy.recommend import CopyEASE, Popularity
 
     if not sections.EVALUATED_LENGTH < log.n_items <= sections.MAX_ITEMS:

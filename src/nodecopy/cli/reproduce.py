@@ -98,7 +98,6 @@ def reproduce(
 
 
 def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_options: Any) -> None:
-    """Run missing trials under a progress bar; note what an interruption keeps."""
     trials = range(experiment.task.trials)
     cells = experiment.cells(seed)
     n_missing = sum(len(trials if fresh else store.find_missing(cell, trials)) for cell in cells)

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from nodecopy import datasets
-from nodecopy._core.files import atomic_folder, list_tree, resolve
+from nodecopy._core.checks import show
+from nodecopy._core.files import (
+    PathLike,
+    atomic_folder,
+    atomic_write,
+    check_folder,
+    digest_files,
+    list_parts,
+    list_tree,
+    remove_path,
+    resolve,
+)
 from nodecopy._core.files import reading as reading_file
 from nodecopy._core.messages import log_decision
+from nodecopy._core.parallel import sample_stream
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
-from nodecopy.copying import (
-    DonorRule,
-    Jaccard,
-    NearestNeighbours,
-    NodeCopying,
-    SameLabel,
-    Weighted,
-    choose_donors,
-)
+from nodecopy.copying import DonorRule, NodeCopying, Weighted, choose_donors
+from nodecopy.copying.donors import RULES as NAMED_RULES
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -33,20 +41,22 @@ from nodecopy.io.columns import INTERACTION_COLUMNS, match_kind, match_names
 from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
 
-ORIGIN = "samples.json"  # only folders with this file are overwritten
+ORIGIN = "samples.json"  # only folders with this file are continued or overwritten
+Draw: TypeAlias = Callable[[int], Any]  # returns the sample of a number
+Save: TypeAlias = Callable[[Any, Any], dict[str, Any]]  # writes a sample to a path, if any, and describes it
+Work: TypeAlias = AbstractContextManager[tuple[Draw, Save]]
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
-RULES: dict[RuleName, type] = {
-    "same-label": SameLabel,
-    "nearest-neighbours": NearestNeighbours,
-    "jaccard": Jaccard,
-    "weighted": Weighted,
-}
+RULES: dict[Any, type] = {**NAMED_RULES, "weighted": Weighted}
 SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
     "nearest-neighbours": {"n_neighbours": 10},
     "jaccard": {"exponent": 1.0, "max_donors": None},
 }
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
+ONLY_IN_MEMORY = (
+    *("features", "ignore_columns", "header", "decimal", "duplicates", "largest_component"),
+    *("time", "lists", "day_first"),
+)
 TABLE_RULES: dict[RuleName, str] = {
     "same-label": "labels",
     "nearest-neighbours": "neighbours",
@@ -80,11 +90,12 @@ def sample(
         "one-endpoint",
     ),
     n: opt.Count = opt.common("Number of samples.", 1, "--n", "-n"),
+    first: opt.Natural = opt.more("Number of the first sample, to continue a numbering.", 0),
     seed: opt.Seed = 0,
     workers: opt.Count | None = opt.engine("Threads that draw samples in parallel. (default: 1)"),
     out: Path | None = opt.writes("Folder for the samples.", metavar="FOLDER"),
     format: Format | None = opt.more("Format of the samples. (default: that of the input, else csv)"),
-    overwrite: bool = opt.more("Replace a folder of earlier samples.", False),
+    overwrite: bool = opt.more("Replace a folder of earlier samples instead of continuing it.", False),
     engine: Literal["memory", "duckdb", "spark"] = opt.engine("Draw in memory or from Parquet.", "memory"),
     memory: str | None = opt.engine("duckdb: memory limit, such as 1GB."),
     master: str = opt.engine("spark: the master URL, such as spark://host:7077.", "local[*]"),
@@ -97,78 +108,75 @@ def sample(
     """Sample graphs or interactions by node copying.
 
     With --out, each sample is written as a table of source, target and weight with the ids of the input,
-    and samples.json records the source, the settings and the seed. With --engine duckdb or spark, Parquet
-    files of any size are sampled; the same seed gives the same edges.
+    and samples.json records the source, the settings, the seed and the finished samples: the same command
+    continues a stopped run. With --engine duckdb or spark, Parquet files of any size are sampled; the same
+    seed gives the same edges.
 
     Examples:
         nodecopy sample karate --n 5 --out samples
         nodecopy sample edges.csv --labels labels.csv --donors same-label --seed 7
         nodecopy sample edges.parquet --engine duckdb --out large
     """
-    settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
-    summaries: list[dict[str, Any]] = []
+    settings: dict[str, Any] = {"keep": keep, "symmetrise": symmetrise, "seed": seed}
     of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
+    tables = {"labels": graph.labels, "neighbours": neighbours, "similarity": similarity}
+    rule: Any
+    work: Work
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
         opt.check_applicable(
             "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
         )
         data = _load(source, interactions, graph, log)
-        donor_rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
-        origin = files.describe_run(source, **rule_settings, **settings)
-        with show_status("fitting the donor rule"):
-            model: NodeCopying[Any] = NodeCopying(donor_rule, keep, symmetrise).fit(data)
+        rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
         suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
         suffix = format or (suffix if suffix in get_args(Format) else "csv")
         if out and suffix == "graphml" and isinstance(data, Interactions):
             raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
-        inputs = [None if files.is_dataset(source) else source, graph.labels, graph.features, similarity]
-        samples = show_progress(model.sample_many(n, rng=seed, workers=workers or 1), n, "sampling")
-        if out is None:
-            summaries += [_summarise(sample, data) for sample in samples]
-        else:
-            write: Any = write_interactions if isinstance(data, Interactions) else write_graph
-            with _create_folder(out, origin, suffix, overwrite, inputs) as sample_path:
-                for number, sample in enumerate(samples):
-                    write(sample, path := sample_path(number), spreadsheet=spreadsheet)
-                    summaries.append({"file": path.name} | _summarise(sample, data))
         title, is_undirected = repr(data), not getattr(data, "directed", True)
+        work = _in_memory(data, NodeCopying(rule, keep, symmetrise), seed, spreadsheet)
     else:
-        from nodecopy.edge_tables import EdgeTableCopying
-        from nodecopy.edge_tables.engines import DuckDB, Spark
+        from nodecopy.edge_tables import EdgeTableCopying, engines
 
         of_memory = {"workers": workers, "n_neighbours": n_neighbours, "exponent": exponent}
-        of_memory |= {**graph.given(), **log.given(), "labels": None, "directed": None}
+        of_memory |= {**graph.given(*ONLY_IN_MEMORY), **log.given(*ONLY_IN_MEMORY)}
         opt.check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
-        tables = {"labels": graph.labels, "neighbours": neighbours, "similarity": similarity}
-        limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
-        table_rule, rule_settings = _create_table_rule(donors, tables, limits)
-        origin = files.describe_run(source, engine=engine, **rule_settings, **settings)
-        folder = scratch or resolve(out).parent
-        start: Callable[[], Any] = partial(DuckDB, memory, scratch=folder)
-        if engine == "spark":
-            opt.check_applicable("--engine duckdb", "--engine spark, whose cluster sets it", memory=memory)
-            start = partial(Spark, master, folder)
         if not Path(source).exists() and source in datasets.names():
             raise InputError(f"--engine {engine} takes Parquet files, not names of datasets; got {source}.")
-        kind = {"directed": graph.directed, "interactions": bool(interactions)}
-        table_model = EdgeTableCopying(table_rule, keep, symmetrise)
-        paths = _create_folder(out, origin, "parquet", overwrite, [source, *tables.values()])
-        with paths as sample_path, start() as database:
-            table_model.fit(source, engine=database, **kind)
-            if not table_model.n_nodes_:
-                raise InputError(f"{source} must hold at least one edge; it holds none.")
-            for number in show_progress(range(n), n, "sampling"):
-                path = sample_path(number)
-                table_model.write(path, rng=seed, sample=number)
-                edges = database.scan(path)
-                n_edges = database.row(edges.aggregate(n=edges.count()))["n"]
-                summaries.append({"file": path.name, "edges": n_edges})
+        interactions = _holds_interactions(source, interactions, graph, log)
+        rule, rule_settings = _create_table_rule(donors, tables, max_item_degree, max_donors, graph)
+        settings["engine"], suffix = engine, "parquet"
         title, is_undirected = f"{source}, {engine}", not (graph.directed or interactions)
+        names: Any = ("user", "item", "rating") if interactions else ("source", "target", "weight")
+        columns = {name: getattr(log if interactions else graph, name) for name in names}
+        kind = {"directed": graph.directed, "interactions": interactions, "columns": columns}
+        kind["allow_isolated"] = graph.allow_isolated
+        place = scratch or resolve(out).parent
+        start: Callable[[], Any] = partial(engines.DuckDB, memory, scratch=place)
+        if engine == "spark":
+            opt.check_applicable("--engine duckdb", "--engine spark, whose cluster sets it", memory=memory)
+            start = partial(engines.Spark, master, place)
+        work = _on_engine(source, kind, EdgeTableCopying(rule, keep, symmetrise), seed, start)
+    origin = files.describe_run(source, **rule_settings, **settings)
+    numbers, n_workers = range(first, first + n), workers or 1
+    if out is None:
+        with work as (draw, save):
+            stream = sample_stream(lambda position: draw(numbers[position]), n, n_workers)
+            summaries = [save(drawn, None) for drawn in show_progress(stream, n, "sampling")]
+    else:
+        inputs: dict[str, Any] = {"features": graph.features, **tables}
+        inputs |= {} if files.is_dataset(source) else {"path": source}
+        given = {**asdict(graph), **asdict(log), "interactions": interactions, "spreadsheet": spreadsheet}
+        paths = {name: path for name, path in inputs.items() if path is not None}
+        digest = digest_files(paths, {name: given[name] for name in given.keys() - inputs.keys()})
+        folder = _SampleFolder(out, {**origin, "format": suffix, "input": digest}, overwrite, paths.values())
+        with work as (draw, save):
+            folder.write(numbers, draw, save, n_workers)
+        summaries = [folder.rows[number] for number in numbers]
     if json_:
-        print_json({**origin, "samples": summaries})
+        print_json({**origin, "first": first, "n": n, "samples": summaries})
         return
     effect = EFFECTS.get(symmetrise, "directed samples")
     rule = f"symmetrise {symmetrise} ({effect}), " if is_undirected else ""
@@ -177,9 +185,126 @@ def sample(
     print_written(out, "samples", option="--out FOLDER")
 
 
+@contextmanager
+def _in_memory(
+    data: Graph | Interactions, model: NodeCopying[Any], seed: int, spreadsheet: bool
+) -> Iterator[tuple[Draw, Save]]:
+    """Fit a model; yield a function of a sample's number, and one that writes the sample and describes it."""
+    write: Any = write_interactions if isinstance(data, Interactions) else write_graph
+    with show_status("fitting the donor rule"):
+        model.fit(data)
+    root = seed_sequence(seed)
+
+    def save(sample: Any, path: Path | None) -> dict[str, Any]:
+        if path is not None:
+            write(sample, path, spreadsheet=spreadsheet)
+        if isinstance(data, Interactions):
+            n_shared = sample.binary().matrix.multiply(data.binary().matrix).nnz
+            return {"interactions": sample.n_interactions, "overlap": n_shared / max(1, data.n_interactions)}
+        return {"edges": sample.n_edges, "overlap": edge_overlap(sample, data)}
+
+    yield lambda number: model.draw(child(root, number)), save
+
+
+@contextmanager
+def _on_engine(
+    source: str, kind: dict[str, Any], model: Any, seed: int, start: Callable[[], Any]
+) -> Iterator[tuple[Draw, Save]]:
+    """Do the same on an engine, where a sample is drawn while it is written."""
+    from nodecopy.edge_tables.engines import count_rows
+
+    with start() as database:
+        model.fit(source, engine=database, **kind)
+        if not model.n_nodes_:
+            raise InputError(f"{source} must hold at least one edge; it holds none.")
+
+        def save(number: int, path: Path) -> dict[str, Any]:
+            model.write(path, rng=seed, sample=number)
+            return {"edges": count_rows(database.scan(path), database)}
+
+        yield int, save
+
+
+class _SampleFolder:
+    """A folder of samples, each of them whole, and a manifest of their run and of those that are finished."""
+
+    def __init__(
+        self, path: Path, origin: dict[str, Any], overwrite: bool, inputs: Collection[PathLike]
+    ) -> None:
+        self.path, self.origin = path, json.loads(json.dumps(origin))
+        self.rows: dict[int, dict[str, Any]] = {}
+        self.earlier: list[str] = []  # files of a killed run
+        self.options: Any = {"manifest": ORIGIN, "overwrite": overwrite, "inputs": inputs}
+        self.is_new = overwrite or not (path / ORIGIN).exists()
+        if self.is_new:
+            check_folder(path, **self.options)
+            return
+        with reading_file(path / ORIGIN) as file:
+            stored = json.loads(file.read_bytes())
+            rows = {int(number): dict(row) for number, row in stored["samples"].items()}
+            self.rows = {number: row for number, row in rows.items() if (path / row["file"]).exists()}
+            self.earlier = [name for name in stored["files"] if (path / name).exists()]
+        for name in sorted({*self.origin, *stored} - {"n", "samples", "files"}):
+            if stored.get(name) != self.origin.get(name):
+                got = f"{name} was {show(stored.get(name))} there and is {show(self.origin.get(name))} now"
+                way_out = "Write to another folder, or give --overwrite to replace it"
+                raise InputError(
+                    f"{path} must hold samples of the same run, to be continued; {got}. {way_out}."
+                )
+
+    def write(self, numbers: range, draw: Draw, save: Save, workers: int) -> None:
+        """Write the missing samples; a stop keeps the finished ones, a kill those of more than 1 s ago."""
+        missing = [number for number in numbers if number not in self.rows] if self.rows else numbers
+        names = [Path(self.rows[number]["file"]).stem for number in sorted(self.rows)[:1]]
+        self.n_digits = len(names[0].removeprefix("sample-") if names else str(numbers[-1]))
+        n = len(missing) if self.rows else numbers.stop - numbers.start  # len fails from 2**63 on
+        stream = sample_stream(lambda position: draw(missing[position]), n, workers)
+        end, n_next, planned, since = 1, 1, missing[:1], time.monotonic()
+        if not self.is_new:
+            self._describe(self.path, self.rows, planned)
+        try:
+            for position, sample in enumerate(show_progress(stream, n, "sampling"), 1):
+                number = missing[position - 1]
+                new: Any = atomic_folder(self.path, **self.options) if self.is_new else nullcontext(self.path)
+                with new as folder:
+                    path = folder / self._name(number)
+                    remove_path(path)  # which a killed run may have left
+                    row = {"file": path.name} | save(sample, path)
+                    if position == end:
+                        n_next = 1 if time.monotonic() - since > 1 else 2 * n_next
+                        planned, end, since = missing[end : end + n_next], end + n_next, time.monotonic()
+                        self._describe(folder, {**self.rows, number: row}, planned)
+                self.rows[number], self.is_new = row, False
+        finally:
+            if not self.is_new:
+                written = [number for number in planned if (self.path / self._name(number)).exists()]
+                self._describe(self.path, self.rows, written)
+
+    def _name(self, number: int) -> str:
+        return f"sample-{number:0{self.n_digits}d}.{self.origin['format']}"
+
+    def _describe(self, folder: Path, rows: Mapping[int, dict[str, Any]], planned: Iterable[int]) -> None:
+        """Write the manifest; it names planned files too, so that a kill leaves none that it does not."""
+        names = {*map(self._name, planned), *(row["file"] for row in rows.values()), *self.earlier}
+        parts = {name: list_tree(folder / name) for name in names if (folder / name).is_dir()}
+        listed = [*(names - parts.keys()), *(f"{name}/{part}" for name in parts for part in parts[name])]
+        about = {"n": len(rows), "samples": {number: rows[number] for number in sorted(rows)}}
+        with atomic_write(folder / ORIGIN) as file:
+            content = json.dumps(self.origin | about | {"files": sorted(listed)}, indent=2)
+            file.write_text(content + "\n", encoding="utf-8")
+
+
 def _load(
     source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
 ) -> Graph | Interactions:
+    if _holds_interactions(source, interactions, graph, log):
+        return files.load_interactions(source, log)
+    return files.load_graph(source, graph)
+
+
+def _holds_interactions(
+    source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
+) -> bool:
     shared = ("header", "decimal")
     of_graph, of_log = (
         {name: True for name in group.given() if name not in shared} for group in (graph, log)
@@ -187,12 +312,12 @@ def _load(
     if files.is_dataset(source):
         interactions = interactions or datasets.describe(source).kind == "interactions"
     elif interactions is None and not of_graph:
-        interactions = bool(of_log) or _is_interaction_table(source)
-    if not interactions:
+        interactions = bool(of_log) or _is_interaction_table(str(list_parts(source)[0]))
+    if interactions:
+        opt.check_applicable("graphs", "interactions", **of_graph)
+    else:
         opt.check_applicable("--interactions", "a graph", **of_log)
-        return files.load_graph(source, graph)
-    opt.check_applicable("graphs", "interactions", **of_graph)
-    return files.load_interactions(source, log)
+    return bool(interactions)
 
 
 def _is_interaction_table(source: str) -> bool:
@@ -242,39 +367,26 @@ def create_rule(
     return RULES[donors](**settings), settings
 
 
-def _summarise(sample: Any, data: Any) -> dict[str, Any]:
-    if isinstance(sample, Interactions):
-        n_shared = sample.binary().matrix.multiply(data.binary().matrix).nnz
-        return {"interactions": sample.n_interactions, "overlap": n_shared / max(1, data.n_interactions)}
-    return {"edges": sample.n_edges, "overlap": edge_overlap(sample, data)}
-
-
-@contextmanager
-def _create_folder(
-    out: Path, origin: dict[str, Any], suffix: str, overwrite: bool, inputs: Iterable[Any]
-) -> Iterator[Callable[[int], Path]]:
-    """Write a folder completely or not at all; yield a function from sample numbers to paths."""
-    paths = [path for path in inputs if path is not None]
-    with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=paths) as folder:
-        width = len(str(origin["n"] - 1))
-        yield lambda number: folder / f"sample-{number:0{width}d}.{suffix}"
-        about = origin | {"files": list_tree(folder)}
-        (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-
-
 def _create_table_rule(
-    donors: RuleName, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
+    donors: RuleName,
+    tables: Mapping[str, Path | None],
+    max_item_degree: int | None,
+    max_donors: int | None,
+    graph: opt.GraphOptions,
 ) -> tuple[Any, dict[str, Any]]:
     from nodecopy import edge_tables
 
     if donors == "auto":
         donors = next((rule for rule, name in TABLE_RULES.items() if tables[name]), "jaccard")
+    limits: dict[str, Any] = {"max_item_degree": max_item_degree, "max_donors": max_donors}
+    columns = {"id": graph.id, "label": graph.label}
     rules_of = dict.fromkeys(limits, ("jaccard",)) | {name: (rule,) for rule, name in TABLE_RULES.items()}
-    opt.select_given("donors", donors, rules_of, {**tables, **limits})
+    rules_of |= dict.fromkeys(columns, ("same-label",))
+    opt.select_given("donors", donors, rules_of, {**tables, **limits, **columns})
     if donors == "jaccard":
         return edge_tables.JaccardTable(**limits), {"donors": donors, **limits}
     name = TABLE_RULES[donors]
     if tables[name] is None:
         raise InputError(f"--donors {donors} with an engine needs a table; give --{name} FILE.")
     kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")
-    return kind(tables[name]), {"donors": donors}
+    return kind(tables[name], **(columns if donors == "same-label" else {})), {"donors": donors}

@@ -10,13 +10,13 @@ from nodecopy._core.arrays import find_positions
 from nodecopy._core.messages import mute_decisions
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.output import print_json, print_note, print_table, show_progress, show_status
+from nodecopy.cli.output import print_json, print_result, print_table, show_progress, show_status
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
 from nodecopy.metrics.classification import warn_about_missing_labels
-from nodecopy.metrics.structure import HEADS, LABEL_NAMES
+from nodecopy.metrics.structure import LABEL_NAMES
 
 
 def stats(
@@ -44,9 +44,7 @@ def stats(
         if json_:
             print_json(comparison.to_dict())
         else:
-            print_table(["statistic", "observed", f"mean of {comparison.n_samples}", *HEADS], comparison)
-            for sentence in comparison.outside.values():
-                print_note(sentence)
+            print_result(comparison)
         return
     with show_status("computing statistics"):
         values = statistics(observed, path_length=path_length)

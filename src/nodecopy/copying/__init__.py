@@ -1,8 +1,6 @@
 """Node copying (the paper's section 3): a sample is a gather of rows.
 
-Read :mod:`.model` first, then :mod:`.donors` (which nodes may be the donors of a node), :mod:`.distributions`
-(drawing donors) and :mod:`.rows` (copying rows); :mod:`.kernels` computes the same for large graphs.
-:mod:`.networks` samples graphs of other libraries.
+Read :mod:`.model` first, then :mod:`.donors`, :mod:`.distributions` and :mod:`.rows`.
 """
 
 from nodecopy.copying.distributions import DonorDistribution as DonorDistribution

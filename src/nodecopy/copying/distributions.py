@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, as_csr, index_dtype
+from nodecopy._core.arrays import Floats, IntArray, as_csr, index_dtype
 from nodecopy._core.checks import check_finite, check_indices, check_numbers, check_vector
 from nodecopy.errors import InputError
 
-Floats: TypeAlias = NDArray[np.float64]
 TOLERANCE = 1e-5  # of sums of probabilities that were rounded to units
 SIMILARITY_UNITS = 2**40  # the largest similarity of a row; every one is rounded up to whole units
 
@@ -235,11 +233,9 @@ class KeepingDistribution(DonorDistribution):
 
 
 def _rescale(uniforms: Floats, keep: float | Floats) -> Floats:
-    """Map the uniforms in [keep, 1) to [0, 1), and those of nodes that are their own donors to zero."""
     zeros = np.zeros_like(uniforms)
     return np.asarray(np.divide(uniforms - keep, 1.0 - keep, out=zeros, where=uniforms >= keep))
 
 
 def _replace_by_self(donors: IntArray, uniforms: Floats, keep: float | Floats) -> IntArray:
-    """Make nodes whose uniform is below ``keep`` their own donors."""
     return np.where(uniforms < keep, np.arange(len(donors), dtype=donors.dtype), donors)

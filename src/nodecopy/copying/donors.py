@@ -12,11 +12,13 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Bools,
     IntArray,
+    Ints,
     Rows,
     as_csr,
     as_matrix,
@@ -26,6 +28,7 @@ from nodecopy._core.arrays import (
 )
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
 from nodecopy._core.estimator import Configurable
+from nodecopy._core.imports import from_name
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows, KeepingDistribution
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import shared_nearest, shared_neighbourhoods
@@ -53,7 +56,8 @@ class DonorRule(Protocol):
 
 
 def fit_rule(donors: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
-    """Return the distribution of a donor rule after checking both."""
+    """Return the distribution of a donor rule, or of the one that a name stands for, after checking both."""
+    donors = from_name(donors, RULES, name)
     if isinstance(donors, type) or not hasattr(donors, "fit"):
         raise InputError(name, f"must be a donor rule such as SameLabel(); got {show(donors)}.")
     return check_distribution(donors.fit(data), data, name)
@@ -76,6 +80,7 @@ def restrict_rule(donors: Any, nodes: slice, n_nodes: int) -> Any:
 
 def group_labels(donors: Any, data: Graph | Interactions) -> Any:
     """Return the labels that a node and its donor share, or ``None`` if there are none."""
+    donors = from_name(donors, RULES, "donors")
     return donors.group_labels(data) if hasattr(donors, "group_labels") else None
 
 
@@ -90,7 +95,7 @@ def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
 class _OtherRule(Configurable):
     """A donor rule that changes the distribution of another one, ``donors``."""
 
-    donors: DonorRule
+    donors: DonorRule | str
 
     def restrict(self, nodes: slice, n_nodes: int) -> Any:
         other = copy(self)
@@ -197,7 +202,6 @@ class NearestNeighbours(Configurable):
         return DonorLists(np.arange(len(offsets) - 1, dtype=dtype), offsets, members)
 
     def _find_embeddings(self, data: Graph | Interactions, name: str) -> Any:
-        """Return the embeddings that were given, named, or are the features of the graph."""
         if isinstance(self.embeddings, str):
             check_choice(self.embeddings, f"{name}, if a name,", ["neighbourhoods"])
             if not isinstance(data, Graph):
@@ -210,7 +214,6 @@ class NearestNeighbours(Configurable):
         return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
-        """Search for neighbours among the nodes of the same group and of similar degree."""
         check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
         groups, degrees, ratio = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
         if self.groups is not None:
@@ -316,7 +319,7 @@ class Balanced(_OtherRule):
     [1.0, 1.0, 1.0]
     """
 
-    donors: DonorRule
+    donors: DonorRule | str
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         distribution = fit_rule(self.donors, data, "donors of Balanced")
@@ -334,17 +337,14 @@ class Balanced(_OtherRule):
         return DonorRows.from_similarity(mutual)
 
 
-def _take_first(
-    near: IntArray, is_member: NDArray[np.bool_], n_wanted: int
-) -> tuple[NDArray[np.bool_], IntArray]:
-    """Return which rows of ``near`` have enough members, and the first ones of each of these rows."""
+def _take_first(near: IntArray, is_member: Bools, n_wanted: int) -> tuple[Bools, IntArray]:
     rank = is_member.cumsum(axis=1)
-    is_found: NDArray[np.bool_] = rank[:, -1] >= n_wanted
+    is_found: Bools = rank[:, -1] >= n_wanted
     is_first = is_member[is_found] & (rank[is_found] <= n_wanted)
     return is_found, near[is_found][is_first].reshape(-1, n_wanted)
 
 
-def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
+def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> Ints:
     """Return codes of labels, by default the graph's; every unlabelled node has its own code."""
     if labels is None:
         labels = getattr(data, "label_codes", None)
@@ -409,7 +409,6 @@ class Jaccard(Configurable):
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 
     def _similarities(self, some: slice, pattern: Any, transpose: Any) -> sparse.csr_array:
-        """Return the powers of the Jaccard index of some users with all users."""
         shared, degrees = pattern[some] @ transpose, np.diff(pattern.indptr).astype(np.float64)
         users = np.repeat(np.arange(some.start, some.stop), np.diff(shared.indptr))
         index = shared.data / (degrees[users] + degrees[shared.indices] - shared.data)
@@ -453,7 +452,7 @@ class KeepByDegree(_OtherRule):
     [0.8125, 0.625, 0.625, 0.625]
     """
 
-    donors: DonorRule
+    donors: DonorRule | str
     pseudo_degree: float = 2.0
 
     def fit(self, data: Graph | Interactions) -> KeepingDistribution:
@@ -462,3 +461,6 @@ class KeepByDegree(_OtherRule):
         # A node without neighbours draws a donor, also with a pseudo-degree of 0.
         keep = np.divide(degrees, degrees + pseudo_degree, out=np.zeros_like(degrees), where=degrees > 0)
         return KeepingDistribution(fit_rule(self.donors, data, "donors of KeepByDegree"), keep)
+
+
+RULES = {"same-label": SameLabel, "nearest-neighbours": NearestNeighbours, "jaccard": Jaccard}  # by name

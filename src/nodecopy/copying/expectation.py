@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Floats, IntArray
 from nodecopy._core.checks import check_indices, check_vector
-from nodecopy.copying.distributions import Floats
 
 MAX_BLOCK_ENTRIES = 2**22  # entries of the expectation that a product holds in memory at once
 
@@ -26,25 +25,21 @@ class CopiedRows:
     observed: sparse.csr_array
 
     def rows(self, nodes: IntArray) -> sparse.csr_array:
-        """Return p[nodes]."""
         return sparse.csr_array(
             (1 - self.keep) * self.means[self.row_of[nodes]] + self.keep * self.observed[nodes]
         )
 
     def columns(self, nodes: IntArray) -> sparse.csr_array:
-        """Return the transpose of p[:, nodes]."""
         n = len(self.row_of)
         member = sparse.csr_array((np.ones(n), (self.row_of, np.arange(n))), (self.means.shape[0], n))
         copied = sparse.csr_array(self.means[:, nodes].T) @ member
         return sparse.csr_array((1 - self.keep) * copied + self.keep * self.observed[:, nodes].T)
 
     def entries(self, first: IntArray, second: IntArray) -> Floats:
-        """Return p[first, second]."""
         copied = np.asarray(self.means[self.row_of[first], second])
         return (1 - self.keep) * copied + self.keep * np.asarray(self.observed[first, second])
 
     def matmul(self, other: Any) -> Any:
-        """Return p @ other."""
         return (1 - self.keep) * (self.means @ other)[self.row_of] + self.keep * (self.observed @ other)
 
 
@@ -122,7 +117,6 @@ class ExpectedAdjacency:
         return np.concatenate(blocks) if blocks else np.zeros((0, *np.shape(other)[1:]))
 
     def _symmetric(self, p: Any, q: Any) -> Any:
-        """Combine p_ij and q_ij = p_ji, the expectations for two independent donors."""
         if self.rule == "one-endpoint":
             return (p + q) / 2
         return p + q - p * q  # elementwise: these are sparse arrays, not matrices

@@ -1,9 +1,9 @@
 """Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
 
-Kernels write into arrays that the caller allocates. Their twins in :mod:`.rows`, :mod:`.distributions` and
-:mod:`nodecopy._core.random` give the same bits and serve small graphs. ``rows`` and ``merged`` are pairs of
-row pointers and column numbers, ``chunks`` is ``(pool, cursors, next_chunk)``. Weights may be ``None``; they
-are arguments of their own, since numba drops their branches only then.
+Their twins in :mod:`.rows`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits and
+serve small graphs. ``rows`` and ``merged`` are pairs of row pointers and column numbers, ``chunks`` is
+``(pool, cursors, next_chunk)``. Weights are arguments of their own, since numba drops their branches only
+then.
 
 For the symmetric closure, entries are distributed over *buckets* of neighbouring columns (chains of chunks).
 Each bucket, which fits into the cache, is sorted by row, and its rows are merged with the donors' rows.
@@ -18,7 +18,7 @@ import numpy as np
 from numba import uint32
 from scipy import sparse
 
-from nodecopy._core.kernels import njit, prefetch
+from nodecopy._core.kernels import compiled, njit, prefetch
 from nodecopy._core.parallel import map_on_cores
 from nodecopy._core.random import PARITY, ROTATIONS
 
@@ -30,7 +30,6 @@ ENTRIES_PER_PREFETCH = 16
 COINS_AT_ONCE = 2048
 N_TASKS = 64  # blocks of rows with about as many multiplications each, which threads take in turn
 
-compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
 
 
@@ -100,17 +99,6 @@ def draw_from_rows(uniforms, keep, indptr, indices, cumulative, donors):
             else:
                 low = middle + 1
         donors[i] = indices[low]
-
-
-@compiled
-def copied_indptr(indptr, donors, out):
-    """Write the row pointers of the copied rows and return the number of their entries."""
-    total = 0
-    for i in range(len(donors)):
-        out[i] = total
-        total += np.int64(indptr[donors[i] + 1] - indptr[donors[i]])
-    out[len(donors)] = total
-    return total
 
 
 @compiled

@@ -9,16 +9,18 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_positions, deduplicate
+from nodecopy._core.arrays import FloatArray, IntArray, Ints, Rows, check_positions, deduplicate
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
+from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.donors import (
+    RULES,
     DonorRule,
     Jaccard,
     NearestNeighbours,
@@ -47,7 +49,8 @@ class NodeCopying(GraphModel[Data]):
     ----------
     donors
         Donor rule: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
-        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. By default
+        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``. The first three have the
+        names ``"same-label"``, ``"nearest-neighbours"`` and ``"jaccard"``. By default or with ``"auto"``,
         :class:`SameLabel` if at least half of the nodes have a label, else :class:`NearestNeighbours` if
         there are features, else :class:`Jaccard`.
     keep
@@ -83,7 +86,7 @@ class NodeCopying(GraphModel[Data]):
     symmetrise_: str
 
     def __init__(
-        self, donors: DonorRule | None = None, keep: float = 0.0, symmetrise: str = "one-endpoint"
+        self, donors: DonorRule | str | None = None, keep: float = 0.0, symmetrise: str = "one-endpoint"
     ) -> None:
         self.donors, self.keep, self.symmetrise = donors, keep, symmetrise
 
@@ -103,7 +106,8 @@ class NodeCopying(GraphModel[Data]):
         keep, symmetrise = self._check_settings(self.keep, self.symmetrise)
         if symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
-        donors = self.donors
+        is_chosen = self.donors is None or (isinstance(self.donors, str) and self.donors == "auto")
+        donors = None if is_chosen else from_name(self.donors, RULES, "donors of NodeCopying")
         if donors is None:
             donors, reason = choose_donors(data)
             log_decision(f"donors: {donors!r}, since {reason}.", "donors")
@@ -252,7 +256,7 @@ def choose_donors(data: Any) -> tuple[DonorRule, str]:
     return Jaccard(), f"{reason}, and there are no features"
 
 
-def warn_of_unlabelled_nodes(donors: DonorRule, data: Any) -> bool:
+def warn_of_unlabelled_nodes(donors: Any, data: Any) -> bool:
     """Warn if a node and its donor share labels that most nodes lack; return whether it warned."""
     if (labels := group_labels(donors, data)) is None:
         return False
@@ -274,12 +278,10 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
 
 
 def _shape(data: Graph | Interactions) -> tuple[int, int, bool]:
-    """Return the numbers of rows and columns, and whether the data are directed."""
     return data.rows.n_rows, data.rows.n_columns, getattr(data, "directed", True)
 
 
 def _row_bytes(rows: Rows) -> Iterator[bytes]:
-    """Yield each row as bytes, which are equal for equal rows."""
     weights = np.ones(rows.n_entries) if rows.weights is None else rows.weights.astype(np.float64)
     indices = rows.indices.astype(np.int64)
     for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
@@ -304,13 +306,12 @@ class EdgeTrackingSampler:
         self.model = copy(model)
         self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
 
-    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
-        """Return the first sample of :meth:`sample_many` with the same ``rng``."""
+    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, Ints]:
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(
         self, n: int, *, rng: Rng = None, workers: int = 1
-    ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.int64]]]:
+    ) -> Iterator[tuple[IntArray, IntArray, Ints]]:
         """Yield sources, targets and observed edges of ``n`` samples; undirected edges in both directions."""
         for sample in self.model.sample_many(n, rng=rng, workers=workers):
             rows = sample.rows

@@ -23,7 +23,7 @@ def sample_like(
     network: Any,
     n: int | None = None,
     *,
-    donors: DonorRule | None = None,
+    donors: DonorRule | str | None = None,
     label: str | None = None,
     weight: str = "weight",
     keep: float = 0.0,
@@ -43,7 +43,7 @@ def sample_like(
     n
         Number of samples, returned as an iterator; by default one sample is returned.
     donors
-        Donor rule. By default :class:`.SameLabel` if ``label`` is given, else the rule that
+        Donor rule or its name. By default :class:`.SameLabel` if ``label`` is given, else the rule that
         :class:`.NodeCopying` chooses.
     label, weight
         Node attribute with classes, and edge attribute with weights; an edge without it has weight one.

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.arrays import IntArray, Rows, index_dtype, keep_entries
+from nodecopy._core.arrays import Array, Bools, IntArray, Rows, index_dtype, keep_entries
 from nodecopy._core.random import Key, pair_coins
 
 MIN_COMPILED_SIZE = 200_000  # entries plus rows below which loading compiled code takes longer than it saves
@@ -24,17 +23,14 @@ def is_large(rows: Rows) -> bool:
 
 def copy_rows(rows: Rows, donors: IntArray) -> Rows:
     """Return the directed sample C_zeta A: its row ``i`` is row ``donors[i]``."""
+    indptr = _copied_indptr(rows, donors)
     if is_large(rows):
         from nodecopy.copying import kernels
 
-        indptr, n_copied = _copied_indptr(rows, donors)
-        indices, weights = _empty_entries(rows, n_copied)
+        indices, weights = _empty_entries(rows, int(indptr[-1]))
         kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights)
         return Rows.canonical(indptr, indices, weights, rows.n_columns)
-    lengths = rows.degrees[donors]
-    indptr = np.zeros(len(donors) + 1, index_dtype(int(lengths.sum(dtype=np.int64))))
-    np.cumsum(lengths, out=indptr[1:])
-    entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[donors] - indptr[:-1], lengths)
+    entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[donors] - indptr[:-1], np.diff(indptr))
     weights = None if rows.weights is None else rows.weights[entries]
     return Rows.canonical(indptr, rows.indices[entries], weights, rows.n_columns)
 
@@ -52,8 +48,10 @@ def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
     if is_large(rows):
         from nodecopy.copying import kernels
 
-        indptr, n_copied = _copied_indptr(rows, donors)
-        indices, weights = _empty_entries(rows, n_copied + 1)  # an entry is written before it is dropped
+        indptr = _copied_indptr(rows, donors)
+        indices, weights = _empty_entries(
+            rows, int(indptr[-1]) + 1
+        )  # an entry is written before it is dropped
         source = (key, rows.indptr, rows.indices, rows.weights, donors)
         n_entries = kernels.select_by_coin(*source, indptr, indices, weights)
         selected = Rows(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
@@ -64,7 +62,7 @@ def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
     return _closure(copied, is_selected & (first != second))
 
 
-def _closure(copied: Rows, mask: NDArray[np.bool_]) -> Rows:
+def _closure(copied: Rows, mask: Bools) -> Rows:
     """Return the elementwise maximum of the entries where ``mask`` is true and their transpose."""
     matrix = keep_entries(copied.csr, mask)
     matrix = matrix.maximum(matrix.T.tocsr())
@@ -76,7 +74,8 @@ def _closure(copied: Rows, mask: NDArray[np.bool_]) -> Rows:
 def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
     from nodecopy.copying import kernels
 
-    indptr, n_copied = _copied_indptr(rows, donors, max_growth=2)
+    indptr = _copied_indptr(rows, donors, max_growth=2)
+    n_copied = int(indptr[-1])
     node_bits = int(rows.n_rows).bit_length()
     shift = max(9, node_bits - 10)  # at most 1,024 buckets, each of which fits into the cache
     n_buckets = (rows.n_rows >> shift) + 1
@@ -93,25 +92,21 @@ def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
     return Rows.canonical(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
 
 
-def _copied_indptr(rows: Rows, donors: IntArray, max_growth: int = 1) -> tuple[IntArray, int]:
-    """Return row pointers, of a type for ``max_growth`` times as many entries, and the number of entries."""
-    from nodecopy.copying import kernels
-
-    indptr = np.empty(len(donors) + 1, rows.indptr.dtype)
-    n_copied = kernels.copied_indptr(rows.indptr, donors, indptr)
-    if index_dtype(max_growth * n_copied) != indptr.dtype and indptr.dtype != np.int64:
-        indptr = np.empty(len(donors) + 1, np.int64)
-        kernels.copied_indptr(rows.indptr, donors, indptr)
-    return indptr, n_copied
+def _copied_indptr(rows: Rows, donors: IntArray, max_growth: int = 1) -> IntArray:
+    """Return the row pointers of copied rows, of a type for ``max_growth`` times as many entries."""
+    lengths = rows.degrees[donors]
+    needed = index_dtype(max_growth * int(lengths.sum(dtype=np.int64)))
+    indptr = np.zeros(len(donors) + 1, np.promote_types(rows.indptr.dtype, needed))
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
 
 
-def _empty_entries(rows: Rows, n_entries: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _empty_entries(rows: Rows, n_entries: int) -> tuple[Array, Array | None]:
     weights = None if rows.weights is None else np.empty(n_entries, rows.weights.dtype)
     return np.empty(n_entries, rows.indices.dtype), weights
 
 
-def _truncate(indices: NDArray[Any], weights: NDArray[Any] | None, n_entries: int) -> tuple[Any, Any]:
-    """Release unused memory in place, without a second copy."""
+def _truncate(indices: Array, weights: Array | None, n_entries: int) -> tuple[Any, Any]:
     for array in (indices, weights):
         if array is not None:
             array.resize(n_entries, refcheck=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from nodecopy.features.graphs import graph_from_features
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-GraphName: TypeAlias = Literal[
+GraphName = Literal[
     "karate", "digits", "cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo", "polblogs", "bitcoin"
 ]
-SplitName: TypeAlias = Literal["gowalla", "yelp2018", "amazon-beauty"]
-InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds", SplitName]
+SplitName = Literal["gowalla", "yelp2018", "amazon-beauty"]
+InteractionsName = Literal["library", "ml-100k", "amazon-cds", SplitName]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,6 @@ class Description:
 
 
 def _parse_form(reader: str, files: Iterable[str] = (), sources: Any = (), origin: str = "") -> Form:
-    """Return a form from its section of ``catalogue.toml``, whose texts may contain the name of a file."""
     parsed = []
     for path in files:
         name = Path(path).name
@@ -239,7 +238,6 @@ def _dataset(name: str) -> Dataset:
 
 
 def _find(dataset: Dataset) -> tuple[Form, list[LocalFile]] | None:
-    """Return the first form whose files are all present: a dataset stays in the form that was fetched."""
     for form in dataset.forms:
         local_files = list(filter(None, map(fetching.find, form.files)))
         if len(local_files) == len(form.files):
@@ -248,7 +246,6 @@ def _find(dataset: Dataset) -> tuple[Form, list[LocalFile]] | None:
 
 
 def _obtain(dataset: Dataset) -> tuple[Form, list[LocalFile]]:
-    """Return the first form whose files are all present, or else the first that can be fetched."""
     if present := _find(dataset):
         return present
     errors = []

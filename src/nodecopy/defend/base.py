@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import check_indices, check_sequence, check_type, check_unique, show, type_name
 from nodecopy._core.files import PathLike
+from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decisions_once, mute_decisions
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
+from nodecopy.classify import CLASSIFIERS, GCN, Classifier, ModuleClassifier, Prediction, Trial
 from nodecopy.classify.base import TrainedModel, check_trials, entropy
 from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError
@@ -156,7 +157,7 @@ class Defence(Classifier):
     True
     """
 
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     retrain: bool = False
     device: str = "cpu"
     detects: ClassVar[bool] = False  # whether it finds attacked nodes, so that retrain needs no targets
@@ -182,12 +183,11 @@ class Defence(Classifier):
             return GCN(device=self.device)
         if self.retrain and isinstance(self.classifier, ModuleClassifier):
             raise InputError("retrain", "must be False for a module, which was trained elsewhere; got True.")
-        if isinstance(self.classifier, Classifier):
-            return self.classifier
-        raise InputError(
-            "classifier",
-            f"must be a classifier such as GCN(); got {show(self.classifier)}; from_classifier takes others.",
-        )
+        classifier = from_name(self.classifier, CLASSIFIERS, "classifier", self.device)
+        if isinstance(classifier, Classifier):
+            return classifier
+        got = f"{show(classifier)}; from_classifier takes others"
+        raise InputError("classifier", f"must be a classifier such as GCN(), or its name; got {got}.")
 
     def preprocess(self, graph: Graph) -> Graph:
         """Return the graph on which the classifier is trained and predicts; by default unchanged."""

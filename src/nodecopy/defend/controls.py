@@ -69,7 +69,7 @@ class WithoutEdges(Defence):
     True
     """
 
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     _: KW_ONLY
     retrain: bool = False
     device: str = "cpu"
@@ -107,7 +107,7 @@ class DistilledFeatures(Defence):
     True
     """
 
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     _: KW_ONLY
     model: str = "logistic"
     n_folds: int = 10
@@ -230,7 +230,7 @@ class GCNJaccard(Defence):
 
     threshold: float = 0.01
     _: KW_ONLY
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
@@ -285,7 +285,7 @@ class GCNSVD(Defence):
 
     rank: int = 50
     _: KW_ONLY
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:

@@ -288,7 +288,7 @@ class CopyingCorrection(Correction):
 class DonorDefence(Defence):
     """The base class of defences that find donors; parameters as in :class:`CopyingDefence`."""
 
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     donors: Any = "expected"
     n_donors: int = 10
     n_graphs: int | None = None

@@ -407,7 +407,7 @@ class EvidenceDefence(Defence):
     True
     """
 
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     _: KW_ONLY
     n_donors: int = 10
     uncertain_share: float = 0.12

@@ -190,7 +190,7 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     True
     """
 
-    classifier: Classifier | None = None
+    classifier: Classifier | str | None = None
     _: KW_ONLY
     share: float = 0.15
     n_donors: int = 10

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from nodecopy._core.checks import check_integer
 from nodecopy._core.estimator import Configurable
+from nodecopy._core.messages import mute_decisions
 from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
 from nodecopy.copying.distributions import SIMILARITY_UNITS
 from nodecopy.copying.model import warn_of_few_labels
@@ -20,6 +21,7 @@ from nodecopy.edge_tables.engines import (
     check_weights,
     count_rows,
     ibis,
+    scan_kind,
     select_columns,
 )
 from nodecopy.errors import InputError
@@ -36,7 +38,7 @@ class EdgeTableRule(Protocol):
     """A donor rule on edge tables."""
 
     def ids(self, engine: TableEngine) -> Any | None:
-        """Return a table of node ids (column id) that the rule adds to the graph, if any."""
+        """Return a table of the node ids (column id) that the rule lists, if it may list isolated nodes."""
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
@@ -51,34 +53,36 @@ class SameLabelTable(Configurable, EdgeTableRule):
     ----------
     labels
         A table (Parquet or Ibis) of id and label. Nodes without one (not listed, null, NaN, -1 or empty) keep
-        their neighbours; ids without edges are isolated nodes.
+        their neighbours; ids without edges are an error, unless ``allow_isolated`` of the fit is set.
+    id, label
+        Names of its columns; by default usual names, otherwise the two columns.
 
     Examples
     --------
-    >>> SameLabelTable("labels.parquet")
-    SameLabelTable(labels='labels.parquet')
+    >>> SameLabelTable("labels.parquet", label="group")
+    SameLabelTable(labels='labels.parquet', id=None, label='group')
     """
 
     labels: Any
+    id: str | None = None
+    label: str | None = None
 
     def ids(self, engine: TableEngine) -> Any:
-        table, name = self._table(engine), "labels of SameLabelTable"
-        check_ids(table, ["id"], name, engine)
-        counts = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
-        if counts["rows"] != counts["ids"]:
-            raise InputError(name, "must list every id once; got {rows} rows, {ids} ids.".format(**counts))
+        table = self._table(engine)
+        check_ids(table, ["id"], "labels of SameLabelTable", engine, is_unique=True)
         return table.select("id")
 
     def fit(self, rows: Any, nodes: Any, engine: TableEngine) -> Any:
-        labels = self._table(engine).cast({"id": nodes.id.type()})
-        members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
+        with mute_decisions():
+            labels = self._table(engine).cast({"id": nodes.id.type()})
+        members = labels.filter(is_labelled(labels, engine)).join(nodes, "id")
         lists = _Lists(members.select("id", "number", list="label", rank="number"), engine)
         warn_of_few_labels(count_rows(lists.owners, engine), count_rows(nodes, engine))
         return lists
 
     def _table(self, engine: TableEngine) -> Any:
-        name = "labels of SameLabelTable"
-        return select_columns(engine.scan(self.labels), NODE_COLUMNS, name, n_required=2)
+        columns = {"id": self.id, "label": self.label}
+        return scan_kind(self.labels, "labels", "labels of SameLabelTable", engine, columns)
 
 
 @dataclass(eq=False)
@@ -232,22 +236,23 @@ class _Shares:
         return pairs.filter(is_donor).select("id", "donor")
 
 
-def _is_labelled(labels: Any, engine: TableEngine) -> Any:
+def is_labelled(labels: Any, engine: TableEngine) -> Any:
+    """Return for each row of id and label whether there is a label."""
     label, kind = labels.label, labels.label.type()
-    is_labelled = label.notnull()
+    is_present = label.notnull()
     if kind.is_string():
-        return is_labelled & (label != "")
+        return is_present & (label != "")
     if kind.is_floating():
-        is_labelled &= ~label.isnan()
-        if count_rows(labels.filter(is_labelled & (label.isinf() | (label != label.floor()))), engine):
-            return is_labelled
+        is_present &= ~label.isnan()
+        if count_rows(labels.filter(is_present & (label.isinf() | (label != label.floor()))), engine):
+            return is_present
     elif not kind.is_signed_integer():
-        return is_labelled
-    wrong = labels.filter(is_labelled & (label < UNLABELLED))
+        return is_present
+    wrong = labels.filter(is_present & (label < UNLABELLED))
     lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
     if lowest is not None:
         raise InputError("labels of SameLabelTable", f"must be -1 (unlabelled) or larger; got {lowest}.")
-    return is_labelled & (label != UNLABELLED)
+    return is_present & (label != UNLABELLED)
 
 
 def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: TableEngine) -> Any:

@@ -15,20 +15,35 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Self
+from uuid import uuid4
 
-from nodecopy._core.checks import check_integer, check_path, show, type_name
+from nodecopy._core.checks import check_integer, check_mapping, check_path, check_type, show, type_name
 from nodecopy._core.files import (
     PathLike,
     ScratchFolder,
     atomic_write,
     check_writable_parent,
+    list_parts,
     remove_path,
     resolve,
 )
 from nodecopy._core.imports import OptionalModule, import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
-from nodecopy.io.columns import Roles, match_columns, match_names
+from nodecopy.io.columns import (
+    EDGE_COLUMNS,
+    KINDS,
+    N_INSPECTED,
+    NODE_COLUMNS,
+    ColumnNames,
+    Kind,
+    Roles,
+    choose_columns,
+    describe,
+    match_columns,
+    match_names,
+)
+from nodecopy.io.tables import from_arrow
 
 PURPOSE = "an engine of edge tables"
 ibis: Any = OptionalModule("ibis", PURPOSE)
@@ -38,6 +53,7 @@ DISK_ERRORS = re.compile(
     r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I
 )
 MEMORY_ERRORS = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
+ROLES_OF_EDGES = {"source": "user", "target": "item", "weight": "rating"}  # of interactions
 GLOB_CHARACTERS = re.compile(r"[][*?{}\\]")
 # DuckDB returns free memory to the system earlier than by default:
 EARLY_RELEASE = {"allocator_flush_threshold": "16MB", "allocator_bulk_deallocation_flush_threshold": "64MB"}
@@ -53,8 +69,9 @@ class TableEngine(ABC):
     _closed = False
     _process: int | None = None
 
-    def _read(self, path: Path) -> Any:
-        return self.backend.read_parquet(str(path))
+    @abstractmethod
+    def _read(self, paths: list[Path]) -> Any:
+        """Return the table in Parquet files, or folders of them."""
 
     @abstractmethod
     def _write(self, table: Any, path: Path) -> None:
@@ -75,18 +92,20 @@ class TableEngine(ABC):
         return self._scratch.path
 
     def scan(self, source: Any) -> Any:
-        """Return an Ibis table: the given one, or that of a Parquet file or a folder of them."""
+        """Return an Ibis table: the given one, or that of Parquet files (a file, a folder or a pattern)."""
         self._check_open()
         if not isinstance(source, (str, os.PathLike)):
             return self._as_given_table(source)
-        path = Path(source)
-        if not path.exists():
-            raise InputError(f"{path} does not exist; engines read Parquet files, or folders of them.")
-        if path.is_file() and path.suffix.lower() != ".parquet":
-            raise InputError(f"{path} must be Parquet for an engine of edge tables; got {path.suffix!r}.")
-        with _engine_errors(f"{path} cannot be read as Parquet"):
-            table = self._read(path)
-        self._origins[table.get_name()] = {resolve(path)}
+        paths = list_parts(source)
+        for path in paths:
+            if not path.exists():
+                allowed = "Parquet files, folders of them, or patterns such as 'edges/*.parquet'"
+                raise InputError(f"{path} does not exist; engines read {allowed}.")
+            if path.is_file() and path.suffix.lower() != ".parquet":
+                raise InputError(f"{path} must be Parquet for an engine of edge tables; got {path.suffix!r}.")
+        with _engine_errors(f"{source} cannot be read as Parquet"):
+            table = self._read(paths)
+        self._origins[table.get_name()] = set(map(resolve, (source, *paths)))
         return table
 
     def _as_given_table(self, table: Any) -> Any:
@@ -134,11 +153,15 @@ class TableEngine(ABC):
         tables = table.op().find(operations.DatabaseTable)
         return set().union(*(self._origins.get(part.name, set()) for part in tables))
 
-    def rows(self, table: Any) -> list[dict[str, Any]]:
-        """Return the rows of a small table as dictionaries."""
+    def arrow(self, table: Any) -> Any:
+        """Return a small table as an Arrow table."""
         self._check_open()
         with _engine_errors("a table cannot be computed"):
-            return list(table.to_pyarrow().to_pylist())
+            return table.to_pyarrow()
+
+    def rows(self, table: Any) -> list[dict[str, Any]]:
+        """Return the rows of a small table as dictionaries."""
+        return list(self.arrow(table).to_pylist())
 
     def row(self, table: Any) -> dict[str, Any]:
         """Return the only row of a table."""
@@ -257,10 +280,10 @@ class DuckDB(TableEngine):
         if not self._closed:
             self.backend.con.unregister(path.name)  # a sorted table has the name of its file
 
-    def _read(self, path: Path) -> Any:
+    def _read(self, paths: list[Path]) -> Any:
         # DuckDB would read names as patterns and parts of a path such as k=3 as columns.
-        pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
-        return self.backend.read_parquet(pattern, hive_partitioning=False)
+        patterns = [glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "") for path in paths]
+        return self.backend.read_parquet(patterns, hive_partitioning=False)
 
     def _write(self, table: Any, path: Path) -> None:
         path.unlink(missing_ok=True)  # DuckDB would write another temporary file
@@ -311,10 +334,14 @@ class Spark(TableEngine):
             yield (temporary := folder / "table")  # Spark creates it itself
             temporary.rename(target)
 
-    def _read(self, path: Path) -> Any:
-        if match := GLOB_CHARACTERS.search(str(path)):
-            raise InputError(f"{path} must not have {match[0]!r} in its name: Spark reads it as a pattern.")
-        return super()._read(path)
+    def _read(self, paths: list[Path]) -> Any:
+        for path in paths:
+            if match := GLOB_CHARACTERS.search(str(path)):
+                problem = f"must not have {match[0]!r} in its name: Spark reads it as a pattern"
+                raise InputError(f"{path} {problem}.")
+        frame = self.session.read.parquet(*map(str, paths))
+        frame.createOrReplaceTempView(name := f"parquet_{uuid4().hex}")
+        return self.backend.table(name)
 
     def _write(self, table: Any, path: Path) -> None:
         self.session.sql(self.backend.compile(table)).write.parquet(str(path))
@@ -363,13 +390,99 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
     return table.select(**chosen)
 
 
+def scan_kind(source: Any, kind: Kind, name: str, engine: TableEngine, columns: ColumnNames) -> Any:
+    """Return the columns of edges, labels or interactions, chosen by the first rows as in memory."""
+    table = engine.scan(source)
+    for role, column in check_mapping(columns, "columns", "names of columns by role").items():
+        if role not in KINDS[kind]:
+            raise InputError("columns", f"must name columns of {', '.join(KINDS[kind])}; got {show(role)}.")
+        check_type(column, (str, type(None)), role, "the name of a column")
+    try:
+        head = from_arrow(engine.arrow(table.limit(N_INSPECTED)))
+        file = describe(source) if isinstance(source, (str, os.PathLike)) else name
+        head, positions = choose_columns(head, kind, columns, file)
+    except InputError as error:
+        raise InputError(name, f"must be a table of {kind}: {error}") from error
+    names = head.names or []
+    return table.select(**{role: names[position] for role, position in positions.items()})
+
+
+def read_edges(
+    edges: Any,
+    engine: TableEngine,
+    *,
+    directed: bool,
+    interactions: bool = False,
+    distinct: bool = False,
+    columns: ColumnNames | None = None,
+    others: Sequence[Any] = (),
+) -> tuple[Any, list[Any], Any]:
+    """Return the entries of the adjacency, tables of the ids of all nodes, and the type of ids in the input.
+
+    Entries have columns source, target and perhaps weight, each pair once, undirected edges in both
+    directions. ``others`` are further tables of ids, which are the last of the tables.
+    """
+    for name, value in (("directed", directed), ("interactions", interactions), ("distinct", distinct)):
+        check_type(value, bool, name, "True or False")
+    kind: Kind = "interactions" if interactions else "edges"
+    table = scan_kind(edges, kind, "edges", engine, {} if columns is None else columns)
+    table = table.rename({new: old for new, old in ROLES_OF_EDGES.items() if old in table.columns})
+    table = table.select(*(role for role in EDGE_COLUMNS if role in table.columns))
+    check_ids(table, ["source", "target"], "edges", engine)
+    check_weights(table, "edges", engine)
+    ends = ["source"] if interactions else ["source", "target"]
+    listed = [*(table.select(id=end) for end in ends), *others]
+    id_type = _narrowest_type(listed, engine)
+    rows = table.cast(dict.fromkeys(ends, id_type))
+    is_edge = rows.weight > 0 if "weight" in rows.columns else ibis.literal(True)
+    if directed or interactions:
+        rows = rows.filter(is_edge)
+        rows = rows if distinct else engine.materialise_distinct(rows)
+    else:
+        is_edge &= rows.source != rows.target
+        all_rows, rows = rows, rows.filter(is_edge)
+        rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
+        rows = engine.materialise_distinct(rows)
+        # Sources of sorted edges need little memory; nodes of dropped rows are added.
+        dropped = all_rows.filter(~is_edge)
+        listed[:2] = [rows.select(id="source"), dropped.select(id="source"), dropped.select(id="target")]
+    return rows, [ids.cast({"id": id_type}) for ids in listed], table.source.type()
+
+
+def _narrowest_type(tables: list[Any], engine: TableEngine) -> Any:
+    """Return the smallest type that holds all ids, which makes joins and unions faster."""
+    kinds = {table.id.type().is_string() for table in tables}
+    if len(kinds) > 1:
+        raise InputError("ids", "must be integers in all tables or strings in all tables; got both.")
+    if kinds == {True}:
+        return "string"
+    limits = [engine.row(ids.aggregate(low=ids.id.min(), high=ids.id.max())) for ids in tables]
+    values = [value for row in limits for value in row.values() if value is not None]
+    for bits in (32, 64):
+        if all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in values):
+            return f"int{bits}"
+    return "uint64"
+
+
+def read_ids(nodes: Any, engine: TableEngine) -> Any:
+    """Return the ids of a table of nodes, and their labels if a column has a usual name of labels."""
+    table = engine.scan(nodes)
+    names = match_names(list(table.columns), NODE_COLUMNS)
+    roles = {role: words for role, words in NODE_COLUMNS.items() if role == "id" or role in names}
+    table = select_columns(table, roles, "nodes", n_required=1)
+    check_ids(table, ["id"], "nodes", engine, is_unique="label" in roles)
+    return table
+
+
 def count_rows(table: Any, engine: TableEngine) -> int:
     """Return the number of rows of a table."""
     return int(engine.row(table.aggregate(n=table.count()))["n"])
 
 
-def check_ids(table: Any, roles: Sequence[str], name: str, engine: TableEngine) -> None:
-    """Raise an error unless columns hold integers or strings without missing values."""
+def check_ids(
+    table: Any, roles: Sequence[str], name: str, engine: TableEngine, *, is_unique: bool = False
+) -> None:
+    """Raise an error unless columns hold integers or strings without missing values, perhaps unique ones."""
     for role in roles:
         kind = table[role].type()
         if not (kind.is_integer() or kind.is_string()):
@@ -378,6 +491,10 @@ def check_ids(table: Any, roles: Sequence[str], name: str, engine: TableEngine) 
     for role in roles:
         if n_missing[role]:
             raise InputError(f"{role} of {name}", f"must not be missing; it is in {n_missing[role]} rows.")
+    if is_unique:
+        counts = engine.row(table.aggregate(rows=table.count(), ids=table[roles[0]].nunique()))
+        if counts["rows"] != counts["ids"]:
+            raise InputError(name, "must list every id once; got {rows} rows, {ids} ids.".format(**counts))
 
 
 def check_weights(table: Any, name: str, engine: TableEngine) -> None:

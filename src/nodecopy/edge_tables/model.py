@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, type_name
+from nodecopy._core.checks import check_choice, check_integer, check_real, check_type, list_names, type_name
 from nodecopy._core.estimator import Configurable
+from nodecopy._core.messages import log_decision
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
 from nodecopy.edge_tables.donors import EdgeTableRule, flip_coins
-from nodecopy.edge_tables.engines import TableEngine, check_ids, check_weights, ibis, select_columns
+from nodecopy.edge_tables.engines import ROLES_OF_EDGES, TableEngine, count_rows, ibis, read_edges, read_ids
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
+from nodecopy.io.columns import ColumnNames
 
 MAX_NODES = 2**32  # node numbers are counters of Threefry, which have 32 bits
 
@@ -57,14 +58,16 @@ class EdgeTableCopying(Configurable):
         interactions: bool = False,
         nodes: Any = None,
         distinct: bool = False,
+        columns: ColumnNames | None = None,
+        allow_isolated: bool = False,
     ) -> EdgeTableCopying:
         """Check an edge table, number its nodes and fit the donor rule.
 
         Parameters
         ----------
         edges
-            Parquet or an Ibis table of source, target and optionally weight, the larger one of a pair that is
-            listed twice or in both directions.
+            Parquet (a file, a folder, or a pattern such as ``"edges/*.parquet"``) or an Ibis table of source,
+            target and optionally weight, the larger one of a pair that is listed twice or in both directions.
         engine
             The engine that computes everything; it must stay open while the model is used.
         directed
@@ -75,47 +78,54 @@ class EdgeTableCopying(Configurable):
             A table of all node ids, if some nodes have no edges.
         distinct
             Set it if no directed edge is listed twice, to save a pass over the edges.
+        columns
+            Names of columns by role, such as ``{"source": "payer", "weight": ""}`` (an empty name leaves
+            weights out), or roles user, item and rating of interactions; others as in :func:`.read_graph`.
+        allow_isolated
+            Whether labelled ids without edges become isolated nodes instead of an error.
         """
         self._keep = check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
-        check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
+        rules = ["maximum", "one-endpoint", "none"]
+        check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", rules)
         check_type(engine, TableEngine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
         if not hasattr(self.donors, "ids"):
             got = type_name(self.donors)
             raise InputError("donors of EdgeTableCopying", f"must be such as SameLabelTable(); got {got}.")
-        self._rule = None if directed or interactions else self.symmetrise
+        is_undirected = not (directed or interactions)
+        self._rule = self.symmetrise if is_undirected and self.symmetrise != "none" else None
         self._engine, self._interactions = engine, interactions
-        columns = INTERACTION_COLUMNS if interactions else EDGE_COLUMNS
-        self._names = dict(zip(EDGE_COLUMNS, columns, strict=False))
-        roles = {role: columns[name] for role, name in self._names.items()}
-
-        table = select_columns(engine.scan(edges), roles, "edges", n_required=2)
-        check_ids(table, ["source", "target"], "edges", engine)
-        check_weights(table, "edges", engine)
-        self.weighted = "weight" in table.columns
-        listed = [table.select(id="source")] + ([] if interactions else [table.select(id="target")])
-        if nodes is not None:
-            roles = {"id": NODE_COLUMNS["id"]}
-            listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
-            check_ids(listed[-1], ["id"], "nodes", engine)
-        if (ids_of_rule := self.donors.ids(engine)) is not None:
-            listed.append(ids_of_rule)
-        id_type = self._narrowest_type(listed)
-        rows = table.cast({"source": id_type} | ({} if interactions else {"target": id_type}))
-        is_edge = rows.weight > 0 if self.weighted else ibis.literal(True)
-        if self._rule is not None:
-            is_edge &= rows.source != rows.target
-            all_rows, rows = rows, rows.filter(is_edge)
-            rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
-            rows = engine.materialise_distinct(rows)
-            # Sources of sorted edges need little memory; nodes of dropped rows are added.
-            dropped = all_rows.filter(~is_edge)
-            listed[:2] = [rows.select(id="source"), dropped.select(id="source"), dropped.select(id="target")]
-        else:
-            rows = rows.filter(is_edge)
-            rows = rows if distinct else engine.materialise_distinct(rows)
-        self._number_nodes([ids.cast({"id": id_type}) for ids in listed])
+        own = [] if nodes is None else [read_ids(nodes, engine).select("id")]
+        if (labelled := self.donors.ids(engine)) is not None:
+            own.append(labelled)
+        rows, listed, self._id_type = read_edges(
+            edges,
+            engine,
+            directed=directed,
+            interactions=interactions,
+            distinct=distinct,
+            columns=columns,
+            others=own,
+        )
+        self.weighted = "weight" in rows.columns
+        self._number_nodes(listed if labelled is None else listed[:-1])
+        if labelled is not None:
+            self._add_labelled(listed, allow_isolated)
         self._rows, self._fitted = rows, self.donors.fit(rows, self.nodes_, engine)
         return self
+
+    def _add_labelled(self, listed: list[Any], allow_isolated: bool) -> None:
+        """Add ids of labels, the last of the tables, that are no nodes, or raise an error."""
+        unknown = listed[-1].anti_join(self.nodes_, "id").order_by("id")
+        if not (n_unknown := count_rows(unknown, self._engine)):
+            return
+        first = [row["id"] for row in self._engine.rows(unknown.limit(3))]
+        named = f"{list_names(map(repr, first))}{', ...' if n_unknown > len(first) else ''}"
+        if not allow_isolated:
+            problem = f"must be of nodes of the graph; {n_unknown} ids are not: {named}"
+            way_out = "Correct them, or add isolated nodes."
+            raise InputError("labels", f"{problem}. {way_out}", allow_isolated=True)
+        log_decision(f"ids without edges are isolated nodes ({n_unknown}): {named}.")
+        self._number_nodes(listed)
 
     def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> Any:
         """Return a table of node and donor, with the donors of :meth:`.NodeCopying.draw_donors`."""
@@ -136,21 +146,6 @@ class EdgeTableCopying(Configurable):
         self._check_fitted()
         with self._engine.temporary_tables():
             self._engine.write(self.sample(rng=rng, sample=sample), path)
-
-    def _narrowest_type(self, tables: list[Any]) -> Any:
-        """Return the smallest type that holds all ids, which makes joins and unions faster."""
-        kinds = {table.id.type().is_string() for table in tables}
-        if len(kinds) > 1:
-            raise InputError("ids", "must be integers in all tables or strings in all tables; got both.")
-        self._id_type = tables[0].id.type()
-        if kinds == {True}:
-            return self._id_type
-        limits = [self._engine.row(ids.aggregate(low=ids.id.min(), high=ids.id.max())) for ids in tables]
-        values = [value for row in limits for value in row.values() if value is not None]
-        for bits in (32, 64):
-            if all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in values):
-                return f"int{bits}"
-        return "uint64"
 
     def _number_nodes(self, tables: list[Any]) -> None:
         ids = ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
@@ -199,5 +194,8 @@ class EdgeTableCopying(Configurable):
             copied = copied.select(*weight, source=ibis.least(*ends), target=ibis.greatest(*ends))
             copied = self._engine.distinct(copied)
         kinds = {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
-        names = {self._names[role]: role for role in ("source", "target", *weight)}
+        names = {
+            ROLES_OF_EDGES[role] if self._interactions else role: role
+            for role in ("source", "target", *weight)
+        }
         return copied.cast(kinds).select(**names)

@@ -8,27 +8,37 @@ from typing import Any
 import numpy as np
 
 from nodecopy._core.checks import check_type
-from nodecopy.edge_tables.engines import TableEngine, count_rows, ibis
+from nodecopy.edge_tables.donors import is_labelled
+from nodecopy.edge_tables.engines import TableEngine, count_rows, ibis, read_edges, read_ids
+from nodecopy.io.columns import ColumnNames
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
 
 def edge_table_statistics(
-    edges: Any, *, engine: TableEngine, nodes: Any = None, directed: bool = False, observed: Any = None
+    edges: Any,
+    *,
+    engine: TableEngine,
+    nodes: Any = None,
+    directed: bool = False,
+    observed: Any = None,
+    columns: ColumnNames | None = None,
 ) -> Statistics:
     """Return statistics of an edge table: degrees, labels and components, as :func:`.statistics`.
 
     Parameters
     ----------
     edges
-        Parquet or an Ibis table of source and target; undirected edges once or in both directions.
+        As in :meth:`.EdgeTableCopying.fit`.
     engine
         The engine that counts.
     nodes
-        A table of id and optionally label. By default the nodes are those with edges.
+        A table of ids, if some nodes have no edges, and optionally labels.
     directed
         Whether edges are directed, not by default; components ignore directions.
     observed
         Another edge table; adds ``edge_overlap``, the share of its edges that are in ``edges``.
+    columns
+        Names of the columns of ``edges``, or of ``observed`` if it is given, as in the fit.
 
     Examples
     --------
@@ -36,10 +46,11 @@ def edge_table_statistics(
     ...     edge_table_statistics("sample.parquet", engine=engine, observed="edges.parquet")["edge_overlap"]
     """
     check_type(engine, TableEngine, "engine", "an engine, such as DuckDB()")
-    entries = _entries(engine.scan(edges), directed, engine)
-    ends = entries.select(id="source").union(entries.select(id="target"))
-    table = ends.distinct() if nodes is None else engine.scan(nodes)
-    ids = engine.materialise(table.select("id").distinct())
+    table = None if nodes is None else read_ids(nodes, engine)
+    others = [] if table is None else [table.select("id")]
+    own = columns if observed is None else None
+    entries, listed, _ = read_edges(edges, engine, directed=directed, columns=own, others=others)
+    entries, ids = entries.select("source", "target"), engine.materialise(ibis.union(*listed, distinct=True))
     histogram = _degree_histogram(entries, ids, engine)
     n_entries = sum(degree * count for degree, count in histogram)
     values: Statistics = {
@@ -50,20 +61,11 @@ def edge_table_statistics(
     values |= _label_statistics(entries, table, engine)
     values |= _component_statistics(entries, ids, engine)
     if observed is not None:
-        others = _entries(engine.scan(observed), directed, engine)
-        n_common = count_rows(entries.semi_join(others, ["source", "target"]), engine)
-        n_others = count_rows(others, engine)
-        values["edge_overlap"] = n_common / n_others if n_others else math.nan
+        wanted, _, _ = read_edges(observed, engine, directed=directed, columns=columns)
+        n_common = count_rows(entries.semi_join(wanted, ["source", "target"]), engine)
+        n_wanted = count_rows(wanted, engine)
+        values["edge_overlap"] = n_common / n_wanted if n_wanted else math.nan
     return values
-
-
-def _entries(table: Any, directed: bool, engine: TableEngine) -> Any:
-    """Return the stored entries of the adjacency: both directions of undirected edges, without self-loops."""
-    pairs = table.select("source", "target")
-    if not directed:
-        pairs = pairs.filter(pairs.source != pairs.target)
-        pairs = pairs.union(pairs.select(source="target", target="source"))
-    return engine.materialise_distinct(pairs)
 
 
 def _degree_histogram(entries: Any, ids: Any, engine: TableEngine) -> list[tuple[int, int]]:
@@ -74,10 +76,9 @@ def _degree_histogram(entries: Any, ids: Any, engine: TableEngine) -> list[tuple
 
 
 def _label_statistics(entries: Any, nodes: Any, engine: TableEngine) -> Statistics:
-    if "label" not in nodes.columns:
+    if nodes is None or "label" not in nodes.columns:
         return dict.fromkeys(LABEL_NAMES, math.nan)
-    unknown = "" if nodes.label.type().is_string() else -1
-    labels = nodes.filter(nodes.label.notnull() & (nodes.label != unknown)).select("id", "label")
+    labels = nodes.filter(is_labelled(nodes, engine))
     sizes = labels.group_by("label").agg(size=labels.count())
     first, second = labels.rename(source="id"), labels.rename(target="id", other="label")
     joined = entries.join(first, "source").join(second, "target")

@@ -1,8 +1,4 @@
-"""Experiments: protocols with published numbers, a runner, a store of results and tables.
-
-``spec`` defines experiments, ``config`` reads their files, ``tasks`` has the task types, ``runner`` and
-``store`` compute and store trials, and ``summary`` and ``rendering`` make tables of them.
-"""
+"""Experiments: protocols with published numbers, a runner, a store of results and tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Experiments as TOML files; the paper's tables come with the package (``configs/``).
 
-A file is checked completely when it is read: a misspelt setting is reported before anything is computed.
-A list of datasets may have entries such as ``{ name = "mine", edges = "edges.csv", directed = true }``: files
-relative to the folder of the TOML file, and options of the function that reads them.
+A file is checked completely when it is read. A list of datasets may have entries such as ``{ name = "mine",
+edges = "edges.csv", directed = true }``: files relative to the folder of the TOML file, and options of the
+function that reads them.
 """
 
 from __future__ import annotations
@@ -57,9 +57,6 @@ def load(source: str | Path, *, trust: bool = False) -> Experiment:
     """Read an experiment: one of :func:`names`, or the path of a TOML file like theirs.
 
     Without ``trust``, a file that names code outside this package is an error: it would be run.
-
-    >>> load("table2").task.labels
-    (5, 10, 20)
     """
     path = Path(source)
     if path.suffix != ".toml":
@@ -97,7 +94,6 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = False) -
 
 
 def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
-    """Return the content of TOML; numbers must be finite and, without ``trust``, code of this package."""
 
     def read_float(digits: str) -> float:
         return check_real(float(digits), f"number {digits} of {file}")
@@ -126,7 +122,6 @@ def _decode(text: str, file: str, *, trust: bool) -> dict[str, Any]:
 def _separate_file_datasets(
     content: Mapping[str, Any], folder: Path
 ) -> tuple[dict[str, Any], tuple[FileDataset, ...]]:
-    """Return the content of a TOML file with names in place of file datasets, and those datasets."""
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     if not isinstance(protocol.get("datasets"), list):
         return dict(content), ()
@@ -214,7 +209,6 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
-    """Return the part of a base that an experiment on some datasets inherits."""
     datasets = datasets if isinstance(datasets, list) else []
     protocol, methods = dict(base["protocol"]), {}
     if "largest_component" in protocol:

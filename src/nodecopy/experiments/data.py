@@ -29,7 +29,6 @@ CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
 
 
 def _draw_nodes(name: str, n_nodes: int, rng: Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the block of each node of a network, and the probabilities of edges up to a factor."""
     if name == "dot-product":
         weights = rng.dirichlet([1, 1, 1], n_nodes)
         positions = weights @ CORNERS
@@ -59,7 +58,6 @@ class KnownNetwork(GraphModel[Graph]):
     def by_name(
         cls, name: str, n_nodes: int, degree: float, seed: SeedSequence, limit: float = 0.95
     ) -> KnownNetwork:
-        """Return the model of that name with about the given mean degree."""
         blocks, probabilities = _draw_nodes(name, n_nodes, np.random.default_rng(seed))
         probabilities *= degree / (n_nodes * KNOWN_NETWORKS[name])
         return cls(np.minimum(probabilities, limit), blocks, name == "directed")
@@ -69,16 +67,14 @@ class KnownNetwork(GraphModel[Graph]):
         return self
 
     @cached_property
-    def _edges(self) -> IndependentEdges:
-        return IndependentEdges(self.probabilities, self.directed)
-
-    @cached_property
-    def _empty(self) -> Graph:
-        n_nodes = len(self.blocks)
-        return Graph(sparse.csr_array((n_nodes, n_nodes)), labels=self.blocks, directed=self.directed)
+    def _parts(self) -> tuple[Graph, IndependentEdges]:
+        empty = sparse.csr_array((len(self.blocks), len(self.blocks)))
+        graph = Graph(empty, labels=self.blocks, directed=self.directed)
+        return graph, IndependentEdges(self.probabilities, self.directed)
 
     def draw(self, seed: SeedSequence) -> Graph:
-        return replace_edges(self._empty, *self._edges.draw(np.random.default_rng(seed)))
+        empty, edges = self._parts
+        return replace_edges(empty, *edges.draw(np.random.default_rng(seed)))
 
 
 NULL_NETWORKS = ("erdos-renyi", "configuration", "sbm", "dc-sbm", "planted-triangles", "planted-communities")

@@ -7,13 +7,13 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from nodecopy._core.messages import escape_cell, escape_latex, escape_markdown, join_lines
 from nodecopy.experiments.spec import Column
 from nodecopy.experiments.summary import Gain, Results, Summary
 
-Grid: TypeAlias = tuple[list[str], list[list[str]]]  # headings and rows
+Grid = tuple[list[str], list[list[str]]]  # headings and rows
 SECONDS = "Seconds: the fewest among trials 1 to {}. The time of a batch is shared evenly among its trials."
 
 
@@ -200,7 +200,6 @@ def build_footer(results: Results) -> list[str]:
 
 
 def _format_cell(cell: Summary | None, style: Style, results: Results) -> tuple[str, str, str]:
-    """Return our result, the paper's and the verdict."""
     if cell is None:
         return "-", "-", "-"
     task, verdict = results.experiment.task, "-"
@@ -226,7 +225,6 @@ def _format_spread(
 
 
 def _decimals(value: float, digits: int | None) -> int:
-    """Return the digits after the point, by default for three significant ones."""
     if digits is not None:
         return digits
     return min(6, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 2

@@ -1,7 +1,4 @@
-"""Compute the trials that the store does not hold yet, in this process, in several, or on a Dask cluster.
-
-Every trial is stored with its provenance: commit, versions, machine and time.
-"""
+"""Compute the trials that the store does not hold yet, in this process, in several, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from numpy.random import SeedSequence
 
@@ -69,8 +66,8 @@ class JobResult:
     rest: Job | None = None
 
 
-Solve: TypeAlias = Callable[[Job], JobResult]
-SolveAll: TypeAlias = Callable[[Solve, list[Job]], Generator[JobResult]]
+Solve = Callable[[Job], JobResult]
+SolveAll = Callable[[Solve, list[Job]], Generator[JobResult]]
 
 
 def run(
@@ -143,7 +140,6 @@ def run(
 
 
 def _check_data(cells: list[Cell], cell: Cell, store: Store) -> None:
-    """Check that the stored trials of all cells on the cell's dataset are of one form of it."""
     trials = range(cell.task.trials)
     stored = (store.read_finished(other, trials) for other in cells if other.dataset == cell.dataset)
     if list_forms(chain.from_iterable(stored)) - {cell.task.digest_data(cell)}:
@@ -153,7 +149,6 @@ def _check_data(cells: list[Cell], cell: Cell, store: Store) -> None:
 
 
 def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
-    """Solve the first trials of a job and write each as soon as it is finished."""
     cell, trials, n_solved = job.cell, job.trials[: job.size], 0
     others = job.trials[len(trials) :]
     if replace(cell).fingerprint != cell.fingerprint:
@@ -180,7 +175,6 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
 
 @contextmanager
 def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAll, int]]:
-    """Yield a function that solves jobs, and how many of them it solves at once."""
     if scheduler is None:
         yield partial(_solve_in_processes, workers), workers
         return
@@ -257,7 +251,6 @@ def _solve_in_executor(
 
 
 def _prepare_worker(workers: int) -> None:
-    """Give a worker its share of the threads, and let it end with its parent."""
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
@@ -281,7 +274,6 @@ def collect_provenance(device: str) -> dict[str, Any]:
 
 @lru_cache
 def _describe_environment(device: str) -> dict[str, Any]:
-    """Return the commit, the versions on which numbers depend, and the machine with its GPU, if used."""
     versions = {"python": platform.python_version()}
     for package in ("nodecopy", "numpy", "scipy", "torch"):
         try:
@@ -302,7 +294,6 @@ def _describe_environment(device: str) -> dict[str, Any]:
 
 
 def _find_commit() -> str:
-    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it."""
     if given := os.environ.get("NODECOPY_COMMIT"):
         return given
     git = ["git", "-C", str(Path(nodecopy.__file__).parent)]
@@ -327,7 +318,6 @@ class FitCache:
         self._lock = threading.Lock()
 
     def get_or_fit(self, fit: Callable[[], Any], cell: Cell, *others: Any) -> Any:
-        """Return the cached fit of the cell's data and ``others``, or call ``fit``; other threads wait."""
         parts = [cell.dataset, cell.seed, cell.task.protocol(cell), use_public_names(others)]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:

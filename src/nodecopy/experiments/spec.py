@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from numpy.random import SeedSequence
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PACKAGE = __name__.partition(".")[0]
 CODE_KEYS = ("class", "factory")  # keys whose values are paths of code
 SectionClass = TypeVar("SectionClass")
-Reader: TypeAlias = Callable[[Any, str], Any]
+Reader = Callable[[Any, str], Any]
 
 
 def set_same_bits() -> None:
@@ -295,7 +295,7 @@ class Column:
     part: str = field(default="", compare=False)  # each part is a table of its own
 
 
-CellKey: TypeAlias = tuple[str, Column, str]  # dataset, column and method
+CellKey = tuple[str, Column, str]  # dataset, column and method
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,6 @@ class Method:
     conditions: Mapping[str, Any] = key("section", default_factory=dict)
 
     def runs_on(self, dataset: str, conditions: Mapping[str, Any]) -> bool:
-        """Return whether the method is run on a dataset under some conditions."""
         is_allowed = all(conditions.get(name) in [None, *self.conditions[name]] for name in self.conditions)
         return bool(self.path) and (not self.datasets or dataset in self.datasets) and is_allowed
 
@@ -370,7 +369,6 @@ class Cell:
         return f"[methods.{self.method}]"
 
     def trial_seed(self, trial: int, *numbers: int) -> SeedSequence:
-        """Return the seed sequence of a trial, or its child of some numbers, such as of ``TrialSeeds``."""
         start = trial_seed(self.seed, self.dataset, trial, labels=self.conditions.get("labels", 0))
         return child(start, *numbers)
 
@@ -397,7 +395,6 @@ class Experiment:
     def narrow(
         self, *, methods: Sequence[str] | None = None, trials: int | None = None, **filters: Sequence[Any]
     ) -> Experiment:
-        """Return a part of the experiment; other filters are :attr:`.Task.filters`."""
         changes: dict[str, Any] = {}
         for name, wanted in filters.items():
             if name not in self.task.filters or not getattr(self.task, name):
@@ -426,7 +423,6 @@ class Experiment:
         return f"{method} runs with {parts or 'none of the datasets'}"
 
     def cells(self, seed: int) -> list[Cell]:
-        """Return all cells, by dataset, then by conditions, then by method."""
         return [
             Cell(
                 experiment=self.name,

@@ -3,8 +3,8 @@
     results/store/table2/cora/5/bgcn-copy/seed-0-1f2e3d4c5b6a/007.json
 
 The last folder is named by the seed and the fingerprint of settings and protocol, so that changed settings
-start a new folder. Files are written atomically and have a checksum: damaged ones count as missing. Each
-process locks its trials, which saves work but is not needed: a trial has the same result in every process.
+start a new folder. Files have a checksum: damaged ones count as missing. Each process locks its trials, which
+saves work but is not needed: a trial has the same result in every process.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ class Store:
         return home / f"{trial:03d}.json"
 
     def read(self, cell: Cell, trial: int) -> Record | None:
-        """Return a finished trial; ``None`` if it is missing, or damaged, which is logged."""
         return read_checked(self.path(cell, trial), lambda content: _read_record(content, cell, trial))
 
     def write(self, cell: Cell, record: Record) -> None:
@@ -92,7 +91,6 @@ class Store:
         return [trial for trial in trials if self.read(cell, trial) is None]
 
     def remove(self, cell: Cell, trials: Iterable[int]) -> None:
-        """Remove trials, with the files that they share with other cells."""
         for trial in trials:
             shared = (self.folder / file for file in cell.task.shared_files(cell, trial))
             for path in (self.path(cell, trial), *shared):
@@ -100,7 +98,6 @@ class Store:
 
     @contextmanager
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
-        """Lock the trials that no other process has locked and yield their numbers."""
         if sys.platform == "win32":  # no such locks: trials may be computed twice
             yield sorted(trials)
             return
@@ -168,7 +165,6 @@ def read_checked(path: Path, parse: Callable[[dict[str, Any]], Content]) -> Cont
 
 
 def _read_record(content: dict[str, Any], cell: Cell, trial: int) -> Record:
-    """Return the record of a trial; any other content is an error."""
     address = _address(cell, trial)
     if unknown := set(content) - {*address, "settings", *(entry.name for entry in fields(Record))}:
         raise ValueError(f"it must not have the key {min(unknown)!r}")

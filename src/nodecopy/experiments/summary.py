@@ -1,15 +1,8 @@
 """Summarise the finished trials of each cell of a table.
 
-Numbers are in the unit of their column, mostly percent. Deviations are standard deviations over trials
-(divisor n - 1); so are the paper's, which it calls standard errors.
-
-*Verdict.* The difference of our mean over n trials and the published one over N has the standard error
-e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus half a unit of the last printed digit they are level; beyond, ours
-is ahead or behind, or above or below for statistics of graphs. One trial has no deviation, hence no verdict.
-If the paper prints no deviation, S = s and N = n.
-
-*Best.* The highest mean (the lowest where lower is better), or the nearest to the reference if there is one;
-significant if the Wilcoxon signed-rank test on the trials shared with the second best rejects at 5 %.
+Deviations are standard deviations over trials (divisor n - 1); so are the paper's, which it calls standard
+errors. The notes of tables define verdicts and best methods. If the paper prints no deviation, ours
+is taken; one trial has no verdict.
 """
 
 from __future__ import annotations
@@ -18,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +20,7 @@ from nodecopy.experiments.spec import CellKey, Column, Experiment, Published, ro
 from nodecopy.experiments.store import Record, Store, list_forms
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
-TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]  # by method and number of the trial
+TrialValues = Mapping[str, Mapping[int, float]]  # by method and number of the trial
 MIN_TRIALS_FOR_P = 6  # with fewer the signed-rank test cannot reach 5 %: p is at least 2 / 2^n
 
 
@@ -67,14 +60,12 @@ class Summary:
     provenance: Mapping[str, tuple[str, ...]]
 
     def numbers(self) -> dict[str, Any]:
-        """Return what a line of a CSV file has: place, numbers and extra scores."""
         place = {"dataset": self.dataset, **dict(self.column.conditions), "score": self.column.score}
         left_out = ("dataset", "column", "gains", "extra_scores", "values", "samples", "provenance")
         own = {name: value for name, value in vars(self).items() if name not in left_out}
         return place | own | dict(self.extra_scores)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
         others = {name: getattr(self, name) for name in ("values", "samples", "provenance")}
         return self.numbers() | {"gains": [vars(gain) for gain in self.gains]} | others
 
@@ -92,7 +83,6 @@ class Results:
     provenance: Mapping[str, tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; only cells that were run."""
         cells = [cell.to_dict() for cell in self.cells.values() if cell.n]
         place = {"experiment": self.experiment.name, "seed": self.seed}
         return place | {"cells": cells, "provenance": self.provenance}
@@ -193,7 +183,6 @@ def _mean_and_std(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
-    """Return the best method, or the nearest to the reference, and whether it is significantly so."""
     if not column.is_compared:
         return None, False
     most = max(map(len, values.values()), default=0)
@@ -215,7 +204,6 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
 
 
 def _find_gain(experiment: Experiment, key: CellKey, other: str, values: TrialValues) -> Gain | None:
-    """Return the gain of a method over another, if they share a trial."""
     dataset, column, method = key
     first, second = _pair(values[method], values.get(other, {}))
     if not first:
@@ -227,7 +215,6 @@ def _find_gain(experiment: Experiment, key: CellKey, other: str, values: TrialVa
 
 
 def _pair(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
-    """Return the values of the trials that both have."""
     common = [trial for trial in first if trial in second]
     return [first[trial] for trial in common], [second[trial] for trial in common]
 
@@ -237,7 +224,6 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _join_provenance(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
-    """Return every commit, set of versions, machine and day behind the results."""
     joined: dict[str, tuple[str, ...]] = {}
     for key in ("commit", "versions", "machine"):
         parts = [record.provenance.get(key, "unknown") for record in records]

@@ -1,8 +1,4 @@
-"""Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods.
-
-An attack on edges moves a node in embeddings of its neighbourhood, but neither in the embedding of its
-features nor, directly, in that of the neighbourhood expected from them.
-"""
+"""Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods."""
 
 from __future__ import annotations
 
@@ -10,14 +6,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, unit_rows
+from nodecopy._core.arrays import Floats, IntArray, Ints, unit_rows
 from nodecopy._core.checks import check_choice
 from nodecopy._core.linalg import truncated_svd
 from nodecopy.errors import InputError
@@ -25,7 +20,7 @@ from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import scale_features
 from nodecopy.graph import Graph
 
-Matrix: TypeAlias = NDArray[np.float64]
+Matrix = Floats  # of embeddings, a row per node
 Result = TypeVar("Result")
 EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
 FEATURE_WEIGHT = 0.5  # weight of features beside the neighbourhood in ``"expected"`` searches
@@ -59,7 +54,7 @@ class GraphCache(Generic[Result]):
 class SharedEmbedding:
     """An embedding, how often nearest nodes in it were asked for, and these nodes once they were found."""
 
-    embedding: Matrix
+    embedding: Floats
     n_searches: int = 0
     nearest: IntArray | None = None
 
@@ -78,8 +73,7 @@ class NodeEmbeddings:
         self.graph, self.rank = graph, rank
 
     @cached_property
-    def feature_counts(self) -> NDArray[np.int64] | None:
-        """Return how many nodes have each feature; ``None`` where no two nodes share any."""
+    def feature_counts(self) -> Ints | None:
         if self.graph.features is None:
             return None
         counts = _count_features(sparse.csr_array(self.graph.features))
@@ -95,24 +89,21 @@ class NodeEmbeddings:
         return weigh_by_rarity(scale_features(self.graph, purpose="to find similar nodes"))
 
     @cached_property
-    def features(self) -> Matrix:
-        """Return :attr:`weighted_features`, reduced to the rank by a truncated SVD."""
+    def features(self) -> Floats:
         return reduce_rank(self.weighted_features, self.rank)
 
     @cached_property
-    def neighbourhoods(self) -> Matrix:
+    def neighbourhoods(self) -> Floats:
         """Return the features within two hops; the nodes within two hops where no two share features."""
         if self.feature_counts is not None:
             return embed_neighbourhoods(self.graph, self.features)
         return embed_connections(self.graph, self.rank)
 
     @cached_property
-    def expected(self) -> Matrix:
-        """Return the neighbourhoods expected from the nodes' features."""
+    def expected(self) -> Floats:
         return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
 
     def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
-        """Return a search for similar nodes by an embedding; errors name ``parameter`` and ``owner``."""
         check_choice(name, f"{parameter} of {owner}", EMBEDDING_NAMES)
         if name != "expected":
             return NeighbourSearch(getattr(self, name), owner=owner)
@@ -121,7 +112,7 @@ class NodeEmbeddings:
         return NeighbourSearch(rows, queries=queries, owner=owner)
 
 
-def shared_neighbourhoods(graph: Graph) -> Matrix:
+def shared_neighbourhoods(graph: Graph) -> Floats:
     """Return :attr:`NodeEmbeddings.neighbourhoods`, computed once for graphs that differ in labels only."""
     return _find_shared(graph).embedding
 
@@ -141,7 +132,6 @@ def shared_nearest(graph: Graph, n_nearest: int) -> IntArray | None:
 
 
 def _find_shared(graph: Graph) -> SharedEmbedding:
-    """Return what graphs with these edges and features share, embedded if this is the first of them."""
 
     def embed() -> SharedEmbedding:
         # Rounded, since nodes that tie would be ordered by errors that depend on the number of threads.
@@ -152,14 +142,14 @@ def _find_shared(graph: Graph) -> SharedEmbedding:
     return _SHARED.find(graph, None, embed)
 
 
-def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
+def embed_neighbourhoods(graph: Graph, embedding: Floats) -> Floats:
     """Return an embedding summed over each node and its neighbours, twice."""
     for _ in range(2):
         embedding = np.asarray(unit_rows(embedding + graph.adjacency @ embedding))
     return embedding
 
 
-def embed_connections(graph: Graph, rank: int) -> Matrix:
+def embed_connections(graph: Graph, rank: int) -> Floats:
     """Return :func:`embed_neighbourhoods` of the identity, reduced to a rank after the first sum."""
     identity = sparse.eye_array(graph.n_nodes, format="csr")
     once = unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + identity))
@@ -167,7 +157,7 @@ def embed_connections(graph: Graph, rank: int) -> Matrix:
     return np.asarray(unit_rows(reduced + graph.adjacency @ reduced))
 
 
-def expected_neighbourhoods(graph: Graph, features: Matrix, neighbourhoods: Matrix) -> Matrix:
+def expected_neighbourhoods(graph: Graph, features: Floats, neighbourhoods: Floats) -> Floats:
     """Return the neighbourhood expected from each node's features, by ridge regression over other nodes."""
     has_edges = (graph.degrees > 0)[:, None]
     penalty = RIDGE * np.eye(features.shape[1])
@@ -178,7 +168,7 @@ def expected_neighbourhoods(graph: Graph, features: Matrix, neighbourhoods: Matr
     return np.asarray(unit_rows((fitted - leverage * neighbourhoods) / (1.0 - leverage)))
 
 
-def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArray) -> tuple[Matrix, Matrix]:
+def cosines(features: Floats, expected: Floats, first: IntArray, second: IntArray) -> tuple[Floats, Floats]:
     """Return the cosines of pairs of nodes by their features and by their expected neighbourhoods."""
     by_features, by_neighbourhoods = (
         np.einsum("ed,ed->e", part[first], part[second]) for part in (features, expected)
@@ -186,7 +176,7 @@ def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArra
     return by_features, by_neighbourhoods
 
 
-def weigh_by_rarity(features: Any, rarity: Matrix | None = None) -> sparse.csr_array:
+def weigh_by_rarity(features: Any, rarity: Floats | None = None) -> sparse.csr_array:
     """Return features weighted by TF-IDF, with rows of length one; ``rarity`` may be that of other nodes."""
     weighted = sparse.csr_array(features, dtype=np.float64)
     rarity = rarity_weights(weighted) if rarity is None else rarity
@@ -194,30 +184,29 @@ def weigh_by_rarity(features: Any, rarity: Matrix | None = None) -> sparse.csr_a
     return sparse.csr_array(unit_rows(weighted))
 
 
-def rarity_weights(features: Any) -> Matrix:
+def rarity_weights(features: Any) -> Floats:
     """Return the inverse document frequency of each feature: the weights of TF-IDF."""
     counts = _count_features(features)
     return np.asarray(np.log((1.0 + features.shape[0]) / (1.0 + counts)) + 1.0)
 
 
-def _count_features(features: Any) -> NDArray[np.int64]:
-    """Return how many nodes have each feature of a CSR matrix."""
+def _count_features(features: Any) -> Ints:
     return np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
 
 
-def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
+def reduce_rank(matrix: sparse.csr_array, rank: int) -> Floats:
     """Return rows of length one in the directions of the largest singular values."""
     svd = _leading_svd(matrix, rank)
     return np.asarray(matrix.toarray() if svd is None else unit_rows(svd[0] * svd[1]))
 
 
-def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
+def leading_directions(matrix: sparse.csr_array, rank: int) -> Floats | None:
     """Return the directions of the largest singular values as columns; ``None`` if all columns are kept."""
     svd = _leading_svd(matrix, rank)
     return None if svd is None else np.asarray(svd[2].T)
 
 
-def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Matrix, Matrix, Matrix] | None:
+def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Floats, Floats, Floats] | None:
     """Return the largest singular values with their vectors; ``None`` if there is nothing to reduce."""
     if matrix.shape[1] <= rank or not matrix.nnz:
         return None

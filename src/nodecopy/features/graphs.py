@@ -111,7 +111,6 @@ def _neighbour_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_a
 
 
 def _learned_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_array:
-    """Return weights, above the diagonal, with a mean degree of about ``n_neighbours``."""
     n = search.matrix.shape[0]
     name = f"n_neighbours of {search.owner}"
     check_integer(n_neighbours, name, low=1, high=n - 1, high_name="n_nodes - 1")
@@ -209,7 +208,6 @@ def solve_dual(first: IntArray, second: IntArray, costs: FloatArray, start: Floa
 def _newton_step(
     first: IntArray, second: IntArray, is_edge: NDArray[np.bool_], duals: FloatArray, gradient: FloatArray
 ) -> FloatArray:
-    """Solve for a Newton step by conjugate gradients, more precisely close to the minimum."""
     n, halves = len(duals), is_edge / 2.0
 
     def multiply_hessian(v: FloatArray) -> FloatArray:
@@ -229,7 +227,6 @@ def _compress_costs(costs: FloatArray) -> FloatArray:
 
 
 def _sum_by_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> FloatArray:
-    """Return the sum of the values of the edges at every node."""
     return np.asarray(np.bincount(first, values, n) + np.bincount(second, values, n), np.float64)
 
 

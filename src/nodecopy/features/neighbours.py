@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Floats, IntArray
 from nodecopy._core.checks import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import as_dense, check_matrix, stored_values
@@ -22,10 +21,6 @@ class NeighbourSearch:
     A matrix product gives all distances up to rounding. Candidates that could be among the nearest, given a
     bound on that rounding, are measured again by differences. Nodes search from their rows of ``embeddings``,
     or of ``queries``, which may also be new points (``queries_are_nodes=False``).
-
-    >>> indptr, indices = NeighbourSearch([[0.0], [1.0], [3.0]]).nearest(2)
-    >>> indices.reshape(3, 2).tolist()
-    [[0, 1], [1, 0], [2, 1]]
     """
 
     def __init__(
@@ -94,8 +89,7 @@ class NeighbourSearch:
 
     def candidates(
         self, nodes: IntArray, n_neighbours: int, include_self: bool
-    ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-        """Return all candidates for the nearest rows: position in ``nodes``, candidate, squared distance."""
+    ) -> tuple[IntArray, IntArray, Floats]:
         distance = as_dense(self.centred_queries[nodes] @ self.centred.T)
         distance *= -2.0
         distance += self.norms
@@ -110,8 +104,7 @@ class NeighbourSearch:
             return row, candidate, distance[row, candidate]
         return row, candidate, self.squared_distances(nodes[row], candidate)
 
-    def squared_distances(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
-        """Return the squared distances of pairs by differences, always summed in the same order."""
+    def squared_distances(self, first: IntArray, second: IntArray) -> Floats:
         squared = np.empty(len(first))
         step = max(1, MAX_BLOCK_NUMBERS // max(1, self.matrix.shape[1]))
         for start in range(0, len(first), step):

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import as_matrix, native, unit_rows
+from nodecopy._core.arrays import Array, Floats, as_matrix, native, unit_rows
 from nodecopy._core.checks import (
     check_choice,
     check_finite,
@@ -59,8 +58,8 @@ class FeatureScaling:
     """
 
     kind: str
-    means: NDArray[np.float64] | None = None
-    deviations: NDArray[np.float64] | None = None
+    means: Floats | None = None
+    deviations: Floats | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind of FeatureScaling", FEATURE_SCALINGS[1:])
@@ -293,7 +292,7 @@ def is_sparse_counts(counts: Any) -> bool:
     return share_of_zeros(counts) >= MIN_SPARSE_ZEROS
 
 
-def _choose_weight_scaling(weights: NDArray[Any]) -> str:
+def _choose_weight_scaling(weights: Array) -> str:
     if not len(weights) or (weights == weights[0]).all():
         return "raw"
     unit = float(weights.max())  # keeps squares from overflowing
@@ -307,7 +306,7 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
     return kind
 
 
-def _column_moments(matrix: Any) -> tuple[NDArray[np.float64], ...]:
+def _column_moments(matrix: Any) -> tuple[Floats, ...]:
     """Return the mean, the standard deviation and the largest absolute value of each column."""
     if isinstance(matrix, np.ndarray):
         largest = abs(matrix).max(axis=0, initial=0.0).astype(np.float64)
@@ -324,11 +323,11 @@ def _column_moments(matrix: Any) -> tuple[NDArray[np.float64], ...]:
     return means * largest, np.sqrt((squares + zeros) / n_rows) * largest, largest
 
 
-def stored_values(matrix: Any) -> NDArray[Any]:
+def stored_values(matrix: Any) -> Array:
     """Return the stored numbers of a dense or sparse matrix."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
 
 
-def as_dense(matrix: Any) -> NDArray[Any]:
+def as_dense(matrix: Any) -> Array:
     """Return a dense or sparse matrix as an array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

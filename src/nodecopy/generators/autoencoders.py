@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from nodecopy._core.arrays import freeze
+from nodecopy._core.arrays import Floats, Singles, freeze
 from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError
@@ -43,7 +43,7 @@ from nodecopy.nn.networks import (
 )
 from nodecopy.nn.training import AdamStepper, check_device
 
-Loss: TypeAlias = Callable[[Tensor], Tensor]
+Loss = Callable[[Tensor], Tensor]
 SAMPLERS = ["raw", "calibrated", "corrected"]
 WEIGHTS_SEED, NOISE_SEED, DECODER_SEED, PAIRS_SEED = range(4)  # children of the seed of a fit
 HALF_ROOT = 0.5**0.5  # vectors scaled by it have inner products of half the size
@@ -74,8 +74,8 @@ class GraphAutoencoder(GraphModel[Graph]):
     balanced: bool = True
     device: str = "cpu"
 
-    embeddings_: NDArray[np.float32] = field(init=False)
-    decoded_: NDArray[np.float32] = field(init=False)
+    embeddings_: Singles = field(init=False)
+    decoded_: Singles = field(init=False)
     _n_heads: ClassVar[int] = 1
     _limits: ClassVar[dict[str, Any]] = {}
     _distribution: EdgeDistribution | None = field(default=None, init=False)
@@ -125,7 +125,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         self.embeddings_ = freeze(check_node_rows(self.embeddings_, "embeddings_", n_nodes, np.float32))
         self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
 
-    def embeddings(self) -> NDArray[np.float32]:
+    def embeddings(self) -> Singles:
         """Return the embeddings, one read-only row per node."""
         self.check_fitted()
         return self.embeddings_
@@ -156,7 +156,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         _ = self.distribution_  # calibrated once, before threads share it
         return super().sample_many(n, rng=rng, workers=workers)
 
-    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Return the probabilities of edges between the nodes at ``first[k]`` and ``second[k]``."""
         distribution = self.distribution_
         return distribution.probabilities(*check_pairs(first, second, len(distribution.decoded)))
@@ -426,7 +426,6 @@ class SampledPairLoss(BlockwiseLoss):
         return (gradient,)
 
     def draw_permutations(self) -> tuple[Tensor, Tensor]:
-        """Draw permutations, which give each node its partners, and their inverses."""
         permutations = self.rng.permuted(self.identities, axis=1)
         inverses = np.empty_like(permutations)
         np.put_along_axis(inverses, permutations, self.identities, axis=1)

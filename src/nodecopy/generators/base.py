@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import Rows
+from nodecopy._core.arrays import Array, Ints, Rows
 from nodecopy._core.checks import (
     check_finite,
     check_indices,
@@ -26,9 +26,9 @@ from nodecopy.graph import Graph
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 
-Nodes: TypeAlias = NDArray[np.int64]
-Edges: TypeAlias = tuple[Nodes, Nodes]  # no self-loops, and an undirected edge is listed once
-PairArray: TypeAlias = NDArray[np.int64]  # pairs of nodes as positions, ``[2, n]``, the smaller node first
+Nodes = Ints
+Edges = tuple[Nodes, Nodes]  # no self-loops, and an undirected edge is listed once
+PairArray = Ints  # pairs of nodes as positions, ``[2, n]``, the smaller node first
 
 
 class EdgeListModel(GraphModel[Graph]):
@@ -74,7 +74,7 @@ def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
     return rows, columns
 
 
-def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> NDArray[Any]:
+def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> Array:
     """Return a matrix of finite numbers with one row per node, after checking it."""
     array = check_numbers(values, name).astype(dtype, copy=False)
     if array.ndim != 2 or len(array) != n_nodes:
@@ -210,5 +210,4 @@ def decode_pairs(codes: Nodes, n_nodes: int) -> PairArray:
 
 
 def _encode_pairs(first: Nodes, second: Nodes, n_nodes: int) -> Nodes:
-    """Return the numbers of pairs with first < second, row by row from 0."""
     return first * (2 * n_nodes - first - 1) // 2 + second - first - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -24,7 +23,7 @@ from nodecopy.generators.base import (
 )
 from nodecopy.graph import UNLABELLED, Graph
 
-Floats: TypeAlias = NDArray[np.float64]
+Floats = NDArray[np.float64]
 N_PROPAGATION_STEPS = 30
 MAX_POISSON_PROBABILITY = 0.5  # larger probabilities are drawn pair by pair
 MIN_PROBABILITY, MAX_PROBABILITY = 1e-12, 1 - 2.0**-40  # of an edge, for mixed memberships
@@ -158,7 +157,6 @@ def draw_block_edges(
 def _decode_pairs(
     blocks: Nodes, sizes: Nodes, first: Nodes, second: Nodes, numbers: Nodes, directed: bool
 ) -> Edges:
-    """Return the nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
     width = sizes[second]
     within = first == second
     if directed:  # a row for each node, without the node itself
@@ -172,7 +170,6 @@ def _decode_pairs(
 
 
 def _count_block_edges(graph: Graph, blocks: Nodes) -> tuple[Nodes, Nodes]:
-    """Return the pairs of blocks with edges, ``[2, n]``, the smaller first if undirected, and how many."""
     first, second = (blocks[nodes] for nodes in list_edges(graph))
     if not graph.directed:
         first, second = np.minimum(first, second), np.maximum(first, second)
@@ -203,7 +200,6 @@ def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
 
 
 def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
-    """Return the most common label among each node's neighbours, ``unlabelled`` if there is none."""
     votes = labels[second] != unlabelled
     codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
     nodes, candidates = np.divmod(codes, unlabelled + 1)
@@ -383,13 +379,11 @@ class _StochasticGradient:
         self.n_pairs = self.max_links * graph.n_nodes * (graph.n_nodes - 1) / 2
 
     def expected_counts(self, pi: Floats) -> Floats:
-        """Return the expected non-edges and edges in each block, at least 1."""
         pairs = self.max_links * (pi.sum(axis=0) ** 2 - (pi**2).sum(axis=0)) / 2
         edges = np.einsum("ek,ek->k", pi[self.edges[0]], pi[self.edges[1]])
         return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])
 
     def draw(self, pi: Floats, beta: Floats) -> tuple[Nodes, Floats, Floats]:
-        """Return a batch of nodes, phi times its gradient for them, and theta times its gradient."""
         nodes = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         partners = self.rng.choice(self.n_nodes, self.batch_size, replace=False)
         excess = beta - self.delta

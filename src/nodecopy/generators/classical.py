@@ -83,7 +83,6 @@ class ErdosRenyi(EdgeListModel):
 
 
 def _draw_pairs(n_nodes: int, n_pairs: int, directed: bool, rng: Generator) -> Edges:
-    """Return distinct pairs of different nodes, uniformly; unordered unless ``directed``."""
     n_ordered = n_nodes * (n_nodes - 1)
     codes = rng.choice(n_ordered if directed else n_ordered // 2, n_pairs, replace=False, shuffle=False)
     if directed:
@@ -326,7 +325,6 @@ def _draw_ends(n_before: Nodes, rng: Generator) -> Nodes:
 
 
 def _resolve_ends(sources: Nodes, ends: Nodes) -> Nodes:
-    """Return the nodes of the ends, following targets until a source or the first node."""
     resolved = ends.copy()
     pending = np.flatnonzero((resolved >= 0) & (resolved % 2 == 1))
     while len(pending):
@@ -433,7 +431,6 @@ class IndependentEdges:
         self.n_nodes, self.cumulative = len(means), np.cumsum(means, out=means.reshape(-1))
 
     def draw(self, rng: Generator) -> Edges:
-        """Return the edges of one sample."""
         total = float(self.cumulative[-1]) if self.n_nodes else 0.0
         points = np.sort(rng.random(rng.poisson(total))) * total
         # A point is below the total, except by rounding.

@@ -173,7 +173,6 @@ class CommunityDecoder(Decoder):
         return loss + self.feature_loss(z, self.layers[2][0], self.biases[2])
 
     def stick_parameters(self) -> tuple[Tensor, Tensor]:
-        """Return the parameters a and b of the Kumaraswamy distributions of v."""
         return softplus(self.sticks[0]), softplus(self.sticks[1])
 
     def log_sticks(self, u: Tensor) -> Tensor:

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.arrays import Array, Floats, Ints, Singles
 from nodecopy._core.checks import (
     check_callable,
     check_integer,
@@ -38,9 +38,8 @@ from nodecopy.metrics import edge_overlap
 from nodecopy.models import GraphModel
 from nodecopy.nn.training import check_device
 
-Floats: TypeAlias = NDArray[np.float64]
-Calibration: TypeAlias = tuple[float, float]  # slope and intercept of a logistic regression on the score
-Callback: TypeAlias = Callable[[int, Graph], Any]
+Calibration = tuple[float, float]  # slope and intercept of a logistic regression on the score
+Callback = Callable[[int, Graph], Any]
 LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}  # the cache of a core, 256 MiB on a GPU
 MAX_THINNING_PROBABILITY = 0.1  # of an edge, up to which thinning is faster
 CANDIDATES_AT_ONCE = 2**16
@@ -102,7 +101,7 @@ class EdgeDistribution:
     or the ``calibration`` of it, times ``scale`` and at most one.
     """
 
-    decoded: NDArray[np.float32]
+    decoded: Singles
     calibration: Calibration | None = None
     scale: float = 1.0
 
@@ -112,12 +111,10 @@ class EdgeDistribution:
         return float(self._transform(torch.tensor([0.0, 1.0], dtype=torch.float64)).max())
 
     def probabilities(self, first: PairArray, second: PairArray) -> Floats:
-        """Return the probabilities of the pairs ``(first[k], second[k])``."""
         logits = np.einsum("kd,kd->k", self.decoded[first], self.decoded[second], dtype=np.float64)
         return np.asarray(self._transform(torch.from_numpy(logits).sigmoid_()))
 
     def draw(self, rng: Generator) -> PairArray:
-        """Draw the edges of one graph, ``[2, n]``, row by row."""
         bound = self.upper_bound
         parts = list(self._thin(rng, bound) if bound < MAX_THINNING_PROBABILITY else self._draw_all(rng))
         return np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int64)
@@ -129,7 +126,6 @@ class EdgeDistribution:
         return scores.mul_(self.scale).clamp_(max=1.0) if self.scale != 1 else scores
 
     def _draw_all(self, rng: Generator) -> Iterator[PairArray]:
-        """Draw a uniform number for every pair, a block of rows at a time."""
         f = torch.tensor(self.decoded)
         for rows in split_triangle(len(f), LOGITS_AT_ONCE["cpu"]):
             probabilities = self._transform((f[rows] @ f[rows.start :].T).double().sigmoid_())
@@ -200,7 +196,6 @@ def expected_edges(decoded: Tensor, calibration: Calibration) -> float:
 
 
 def _sum_pairs(decoded: Tensor, line: Floats) -> Floats:
-    """Return the sums of :func:`_sum_scores` over all pairs i < j."""
     total = np.zeros(5)
     for rows in split_triangle(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
         scores = (decoded[rows] @ decoded[rows.start :].T).double().sigmoid_()
@@ -284,11 +279,10 @@ class EdgeScoreModel(GraphModel[Graph]):
         return replace_edges(graph, *nodes[assemble_edges(self._score_blocks(), graph.n_edges, rng)])
 
     @abstractmethod
-    def _score_blocks(self) -> Iterator[NDArray[Any]]:
+    def _score_blocks(self) -> Iterator[Array]:
         """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
 
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
-        """Return the binary adjacency matrix of nodes with edges, after checking the graph."""
         name = f"graph of {type(self).__name__}"
         for is_wrong, allowed in ((graph.directed, "be undirected"), (not graph.n_edges, "have an edge")):
             if is_wrong:
@@ -297,7 +291,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 
 
-def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
+def assemble_edges(blocks: Iterable[Array], n_edges: int, rng: Generator) -> PairArray:
     """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
     Every node draws a neighbour first, in proportion to its scores. If too few are positive, all such pairs
@@ -332,7 +326,7 @@ class _Race:
         self.size, self.worst = size, np.inf
         self.times, self.codes = np.zeros(0), np.zeros(0, np.int64)
 
-    def add(self, scores: NDArray[Any], start: int, n_nodes: int, rng: Generator) -> None:
+    def add(self, scores: Array, start: int, n_nodes: int, rng: Generator) -> None:
         """Add the pairs above the diagonal, given rows and columns from ``start`` on."""
         size = len(scores)
         times = rng.standard_exponential(scores.shape)
@@ -348,8 +342,7 @@ class _Race:
             self.worst = self.times.max()
 
 
-def _order_by_need(codes: NDArray[np.int64], n_nodes: int, rng: Generator) -> list[int]:
-    """Return the pairs that nodes drew in random order, those that give a node its first edge first."""
+def _order_by_need(codes: Ints, n_nodes: int, rng: Generator) -> list[int]:
     has_edge = np.zeros(n_nodes, bool)
     needed: list[int] = []
     others: list[int] = []

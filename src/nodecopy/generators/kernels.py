@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from nodecopy._core.kernels import njit
-
-compiled = njit(cache=True, nogil=True)
+from nodecopy._core.kernels import compiled, njit
 
 EMPTY, REMOVED = -1, -2
 HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Fibonacci hashing)

@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.arrays import Array, Singles
 from nodecopy._core.random import child
 from nodecopy.generators.edges import LOGITS_AT_ONCE, BlockwiseLoss, EdgeScoreModel, check_trained, split_rows
 from nodecopy.nn.networks import SparseStack
@@ -35,7 +35,7 @@ MAX_POWER_ITERATIONS = 1000
 STATIONARY_TOLERANCE = 1e-6  # probability mass that the last power iteration may move
 TRAINING_SEED, COUNTING_SEED, NETGAN_EVALUATION_SEED = range(3)  # children of the seed of a fit of NetGAN
 WEIGHTS_SEED, CELL_EVALUATION_SEED = range(2)  # and of CELL
-State: TypeAlias = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` each
+State = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` each
 
 
 class TorchRandom:
@@ -70,7 +70,6 @@ class ObservedWalks:
         self.degrees = self.starts.diff()
 
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
-        """Draw walks, ``[size, length]`` node positions."""
         uniforms = random.uniform(length, size)
         node = _scale_to_integers(uniforms[0], torch.full_like(self.starts[:1], len(self.degrees)))
         walk = [node]
@@ -119,7 +118,6 @@ class WalkGenerator:
 
     @torch.no_grad()
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
-        """Draw walks, ``[size, length]`` node positions."""
         state, inputs, walk = self._start(size, random)
         for uniform in random.uniform(length, size, 1):
             state = self.lstm.step(self.lstm.gates(inputs), state)
@@ -144,7 +142,6 @@ class WalkGenerator:
         return torch.stack(walk, dim=1)
 
     def _start(self, size: int, random: TorchRandom) -> tuple[State, Tensor, list[Tensor]]:
-        """Return the initial state, the first inputs (zeros) and an empty walk."""
         hidden = _apply_dense(random.normal(size, NOISE_WIDTH), self.input).tanh()
         h, c = (_apply_dense(hidden, layer).tanh() for layer in self.states)
         return (h, c), self.embedding.new_zeros(size, self.embedding.shape[1]), []
@@ -160,7 +157,6 @@ class Critic:
         self.weights = [self.embedding, *self.lstm.weights, *self.output]
 
     def scores(self, embedded: Tensor) -> Tensor:
-        """Map embedded walks, ``[size, length, width]``, to ``[size]``."""
         h = embedded.new_zeros(len(embedded), self.lstm.units)
         state = h, h
         for gates in self.lstm.gates(embedded).unbind(dim=1):
@@ -239,7 +235,6 @@ class _AdversarialTraining:
         return {"counts_": counts}
 
     def step(self) -> None:
-        """Take one step of the generator, then several of the critic."""
         size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
         self.generator_stepper.step(self._generator_loss)
         generated = self.generator.draw(n_steps * size, length, self.random)
@@ -317,7 +312,7 @@ class NetGAN(EdgeScoreModel):
         ("n_transitions", "batch_size", "n_hidden", "n_critic_hidden", "n_embedding", "n_critic_steps"), 1
     )
 
-    def _score_blocks(self) -> Iterator[NDArray[Any]]:
+    def _score_blocks(self) -> Iterator[Array]:
         return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))
 
 
@@ -418,14 +413,14 @@ class CELL(EdgeScoreModel):
     learning_rate: float = 0.1
     weight_decay: float = 1e-7
 
-    down_: NDArray[np.float32] = field(init=False)
-    up_: NDArray[np.float32] = field(init=False)
-    log_weights_: NDArray[np.float32] = field(init=False)
+    down_: Singles = field(init=False)
+    up_: Singles = field(init=False)
+    log_weights_: Singles = field(init=False)
     _training_class = _TransitionTraining
     _evaluation_seed = CELL_EVALUATION_SEED
     _limits: ClassVar = {"rank": 1, "weight_decay": 0.0}
 
-    def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
+    def _score_blocks(self) -> Iterator[Singles]:
         """Yield pi_i P_ij + pi_j P_ji, with log P_ij = w_ij - n_i."""
         down, up, log_weights = self.down_, self.up_, self.log_weights_
         for rows in split_rows(len(down)):
@@ -477,6 +472,5 @@ def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Te
 
 
 def _softmax(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the softmax of each row, in place, and the logarithms of the normalisers."""
     normalisers = logits.logsumexp(dim=1)
     return logits.sub_(normalisers[:, None]).exp_(), normalisers

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_choice, check_integer, check_real, show
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import warn_about_data
+from nodecopy._core.messages import ResultTable, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
@@ -27,6 +27,7 @@ QUESTIONS = {
     "nodes": "How much would the statistic vary if the nodes were resampled from their population?",
 }
 MIN_DEFINED = 20  # samples in which a value of a node or edge must be defined to have an interval
+MAX_ROWS = 10  # nodes or edges of a statistic that are printed
 VALUES_AT_ONCE = 2**21  # values of an array that are copied at once, to save memory
 
 
@@ -61,10 +62,11 @@ def bootstrap(
         ``resample="nodes"``. An edge must be in at least 20 samples to have an interval. Modularity and block
         models use the labels or, without labels, the :func:`.spectral_communities`.
     model
-        The model of the samples. For ``resample="edges"``: a graph model or a donor rule, by default node
-        copying with :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). For
-        ``resample="nodes"``: :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or
-        :class:`.LatentPositionBootstrap`.
+        The model of the samples. For ``resample="edges"``: a graph model, a donor rule, or ``"sbm"``,
+        ``"dc-sbm"``, ``"dot-product"`` or ``"node-copying"`` (default), which is node copying with
+        :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). For ``resample="nodes"``:
+        :class:`.NodeBootstrap` or ``"node-bootstrap"`` (default), :class:`.NodeSubsampling` or
+        ``"subsampling"``, :class:`.LatentPositionBootstrap` or ``"latent-positions"``.
     n, confidence
         Number of samples, and confidence of the intervals.
     method
@@ -177,8 +179,8 @@ class Estimate(NamedTuple):
         return np.ndim(self.observed) > 0
 
 
-@dataclass(frozen=True)
-class BootstrapResult:
+@dataclass(frozen=True, repr=False)
+class BootstrapResult(ResultTable[Estimate]):
     """Estimates with confidence intervals; iterating yields one :class:`Estimate` per statistic.
 
     Examples
@@ -190,6 +192,7 @@ class BootstrapResult:
     'How much would the statistic vary if the edges were resampled for the same nodes?'
     """
 
+    heads = ("statistic", "observed", "standard error", "bias", "low", "high")
     estimates: tuple[Estimate, ...]
     n: int
     confidence: float
@@ -213,26 +216,24 @@ class BootstrapResult:
         """Return the question that the intervals answer."""
         return QUESTIONS[self.resample]
 
-    def __iter__(self) -> Iterator[Estimate]:
-        return iter(self.estimates)
+    def notes(self) -> tuple[list[str], list[str]]:
+        band = "a simultaneous band, " if self.simultaneous else ""
+        about = f"{self.n:,} samples of {self.model}; {band}{self.confidence:.0%} intervals, {self.method}"
+        sizes = {estimate.name: np.size(estimate.observed) for estimate in self if estimate.is_array}
+        cut = [
+            f"{name}: the {MAX_ROWS} largest of {size:,} {self._kind_of(name)}"
+            for name, size in sizes.items()
+            if size > MAX_ROWS
+        ]
+        return [self.question, about], cut
 
-    def __getitem__(self, name: str) -> Estimate:
-        return {estimate.name: estimate for estimate in self.estimates}[name]
-
-    def __repr__(self) -> str:
-        settings = f"{self.n} samples of {self.model}; {self.confidence:.0%} intervals, {self.method}"
-        lines = [self._describe(estimate) for estimate in self.estimates]
-        notes = [f"Warning: {problem}" for problem in self.problems]
-        return "\n".join([self.question, settings, *lines, *notes])
-
-    def _describe(self, estimate: Estimate) -> str:
-        if estimate.is_array:
-            size, kind = np.size(estimate.observed), self._kind_of(estimate.name)
-            band = "a simultaneous band" if self.simultaneous else "an interval each"
-            return f"{estimate.name}: {size} {kind}, {band}"
-        name, observed, error, bias, low, high = estimate
-        interval = f"interval {low:.4g} to {high:.4g}, bias {bias:.2g}"
-        return f"{name}: {observed:.4g}, standard error {error:.3g}, {interval}"
+    def cells(self) -> Iterator[list[Any]]:
+        """Yield the cells of the printed rows; for nodes and edges, those of the largest values."""
+        for estimate in self:
+            numbers = [np.atleast_1d(part) for part in estimate[1:]]
+            for place in np.argsort(-numbers[0], kind="stable")[:MAX_ROWS].tolist():
+                owner = f" of {self.keys_of(estimate.name)[place]}" if estimate.is_array else ""
+                yield [estimate.name + owner, *(float(part[place]) for part in numbers)]
 
     def scaled_values(self, name: str) -> Floats:
         """Return the values of a statistic with the spread of its standard error, one row per sample."""

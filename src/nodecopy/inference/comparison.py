@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nodecopy._core.imports import import_optional
+from nodecopy._core.messages import ResultTable
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, create_axes, estimate_interval
 from nodecopy.inference.diagnosis import Diagnostic
@@ -91,8 +91,8 @@ class Difference(NamedTuple):
         return not self.low <= 0 <= self.high
 
 
-@dataclass(frozen=True)
-class GraphDifference:
+@dataclass(frozen=True, repr=False)
+class GraphDifference(ResultTable[Difference]):
     """Differences between two graphs; iterating yields one :class:`Difference` per statistic.
 
     Examples
@@ -104,6 +104,7 @@ class GraphDifference:
     False
     """
 
+    heads = ("statistic", "first", "second", "difference", "standard error", "low", "high")
     differences: tuple[Difference, ...]
     confidence: float
     first: BootstrapResult = field(repr=False)
@@ -120,20 +121,9 @@ class GraphDifference:
         results = (("first", self.first), ("second", self.second))
         return tuple(Diagnostic(p.statistic, f"{name} graph: {p}") for name, r in results for p in r.problems)
 
-    def __iter__(self) -> Iterator[Difference]:
-        return iter(self.differences)
-
-    def __getitem__(self, name: str) -> Difference:
-        return {row.name: row for row in self.differences}[name]
-
-    def __repr__(self) -> str:
-        lines = [
-            f"{row.name}: {row.first:.4g} - {row.second:.4g} = {row.difference:.3g}, standard error "
-            f"{row.standard_error:.3g}, interval {row.low:.3g} to {row.high:.3g}"
-            for row in self.differences
-        ]
-        warnings = [f"Warning: {problem}" for problem in self.problems]
-        return "\n".join([self.question, f"{self.confidence:.0%} intervals", *lines, *warnings])
+    def notes(self) -> tuple[list[str], list[str]]:
+        about = f"{self.confidence:.0%} intervals by {self.first.n:,} samples of each graph"
+        return [self.question, about], []
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""

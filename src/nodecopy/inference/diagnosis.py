@@ -28,8 +28,16 @@ OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalu
 OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by the experiment coverage
 MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
-NODE_MODELS = ("NodeBootstrap()", "NodeSubsampling()", "LatentPositionBootstrap()")
-EDGE_MODELS = ("the default, node copying with DegreeClasses()", "DegreeCorrectedSBM()", "RandomDotProduct()")
+NODE_MODELS = (
+    "NodeBootstrap ('node-bootstrap')",
+    "NodeSubsampling ('subsampling')",
+    "LatentPositionBootstrap ('latent-positions')",
+)
+EDGE_MODELS = (
+    "the default, node copying with DegreeClasses",
+    "DegreeCorrectedSBM ('dc-sbm')",
+    "RandomDotProduct ('dot-product')",
+)
 COVERS_LESS = "its interval may cover less often than stated."
 
 
@@ -160,7 +168,7 @@ def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_directed
         )
     graph = copying.graph_
     is_counted = name in OF_TRIANGLES and not estimate.is_array and not graph.directed
-    if is_counted and copying.symmetrise == "one-endpoint":
+    if is_counted and copying.symmetrise_ == "one-endpoint":
         degrees = graph.rows.degrees.astype(np.float64)
         n_ends = float(estimate.observed) * (6 if name == "triangles" else (degrees * (degrees - 1)).sum())
         per_edge = n_ends / max(degrees.sum(), 1.0)
@@ -186,10 +194,10 @@ def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:
 def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
     """Return the variance of the number of edges due to donors over that due to coins, if it is known."""
     graph = copying.graph_
-    if graph.directed or graph.is_weighted or copying.symmetrise != "one-endpoint":
+    if graph.directed or graph.is_weighted or copying.symmetrise_ != "one-endpoint":
         return None
     distribution = copying.distribution_
-    if not isinstance(distribution, DonorLists) or copying.keep:
+    if not isinstance(distribution, DonorLists) or copying.keep_:
         n_products = distribution.probabilities().nnz * graph.rows.n_entries / max(graph.n_nodes, 1)
         if n_products > MAX_PRODUCTS:
             return None
@@ -199,7 +207,7 @@ def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
 
 def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
     """Return the largest bias that is a known property of one-endpoint copying."""
-    if copying is None or copying.symmetrise != "one-endpoint" or name != "degree_variance":
+    if copying is None or copying.symmetrise_ != "one-endpoint" or name != "degree_variance":
         return 0.0
     return float(copying.graph_.rows.degrees.mean()) / 4
 
@@ -211,7 +219,7 @@ def degree_variance_factor(copying: NodeCopying[Any]) -> float:
     (1/n^2) sum_i [4 (m_i - m)^2 v_i + 2 v_i^2]; for samples the factor 2 becomes 3.
     """
     graph = copying.graph_
-    if graph.directed or copying.keep or copying.symmetrise != "one-endpoint":
+    if graph.directed or copying.keep_ or copying.symmetrise_ != "one-endpoint":
         return 1.0
     degrees = graph.rows.degrees.astype(np.float64)
     moments, row_of = copying.distribution_.mean_rows(sparse.csr_array(np.stack([degrees, degrees**2], 1)))

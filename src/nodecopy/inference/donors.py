@@ -209,17 +209,17 @@ def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
     check_type(model, NodeCopying, "model of edge_count_variance", "a fitted NodeCopying")
     graph = model.check_fitted()
     is_plain = isinstance(graph, Graph) and not graph.directed and not graph.is_weighted
-    if not is_plain or model.symmetrise != "one-endpoint":
+    if not is_plain or model.symmetrise_ != "one-endpoint":
         raise InputError(
             "model of edge_count_variance",
             "must copy an undirected graph without weights by symmetrise='one-endpoint'; "
             f"got {model!r} fitted to {graph!r}.",
         )
-    if isinstance(model.distribution_, DonorLists) and not model.keep:
+    if isinstance(model.distribution_, DonorLists) and not model.keep_:
         return _variance_of_lists(graph, model.distribution_)
     n_nodes = graph.n_nodes
     own = sparse.eye_array(n_nodes, format="csr")
-    Q = sparse.csr_array((1 - model.keep) * model.distribution_.probabilities() + model.keep * own)
+    Q = sparse.csr_array((1 - model.keep_) * model.distribution_.probabilities() + model.keep_ * own)
     A, degrees = graph.adjacency.astype(np.float64), graph.degrees.astype(np.float64)
     # Moments of x_z = d_z - A_zi over the donor z of node i.
     linked = sparse.csr_array(Q.multiply(A))

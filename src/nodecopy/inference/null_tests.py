@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.checks import check_choice, check_integer
-from nodecopy._core.imports import check_name, import_optional
-from nodecopy._core.messages import warn_about_data
+from nodecopy._core.imports import from_name, import_optional
+from nodecopy._core.messages import ResultTable, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
@@ -87,8 +87,7 @@ def null_test(
     check_choice(alternative, "alternative of null_test", ALTERNATIVES)
     if stop_after is not None:
         check_integer(stop_after, "stop_after of null_test", low=1)
-    if isinstance(null, str):
-        null = NULL_MODELS[check_name(null, NULL_MODELS, "null of null_test")]()
+    null = from_name(null, NULL_MODELS, "null of null_test")
     observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
     values = measure(observed)
     check_scalars(values, "tested")
@@ -172,15 +171,14 @@ class SignificanceTest:
     @property
     def question(self) -> str:
         """Return the question that the p-value answers."""
+        return self._ask(self.name)
+
+    def _ask(self, name: str) -> str:
         side = {"two-sided": "as extreme", "greater": "as large", "less": "as small"}[self.alternative]
-        return f"How often is {self.name} {side} as observed in graphs of {self.null}?"
+        return f"How often is {name} {side} as observed in graphs of {self.null}?"
 
     def __repr__(self) -> str:
-        return (
-            f"{self.question}\n{self.name}: {self.observed:.4g}, mean of the null {self.values.mean():.4g}, "
-            f"z = {self.z_score:.2f}, p = {self.p_value:.2g} ± {self.p_value_error:.1g} "
-            f"({self.n_samples} samples{', stopped early' if self.stopped_early else ''})"
-        )
+        return repr(SignificanceTests((self,)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""
@@ -188,8 +186,8 @@ class SignificanceTest:
         return {name: getattr(self, name) for name in names} | {"null_mean": float(self.values.mean())}
 
 
-@dataclass(frozen=True)
-class SignificanceTests:
+@dataclass(frozen=True, repr=False)
+class SignificanceTests(ResultTable[SignificanceTest]):
     """Tests against one null model; iterating yields one :class:`SignificanceTest` per statistic.
 
     Examples
@@ -200,16 +198,18 @@ class SignificanceTests:
     ['transitivity', 'assortativity']
     """
 
+    heads = ("statistic", "observed", "mean of the null", "z", "p-value", "Monte Carlo error", "samples")
     tests: tuple[SignificanceTest, ...]
 
-    def __iter__(self) -> Iterator[SignificanceTest]:
-        return iter(self.tests)
+    def notes(self) -> tuple[list[str], list[str]]:
+        names = "each statistic" if len(self.tests) > 1 else self.tests[0].name
+        return [self.tests[0]._ask(names)], []
 
-    def __getitem__(self, name: str) -> SignificanceTest:
-        return {result.name: result for result in self.tests}[name]
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self.tests))
+    def cells(self) -> Iterator[list[Any]]:
+        """Yield the cells of the printed rows."""
+        for row in self:
+            p_value = [row.z_score, row.p_value, row.p_value_error, row.n_samples]
+            yield [row.name, row.observed, float(row.values.mean()), *p_value]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""

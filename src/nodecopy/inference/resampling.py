@@ -13,6 +13,7 @@ from numpy.random import Generator, SeedSequence
 from nodecopy._core.arrays import IntArray, Rows
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy._core.estimator import Configurable
+from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision
 from nodecopy._core.parallel import sample_stream, track
 from nodecopy._core.random import Rng, child, seed_sequence
@@ -184,6 +185,19 @@ class LatentPositionBootstrap(NodeResampler):
         return replace_edges(bare, *self.model_.draw_edges(rng, nodes, directed=graph.directed))
 
 
+MODELS: dict[str, dict[str, Any]] = {  # by what is resampled; names are also those of the command line
+    "edges": {
+        "node-copying": lambda: None,  # the default
+        "sbm": SBM,
+        "dc-sbm": DegreeCorrectedSBM,
+        "dot-product": RandomDotProduct,
+    },
+    "nodes": {
+        "node-bootstrap": NodeBootstrap,
+        "subsampling": NodeSubsampling,
+        "latent-positions": LatentPositionBootstrap,
+    },
+}
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
 
 
@@ -218,7 +232,8 @@ def start_sampling(
 
 
 def choose_sampler(model: Any, resample: str, *, directed: bool = False) -> Sampler:
-    """Return the model, or the default; a donor rule stands for node copying with it."""
+    """Return the model or what its name stands for; a donor rule stands for node copying with it."""
+    model = from_name(model, MODELS[resample], f"model of resample={resample!r}")
     if model is None and resample == "edges":
         return DirectedCopying() if directed else NodeCopying(DegreeClasses())
     if model is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nodecopy._core.arrays import find_positions
 from nodecopy._core.checks import check_integer, show
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import warn_about_data
+from nodecopy._core.messages import align_table, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.inference.bootstrapping import create_axes
@@ -116,7 +116,7 @@ def _number_communities(partition: Any, network: Any) -> Floats:
     return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CommunityStability:
     """How often pairs of nodes that share an observed community share one in the samples.
 
@@ -145,6 +145,13 @@ class CommunityStability:
     """The community of each node in each sample, one row per sample."""
     problems: tuple[Diagnostic, ...] = ()
     """Reasons not to trust the shares, which were also given as warnings."""
+
+    def __repr__(self) -> str:
+        cells = zip(
+            map(str, range(len(self.sizes))), self.sizes.tolist(), self.together.tolist(), strict=True
+        )
+        lines = align_table(("community", "nodes", "pairs that stay together"), cells)
+        return "\n".join([f"{self.n:,} samples of {self.model}; all pairs: {self.all_pairs:.4g}", *lines])
 
     def pair_share(self, first: Any, second: Any) -> float:
         """Return the share of samples in which two nodes, given by id, are together."""

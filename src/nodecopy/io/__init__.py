@@ -1,18 +1,7 @@
 """Reading and writing graphs and interactions; the suffix of a file selects the format.
 
-=========================  ==========================================================================
-``.csv``, ``.tsv``         edge lists and logs: one row per edge, with or without a header, separated by
-                           commas, semicolons or tabs; comments above the rows start with # or %
-``.txt``, ``out.NAME``     the same, usually separated by white space, with comments anywhere; logs may
-                           also have one line per user, with the user's items
-``.inter``                 logs in RecBole's atomic form, only to be read
-``.csv.gz`` and the like   the same, compressed
-``.parquet``               the same as a Parquet table (extra ``tables``)
-``.npz``                   everything in a graph; files of SciPy and of the gnn-benchmark can be read
-``.mtx``                   a matrix, only to be read; nodes are numbered from one as in the file
-``.graphml``               ids, labels and weights, no features (extra ``data``)
-``.gexf``, ``.json``       the same, only to be read; JSON is node-link data of NetworkX or D3
-=========================  ==========================================================================
+``.mtx``, ``.gexf``, ``.json`` and ``.inter`` files can only be read. See :func:`read_graph` and
+:func:`read_interactions` for the formats.
 """
 
 from nodecopy._core.files import is_table as is_table

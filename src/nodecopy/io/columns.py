@@ -1,7 +1,7 @@
 """Headers, columns and values of tables.
 
 :func:`find_header` decides whether the first row is a header, :func:`check_kind` refuses another kind of
-table, and :func:`match_columns` chooses the column of each role (``source``, ``target``, ...).
+table, and :func:`choose_columns` chooses the column of each role (``source``, ``target``, ...).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.tables import Column, Table, read_names, read_table
 
-Roles: TypeAlias = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
-ColumnNames: TypeAlias = Mapping[str, str | None]  # the names that the caller gives, by role
-Decimal: TypeAlias = Literal[".", ","]
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]  # what a table holds
+Roles = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
+ColumnNames = Mapping[str, str | None]  # the names that the caller gives, by role
+Decimal = Literal[".", ","]
+Kind = Literal["edges", "labels", "interactions", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
 EDGE_COLUMNS: Roles = {
@@ -106,34 +106,10 @@ def read_columns(
 ) -> tuple[Table, dict[str, Column]]:
     """Return the table in a file or data frame, and its columns by role."""
     roles, file = KINDS[kind], describe(path)
-    is_named = any(column_names.values())
     rule = partial(find_header, roles=roles, file=file, nodes=nodes, others=KINDS.values())
-    table = read_table(path, True if is_named else rule if header is None else header)
-    if not is_named and table.names is not None:
-        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
-            raise InputError(ADJACENCY_ERROR)
-        check_kind(table.names, kind, file)
-    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
-    table = drop_row_names(table, nodes, has_id=has_id)
-    names, columns = table.names or [""] * len(table.columns), table.columns
-    if len(columns) < N_KEYS:
-        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
-    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
-    has_time = column_names.get("time") or "time" in match_names(names, roles)
-    positions = match_columns(
-        names,
-        {role: usual for role, usual in roles.items() if role != "time" or has_time},
-        n_required=N_KEYS,
-        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
-        column_names=column_names,
-        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
-    )
-    if "time" in roles and "time" not in positions and column_names.get("time") != "":
-        free = (number for number in range(len(columns)) if number not in positions.values())
-        times = [number for number in free if holds_times(columns[number])]
-        positions |= {"time": times[0]} if times else {}
-    if not is_shared:
-        _log_columns(file, table, roles, column_names, positions)
+    is_header: Any = any(column_names.values()) or (rule if header is None else header)
+    table = read_table(path, is_header)
+    table, positions = choose_columns(table, kind, column_names, file, nodes=nodes, is_shared=is_shared)
     for role in [role for role in list(roles)[N_KEYS:] if role in positions]:
         is_empty = _find_empty(table.columns[positions[role]])
         if is_empty.any():
@@ -149,6 +125,52 @@ def read_columns(
         listed = ", ".join(sorted(words))
         warn_about_data(f"{file}: {listed} is read as an id. Remove such rows if ids are missing.")
     return table, by_role
+
+
+def choose_columns(
+    table: Table,
+    kind: Kind,
+    column_names: ColumnNames,
+    file: str,
+    *,
+    nodes: Collection[str] | None = None,
+    is_shared: bool = False,
+) -> tuple[Table, dict[str, int]]:
+    """Return a table, of which the first rows suffice, without row names, and the column of each role."""
+    roles, is_named = KINDS[kind], any(column_names.values())
+    if not is_named and table.names is not None:
+        if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
+            raise InputError(ADJACENCY_ERROR)
+        check_kind(table.names, kind, file)
+    has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
+    table = drop_row_names(table, nodes, has_id=has_id)
+    names, columns = table.names or [""] * len(table.columns), table.columns
+    if len(columns) < N_KEYS:
+        raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
+    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
+    usual = match_names(names, roles)
+    positions = match_columns(
+        names,
+        {
+            role: words
+            for role, words in roles.items()
+            if role != "time" or column_names.get(role) or role in usual
+        },
+        n_required=N_KEYS,
+        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
+        column_names=column_names,
+        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
+    )
+    if "time" in roles and "time" not in positions and column_names.get("time") != "":
+        free = (number for number in range(len(columns)) if number not in positions.values())
+        times = [number for number in free if holds_times(columns[number])]
+        positions |= {"time": times[0]} if times else {}
+    if not is_shared:
+        _log_columns(file, table, roles, column_names, positions)
+    if kind == "labels" and len(columns) > N_KEYS and not column_names.get("label") and "label" not in usual:
+        listed = f"it has {', '.join(names)}" if table.names else "it has several, and no header"
+        raise InputError(f"the table must have a column label or class; {listed}. Name it.", label="NAME")
+    return table, positions
 
 
 def match_columns(
@@ -212,7 +234,6 @@ def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
 
 
 def _words(name: str) -> set[str]:
-    """Return the words of a name such as from_account, FromAccount or 'from account'."""
     return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
@@ -225,7 +246,6 @@ def _key_names(roles: Roles) -> str:
 
 
 def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[int]:
-    """Return the columns of ids (:func:`find_id_columns`) if they have no usual names."""
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
@@ -265,7 +285,6 @@ def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool)
 def _log_columns(
     file: str, table: Table, roles: Roles, column_names: ColumnNames, positions: Mapping[str, int]
 ) -> None:
-    """Log which columns are chosen by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
     required, optional = _key_roles(roles), list(roles)[N_KEYS:]
@@ -343,7 +362,6 @@ def find_header(
 
 
 def _find_header_keys(names: Sequence[str], roles: Roles) -> list[int]:
-    """Return the columns of the first two roles, by usual names or words, else by position."""
     matches = match_names(names, roles)
     keys: list[int] = []
     for position, role in enumerate(_key_roles(roles)):
@@ -368,7 +386,6 @@ def _decide_by_uniqueness(cells: list[str], columns: list[list[str]]) -> tuple[b
 
 
 def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
-    """Log whether the first row is a header; warn if it is a guess (``None``)."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
     issue = warn_about_data if is_header is None else log_decision
     issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", "header")
@@ -492,7 +509,6 @@ def holds_times(column: Column, name: str = "") -> bool:
 
 
 def _find_empty(column: Column) -> NDArray[np.bool_]:
-    """Return which cells of weights, ratings or times are missing."""
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return np.asarray(column != column)
     if not isinstance(column, np.ndarray) and MISSING_CELLS.isdisjoint(column):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import as_csr, check_matrix_shape
+from nodecopy._core.arrays import Floats, as_csr, check_matrix_shape
 from nodecopy._core.checks import type_name
 from nodecopy._core.files import is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
@@ -26,8 +26,8 @@ from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_nod
 from nodecopy.io.pyg import convert_pyg, read_mask
 from nodecopy.io.tables import read_names
 
-GraphLike: TypeAlias = Graph | Any  # a graph, or what :func:`as_graph` converts
-InteractionsLike: TypeAlias = Interactions | Any  # interactions, or what :func:`as_interactions` converts
+GraphLike = Graph | Any  # a graph, or what :func:`as_graph` converts
+InteractionsLike = Interactions | Any  # interactions, or what :func:`as_interactions` converts
 
 
 def as_graph(
@@ -211,13 +211,13 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
     elif library == "torch_geometric":
         converted = convert_pyg(data, weight or "edge_weight", directed)
     elif is_frame(data):
-        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
+        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=directed or False)
         converted = ConvertedGraph(graph, notes=["an adjacency matrix, since its index equals its columns"])
     elif _is_sparse(data):
         data = as_csr(data, name)
         if directed is None and data.shape[0] == data.shape[1] and is_asymmetric(data):
             notes = ["not symmetric, so each pair has the larger of its two weights"]
-        converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)
+        converted = ConvertedGraph(Graph(data, directed=directed or False), notes=notes)
     else:
         others = "of NetworkX, igraph or PyTorch Geometric, a SciPy sparse matrix or a data frame of edges"
         raise InputError(name, f"must be a Graph, or a graph {others}; got {type_name(data)}.")
@@ -228,7 +228,6 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
 
 
 def _set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
-    """Return the graph with labels or features, by node id or, if that is known, in node order."""
     is_numbered = _is_numbered(graph)
     if sparse.issparse(values):  # one of SciPy's formats is a dictionary
         values = as_csr(values, role)
@@ -254,7 +253,6 @@ def _is_numbered(graph: Graph) -> bool:
 
 
 def _can_be_labels(values: Sequence[Any]) -> bool:
-    """Return whether values can be classes: whole numbers or texts, not a name for every node."""
     present = [value for value in plain_values(values) if value is not None]
     if all(isinstance(value, str) for value in present):
         return len(present) < 3 or len(set(present)) < len(present)
@@ -262,15 +260,13 @@ def _can_be_labels(values: Sequence[Any]) -> bool:
 
 
 def _can_be_features(values: Sequence[Any]) -> bool:
-    """Return whether every node has a vector of numbers, all of the same length."""
     try:
         return _as_floats(values).ndim == 2
     except (TypeError, ValueError):
         return False
 
 
-def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
-    """Return attributes, numbers or vectors of every node, as columns."""
+def _stack(attributes: Sequence[Any]) -> Floats:
     try:
         parts = list(map(_as_floats, attributes))
     except (TypeError, ValueError):
@@ -278,8 +274,7 @@ def _stack(attributes: Sequence[Any]) -> NDArray[np.float64]:
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
-def _as_floats(values: Any) -> NDArray[np.float64]:
-    """Return real numbers in double precision."""
+def _as_floats(values: Any) -> Floats:
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError

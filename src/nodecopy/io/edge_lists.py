@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import deduplicate
+from nodecopy._core.arrays import Array, Floats, Ints, deduplicate
 from nodecopy._core.checks import as_integers, check_text, type_name
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.node_tables import label_array
 
-Duplicates: TypeAlias = Literal["max", "sum", "error"]  # how edges that are listed twice are merged
+Duplicates = Literal["max", "sum", "error"]  # how edges that are listed twice are merged
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 LIBRARIES = {"networkx": "Graph", "igraph": "Graph", "torch_geometric": "Data"}  # their base classes
 
 
 def build_graph(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    node_ids: NDArray[Any],
+    first: Ints,
+    second: Ints,
+    weights: Floats,
+    node_ids: Array,
     *,
     directed: bool,
     duplicates: Duplicates,
@@ -91,14 +90,12 @@ class ConvertedGraph:
         return next((name for name in present if is_suitable(self.attributes[name])), None)
 
     def attribute(self, name: str, role: str) -> Any:
-        """Return the values of a node attribute that the caller names."""
         if name not in self.attributes:
             names = ", ".join(self.attributes) or "none"
             raise InputError(role, f"must name node attributes; got {name!r}, where there are {names}.")
         return self.attributes[name]
 
     def with_labels(self, name: str) -> Graph:
-        """Return the graph with the labels in a node attribute, if it exists."""
         if check_text(name, "label") not in self.attributes:
             return self.graph
         return self.graph.replace(labels=label_array(self.attributes[name]))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Floats
 from nodecopy._core.checks import (
     check_callable,
     check_integer,
@@ -108,7 +108,7 @@ class FeatureEncoder(Saveable):
 
     def transform(
         self, columns: Mapping[str, Column], *, row_name: Callable[[int], str] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the matrix of numbers, with a column for each of ``feature_names_``.
 
         A value that did not occur in :meth:`fit` belongs to no category; new columns are left out. Parameters
@@ -123,7 +123,7 @@ class FeatureEncoder(Saveable):
         numbers = {name: _parse(name, table[name], where) for name in self.medians_}
         if wrong := [name for name, column in numbers.items() if column.dtype.kind != "f"]:
             raise InputError(f"column {wrong[0]!r} must hold numbers, as in fit.")
-        parts: list[NDArray[Any]] = [
+        parts: list[Array] = [
             np.where(np.isnan(column), self.medians_[name], column) for name, column in numbers.items()
         ]
         parts += [np.isnan(numbers[name]) for name in self.incomplete_]
@@ -155,7 +155,7 @@ class FeatureEncoder(Saveable):
         """Return whether the matrices of both have the same columns."""
         return self.feature_names_ == other.feature_names_ and self.medians_.keys() == other.medians_.keys()
 
-    def _find_categories(self, name: str, column: NDArray[Any]) -> list[str]:
+    def _find_categories(self, name: str, column: Array) -> list[str]:
         values, counts = np.unique(column, return_counts=True)
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
@@ -169,7 +169,7 @@ class FeatureEncoder(Saveable):
             raise InputError(f"column {name!r} has {got}. {way_out}", ignore_columns=[name])
         return list(values.tolist())
 
-    def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
+    def _log_encoding(self, numbers: Mapping[str, Array], empty: Sequence[str]) -> None:
         parts = []
         if self.categories_:
             counts = [f"{name} ({len(values)} values)" for name, values in self.categories_.items()]
@@ -185,7 +185,7 @@ class FeatureEncoder(Saveable):
 
 def encode_table(
     table: Table, names: Sequence[str], id_column: int, encoder: FeatureEncoder | None
-) -> tuple[NDArray[np.float64], FeatureEncoder]:
+) -> tuple[Floats, FeatureEncoder]:
     """Return the columns of a table, without its ids, as numbers, and the encoder."""
     columns: dict[str, Column] = {}
     for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
@@ -200,8 +200,7 @@ def encode_table(
     return encoder.transform(columns, row_name=table.where), encoder
 
 
-def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray[Any]:
-    """Return a column as floats or text; a missing cell is NaN or empty."""
+def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> Array:
     array = _as_typed_array(column)
     cells = array.tolist()
     if array.dtype.kind in "Mm":
@@ -242,8 +241,7 @@ def _columns_by_name(columns: Any) -> dict[str, Column]:
     return dict(columns.items())
 
 
-def _as_typed_array(column: Column) -> NDArray[Any]:
-    """Return a column as an array, of objects if it has no type."""
+def _as_typed_array(column: Column) -> Array:
     if hasattr(column, "dtype"):
         return np.asarray(column)
     cells = check_sequence(column, "columns", "a dictionary of lists of cells")
@@ -252,8 +250,7 @@ def _as_typed_array(column: Column) -> NDArray[Any]:
     return array
 
 
-def _as_text(column: Column) -> NDArray[Any]:
-    """Return the cells as text; missing ones are empty."""
+def _as_text(column: Column) -> Array:
     cells = _as_typed_array(column).tolist()
     return np.array(["" if is_missing(cell) else str(cell).strip() for cell in cells], object)
 

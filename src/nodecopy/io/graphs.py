@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import check_ids
+from nodecopy._core.arrays import Floats, Ints, check_ids
 from nodecopy._core.checks import as_array, check_choice, check_type, check_unique
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
@@ -160,7 +160,7 @@ def read_graph(
     order = _order_nodes(ids, tables, is_fixed=node_order is not None, allow_isolated=allow_isolated)
     if isinstance(content, _Edges):
         with reading(path):
-            options: Any = {"directed": bool(directed), "duplicates": duplicates, "file": describe(path)}
+            options: Any = {"directed": directed or False, "duplicates": duplicates, "file": describe(path)}
             content = _build(content, ids, order, **options)
     for rows in tables:
         with reading(rows.path):
@@ -220,7 +220,7 @@ def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> N
 class _Edges(NamedTuple):
     table: Table
     ends: list[Column]
-    weights: NDArray[np.float64]
+    weights: Floats
 
 
 def _read_edges(
@@ -237,7 +237,6 @@ def _read_edges(
 
 
 def _check_content(table: Table, file: str, directed: bool | None) -> None:
-    """Check what other programs write beside the edges."""
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError("the comment calls the graph bipartite (bip). Use read_interactions to read it.")
@@ -272,7 +271,6 @@ def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None
 
 
 def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options: Any) -> Graph:
-    """Return the graph of edges; ``ids`` starts with sources and targets."""
     _warn_about_lists(ids[0], ids[1], options["file"])
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(ENDS))
@@ -283,7 +281,6 @@ def _build(edges: _Edges, ids: Sequence[list[Any]], order: list[Any], **options:
 def _order_nodes(
     ids: Sequence[list[Any]], tables: Sequence[NodeRows], *, is_fixed: bool, allow_isolated: bool
 ) -> list[Any]:
-    """Return the nodes in their order; ``ids`` holds the ids of the edges, then of each table."""
     n_own = len(ids) - len(tables)
     order = ids[n_own - 1] if is_fixed else sorted(set().union(*ids[:n_own]))
     node_set = set(order)
@@ -296,8 +293,7 @@ def _order_nodes(
     return order if is_fixed else sorted(node_set.union(*ids[n_own:]))
 
 
-def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-    """Return the positions of ids among the nodes, also of ids with a spreadsheet's apostrophe."""
+def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> Ints:
     if not position_of.keys() >= set(ids):
         position_of = add_escaped(position_of)
     try:

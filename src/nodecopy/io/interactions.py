@@ -126,7 +126,6 @@ def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
 
 
 def _read_item_lists(path: Path) -> Interactions:
-    """Return the interactions in a file of lists; users without items are kept, an item counts once."""
     with open_text(path, "r") as file:
         rows = [line.split() for line in file if line.strip()]
     if not rows:
@@ -140,7 +139,6 @@ def _read_item_lists(path: Path) -> Interactions:
 
 
 def _encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct ids in ascending order, and the position of each entry."""
     (values,) = unify_ids([column])
     ids = sorted(set(values))
     position_of = {value: number for number, value in enumerate(ids)}

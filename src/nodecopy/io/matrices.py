@@ -9,11 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.io import mmread
 
-from nodecopy._core.arrays import as_csr, check_ids, csr_from_parts
+from nodecopy._core.arrays import Array, as_csr, check_ids, csr_from_parts
 from nodecopy._core.checks import check_choice, check_shape, open_archive
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy.errors import InputError
@@ -29,14 +28,14 @@ def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
     """Return the graph in a matrix file, by default directed if the file says so."""
     if suffix == ".mtx":  # its rows are numbered from one
         matrix = read_matrix_market(path)
-        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
+        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=directed or False)
     with path.open("rb") as file, open_archive(file) as archive:
         keys = set(archive.files)
         if keys >= BENCHMARK_KEYS:
             features, labels = _features(archive, "attr"), archive.get("labels")
-            return Graph(csr_of_archive(archive, "adj_"), features, labels, directed=bool(directed))
+            return Graph(csr_of_archive(archive, "adj_"), features, labels, directed=directed or False)
         if keys >= SCIPY_KEYS:
-            return Graph(_scipy(archive), directed=bool(directed))
+            return Graph(_scipy(archive), directed=directed or False)
         if not keys >= OWN_KEYS | {"directed"}:
             raise _wrong_content(archive, "a graph")
         graph = Graph(
@@ -118,13 +117,13 @@ def _wrong_content(archive: Any, expected: str) -> InputError:
     return InputError(f"the file must hold {expected}; it holds {', '.join(sorted(archive)) or 'nothing'}.")
 
 
-def _save(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _save(path: PathLike, arrays: Mapping[str, Array]) -> None:
     # An open file: NumPy would append .npz to a name that ends in .NPZ.
     with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
-def _row_arrays(rows: Any) -> dict[str, NDArray[Any]]:
+def _row_arrays(rows: Any) -> dict[str, Array]:
     arrays = {"indptr": rows.indptr, "indices": rows.indices}
     return arrays if rows.weights is None else arrays | {"weights": rows.weights}
 
@@ -143,7 +142,6 @@ def csr_of_archive(archive: Any, prefix: str, shape: Any = None, values: str = "
 
 
 def _features(archive: Any, name: str) -> Any:
-    """Return dense or sparse features, or ``None``."""
     dense = archive.get(name, archive.get(f"{name}_matrix"))
     if dense is None and f"{name}_indptr" in archive.files:
         return csr_of_archive(archive, f"{name}_")
@@ -151,7 +149,6 @@ def _features(archive: Any, name: str) -> Any:
 
 
 def _scipy(archive: Any) -> sparse.csr_array:
-    """Return the matrix that ``scipy.sparse.save_npz`` wrote."""
     kind, shape = archive["format"].item(), tuple(archive["shape"].tolist())
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     check_choice(kind, "format of the matrix", ["csr", "csc", "bsr", "coo", "dia"])

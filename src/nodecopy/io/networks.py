@@ -55,7 +55,6 @@ def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") 
 
 
 def _node_values(network: Any) -> dict[str, list[Any]]:
-    """Return the values of each node attribute, ``None`` where a node has none."""
     nodes = [attributes for _, attributes in network.nodes(data=True)]
     names = dict.fromkeys(name for attributes in nodes for name in attributes)
     return {name: [attributes.get(name) for attributes in nodes] for name in names}
@@ -66,7 +65,6 @@ def _edge_names(network: Any) -> list[str]:
 
 
 def _build(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
-    """Return the graph without labels; an edge without the attribute ``weight`` has weight one."""
     position_of = {node: number for number, node in enumerate(network)}
     edges = list(network.edges(data=weight, default=1.0))
     for source, target, value in edges:

@@ -21,7 +21,6 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import matrices
 from nodecopy.io.columns import (
     MISSING_IDS,
-    N_KEYS,
     NODE_COLUMNS,
     check_identifiers,
     describe,
@@ -53,7 +52,6 @@ class NodeRows:
     is_numbered: bool = False  # whether the file has no ids, so that row i belongs to node i
 
     def number(self, node_ids: NDArray[Any] | None) -> NodeRows:
-        """Return rows without ids with the caller's ids, if there are as many."""
         if not self.is_numbered or node_ids is None or len(node_ids) != len(self.ids):
             return self
         return replace(self, ids=node_ids, is_numbered=False)
@@ -111,35 +109,31 @@ def read_labels(
         options: Any = {"header": header, "nodes": nodes, "is_shared": is_shared}
         table, columns = read_columns(file, "labels", column_names, **options)
         _check_rows(table, nodes)
-        names = table.names or []
-        if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
-            listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
-            raise InputError(f"the table must have a column label or class; {listed}. Name it.", label="NAME")
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
         values = [None if value in words else value for value in plain_values(column)]
         if not isinstance(column, np.ndarray):
             typed = iter(unify_ids([[value for value in values if value is not None]])[0])
             values = [None if value is None else next(typed) for value in values]
+            if all(str(value).lstrip("-").isdecimal() for value in values if value is not None):
+                as_integers([int(value) for value in values if value is not None], "labels")
         if words:
             missing = f"{sum(cell in words for cell in column)} ({', '.join(sorted(words))})"
             log_decision(f"{describe(file)}: missing labels: {missing}. Rename them if it is a class.")
         classes = [value for value in values if value is not None]
         _check_classes(classes, is_named=bool(label))
         _warn_about_spellings(describe(file), classes)
-        named = zip(names, table.columns, strict=False)
+        named = zip(table.names or [], table.columns, strict=False)
         name = next((name for name, other in named if other is column), None)
         return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, name)
 
 
 def _check_rows(table: Table, nodes: Collection[str]) -> None:
-    """Raise an error if a table has only a header."""
     if nodes and table.names and not len(table.columns[0]):
         raise InputError(f"there are no rows, only the header ({','.join(table.names[:6])}).")
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
-    """Raise an error if labels are measurements, or mostly different in a column that is not named."""
     fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
     if fractions:
         got = f"{fractions[0]}, a measurement. Write ranges of it as text, or name another column"
@@ -151,7 +145,6 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
 
 
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
-    """Warn about classes that differ only in case or blanks."""
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
         spellings.setdefault(" ".join(name.casefold().split()), []).append(name)

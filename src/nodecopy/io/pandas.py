@@ -70,7 +70,6 @@ def read_node_frame(values: Any, role: str, nodes: list[Any], *, n_numbered: int
 
 
 def _find_id_column(frame: Any, nodes: set[str]) -> int | None:
-    """Return the position of the column with node ids, ``None`` for the index."""
     is_set = frame.index.name is not None or frame.index.dtype.kind not in "iu"
     position = match_names(list(map(str, frame.columns)), {"id": NODE_COLUMNS["id"]}).get("id")
     if position is None and not is_set and frame.shape[1] > 1:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import check_weights, deduplicate
+from nodecopy._core.arrays import Array, Bools, Singles, check_weights, deduplicate
 from nodecopy._core.checks import as_array, check_finite, check_indices, check_integer, check_type
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision, warn_about_data
@@ -76,8 +75,7 @@ def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
     return Graph(matrix, directed=directed)
 
 
-def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
-    """Return edges and weights of a transposed adjacency of torch or torch-sparse."""
+def _read_transpose(adjacency: Any) -> tuple[Array, Any]:
     if hasattr(adjacency, "coo"):  # torch_sparse.SparseTensor
         target, source, weight = adjacency.coo()
     else:
@@ -86,7 +84,7 @@ def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
     return np.stack([to_numpy(source), to_numpy(target)]), weight
 
 
-def read_classes(values: NDArray[Any]) -> NDArray[Any]:
+def read_classes(values: Array) -> Array:
     """Return the classes of a single column or of one-hot rows, -1 for a row of zeros; others as they are."""
     if values.ndim != 2 or values.shape[1] < 2:
         return values[:, 0] if values.ndim == 2 and values.shape[1] else values
@@ -94,7 +92,7 @@ def read_classes(values: NDArray[Any]) -> NDArray[Any]:
     return np.where(values.any(axis=1), values.argmax(axis=1), UNLABELLED) if is_one_hot else values
 
 
-def read_mask(data: Any, name: str) -> NDArray[np.bool_]:
+def read_mask(data: Any, name: str) -> Bools:
     """Return a mask of nodes; of several, one per split, the first, with a warning."""
     mask, n = to_numpy(getattr(data, name)), data.num_nodes
     if mask.ndim not in (1, 2) or len(mask) != n or mask.size < n or not np.isin(mask, (0, 1)).all():
@@ -106,7 +104,7 @@ def read_mask(data: Any, name: str) -> NDArray[np.bool_]:
     return mask.reshape(n, -1)[:, 0].astype(bool)
 
 
-def to_numpy(tensor: Any) -> NDArray[Any]:
+def to_numpy(tensor: Any) -> Array:
     """Return a tensor of any layout and device as an array."""
     if not hasattr(tensor, "detach"):
         return as_array(tensor, "attributes of data")
@@ -144,8 +142,7 @@ def to_pyg(graph: Graph) -> Any:
     return data
 
 
-def _as_single(values: NDArray[Any], name: str) -> NDArray[np.float32]:
-    """Return numbers in single precision, which must hold them."""
+def _as_single(values: Array, name: str) -> Singles:
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
     check_finite(single, f"{name} in single precision")

@@ -1,7 +1,6 @@
 """Tables in text files, in Parquet files and in data frames, as columns.
 
-Text is read by the ``csv`` module: the reader of pyarrow would save a tenth of the time, but it accepts text
-after a closing quote and does not report the lines of rows, which errors name.
+Text is read by the ``csv`` module, since the reader of pyarrow does not report lines, which errors name.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeAlias, cast
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import MAX_TABLE_BYTES, check_stream, check_unpacked
-from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, is_frame
+from nodecopy._core.files import TABLES, PathLike, atomic_write, format_of, is_frame, list_parts
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import escape_cell
 from nodecopy.errors import InputError
 
-Column: TypeAlias = Sequence[Any] | NDArray[Any]  # strings from text, typed arrays from others
-HeaderRule: TypeAlias = bool | Callable[[list[str], list[list[str]]], bool]  # by first row and others
-NumberedRows: TypeAlias = Iterator[tuple[int, list[str]]]  # line numbers and cells
+Column = Sequence[Any] | Array  # strings from text, typed arrays from others
+HeaderRule = bool | Callable[[list[str], list[list[str]]], bool]  # by first row and others
+NumberedRows = Iterator[tuple[int, list[str]]]  # line numbers and cells
 
 ATOMIC = ".inter"  # interactions in RecBole's form: tabs, and a header such as user_id:token
 BATCH_ROWS = 1024  # rows of a Parquet file whose size is checked together
@@ -52,17 +51,14 @@ class Table:
     comments: Sequence[str] = ()  # comments above the rows
 
     def where(self, row: int) -> str:
-        """Return the place of a row for error messages, such as ``line 7``."""
         return f"{self.unit} {self.lines[row]}"
 
     def select(self, positions: Iterable[int]) -> Table:
-        """Return the table with some of its columns."""
         chosen = list(positions)
         names = None if self.names is None else [self.names[number] for number in chosen]
         return replace(self, columns=[self.columns[number] for number in chosen], names=names)
 
     def take(self, rows: Sequence[int]) -> Table:
-        """Return the table with some of its rows."""
         columns: list[Column] = [
             column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
             for column in self.columns
@@ -92,7 +88,9 @@ def read_names(path: Any) -> list[str]:
         return [str(name) for name in getattr(path, "column_names", path.columns)]
     suffix = format_of(path, TABLES)
     if suffix == ".parquet":
-        return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
+        return list(
+            import_optional("pyarrow.parquet", "reading Parquet").read_schema(list_parts(path)[0]).names
+        )
     with open_text(Path(path), "r") as file:
         _, first = next(split_rows(file, suffix)[0], (0, [""]))
     return _clean_names(first)
@@ -132,13 +130,11 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
 
 
 def _has_row_names(first: list[str], second: list[str]) -> bool:
-    """Return whether R numbered the rows in a first column without a name."""
     is_named = not any(name[:1].isdigit() for name in first)
     return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
 def _without_types(table: Table) -> Table:
-    """Return an atomic table without types in names and without columns of sequences."""
     names = table.names or []
     if untyped := next((name for name in names if ":" not in name), None):
         raise InputError(f"the header must hold names with types (user_id:token); got {untyped!r}.")
@@ -226,7 +222,6 @@ def find_delimiter(head: str, suffix: str) -> str | None:
 
 
 def _has_decimal_commas(lines: list[str]) -> bool:
-    """Return whether semicolons separate cells, and commas are in numbers only."""
     cells = [line.split(";") for line in lines]
     return (
         len({len(row) for row in cells}) == 1
@@ -275,16 +270,21 @@ def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> Numbered
 def _read_parquet(path: Path) -> Table:
     """Read batches of rows, since a small file may unpack to many long rows."""
     pyarrow = import_optional("pyarrow", "reading Parquet")
-    batches, n_bytes, size = [], 0, path.stat().st_size
-    with import_optional("pyarrow.parquet", "reading Parquet").ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
-            n_bytes += batch.nbytes
-            check_unpacked(n_bytes, size, MAX_TABLE_BYTES)
-            batches.append(batch)
-        return _from_arrow(pyarrow.Table.from_batches(batches, file.schema_arrow))
+    parts, tables, n_bytes = list_parts(path), [], 0
+    size = sum(part.stat().st_size for part in parts)
+    for part in parts:
+        with import_optional("pyarrow.parquet", "reading Parquet").ParquetFile(part) as file:
+            batches = []
+            for batch in file.iter_batches(BATCH_ROWS):
+                n_bytes += batch.nbytes
+                check_unpacked(n_bytes, size, MAX_TABLE_BYTES)
+                batches.append(batch)
+            tables.append(pyarrow.Table.from_batches(batches, file.schema_arrow))
+    return from_arrow(pyarrow.concat_tables(tables, promote_options="permissive"))
 
 
-def _from_arrow(table: Any) -> Table:
+def from_arrow(table: Any) -> Table:
+    """Return an Arrow table as columns."""
     types = import_optional("pyarrow", "reading Arrow tables").types
     columns: list[Column] = []
     for column in table.columns:
@@ -296,16 +296,16 @@ def _from_arrow(table: Any) -> Table:
     return Table(columns, table.column_names, range(1, table.num_rows + 1), "row")
 
 
-def _decode_texts(chunk: Any) -> NDArray[Any]:
+def _decode_texts(chunk: Any) -> Array:
     """Return texts, which rows share; a cast would copy them."""
     texts = np.array([*chunk.dictionary.to_pylist(), None], object)
-    codes: NDArray[np.int64] = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    codes: Ints = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return texts[codes]
 
 
 def _from_frame(frame: Any) -> Table:
     if hasattr(frame, "column_names"):
-        return _from_arrow(frame)
+        return from_arrow(frame)
     if not hasattr(frame, "iloc"):  # polars, whose missing values are None or NaN in NumPy
         plain = [frame[name].to_numpy() for name in frame.columns]
     else:
@@ -317,9 +317,7 @@ def _from_frame(frame: Any) -> Table:
     return Table(plain, [str(name) for name in frame.columns], range(1, len(frame) + 1), "row")
 
 
-def write_table(
-    path: PathLike, columns: Mapping[str, NDArray[Any] | None], *, spreadsheet: bool = False
-) -> None:
+def write_table(path: PathLike, columns: Mapping[str, Array | None], *, spreadsheet: bool = False) -> None:
     """Write the columns that are not ``None``; see :func:`.write_graph` for ``spreadsheet``."""
     suffix = format_of(path, TABLES)
     present = {name: column for name, column in columns.items() if column is not None}
@@ -346,7 +344,7 @@ def write_table(
             csv.writer(file, delimiter=delimiter, lineterminator="\n", **options).writerows(rows)
 
 
-def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
+def _check_words(columns: Mapping[str, Array]) -> None:
     for column in columns.values():
         for value in column.tolist() if column.dtype.kind == "U" else []:
             if value.split() != [value] or value.startswith(COMMENT_SIGNS):

@@ -1,8 +1,4 @@
-"""Metrics of graph structure, class probabilities, ranked lists and significance.
-
-Read :mod:`.structure` for graphs, :mod:`.classification` for probabilities and uncertainty, and
-:mod:`.ranking` for recommendations.
-"""
+"""Metrics of graph structure, class probabilities, ranked lists and significance."""
 
 from nodecopy.metrics.classification import TemperatureScaling as TemperatureScaling
 from nodecopy.metrics.ranking import Evaluation as Evaluation

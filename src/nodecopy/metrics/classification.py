@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.arrays import Array, Bools, Floats, Ints
 from nodecopy._core.checks import (
     as_array,
     check_finite,
@@ -73,7 +73,7 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None =
 
 def selective_accuracy(
     correct: ArrayLike, uncertainty: ArrayLike, left_out: ArrayLike = (0.1, 0.2, 0.5)
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the accuracy at the most certain nodes, where shares of the most uncertain ones are left out.
 
     The number of nodes that stay is rounded up. If nodes of equal uncertainty are cut, the accuracy is the
@@ -137,7 +137,7 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive)))
 
 
-def ranks_classes(probabilities: NDArray[Any], codes: NDArray[np.int64]) -> bool:
+def ranks_classes(probabilities: Array, codes: Ints) -> bool:
     """Return whether the probability of some class ranks its nodes above others, by a test at 1 %."""
     for code, p in enumerate(probabilities.T):
         is_class = codes == code
@@ -148,8 +148,7 @@ def ranks_classes(probabilities: NDArray[Any], codes: NDArray[np.int64]) -> bool
     return False
 
 
-def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[np.bool_]:
-    """Return booleans; numbers must be 0 or 1."""
+def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> Bools:
     array = check_vector(values, name, length=length)
     if array.dtype.kind == "O":  # booleans of pandas
         array = np.array(array.tolist())
@@ -180,7 +179,7 @@ def expected_calibration_error(
 
 def reliability_curve(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = N_BINS
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[Floats, Floats, Ints]:
     """Return the mean confidence, the accuracy and the number of nodes of each bin that is not empty.
 
     Bins are those of :func:`expected_calibration_error`.
@@ -205,21 +204,19 @@ def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None 
     return {name: function(probabilities, labels, nodes) for name, function in functions.items()}
 
 
-def confidence_bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def confidence_bins(p: Floats, n_bins: int) -> tuple[Floats, Ints]:
     """Return the confidence of every node, and its bin in a :func:`reliability_curve`."""
     confidence = p.max(axis=1)
     return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 
 
-def select_nodes(
-    probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def select_nodes(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None) -> tuple[Floats, Ints]:
     """Return the checked probabilities, a copy, and true classes of the nodes to evaluate."""
     p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
         allowed = "must hold numbers, one column per class"
         raise InputError("probabilities", f"{allowed}; got {p.dtype} of shape {p.shape}.")
-    codes: NDArray[Any] = check_vector(labels, "labels", length=len(p))
+    codes: Array = check_vector(labels, "labels", length=len(p))
     if nodes is not None:
         chosen = check_indices(nodes, "nodes", size=len(p))
         p, codes = p[chosen], codes[chosen]
@@ -298,7 +295,7 @@ class TemperatureScaling:
         return np.asarray(scaled, p.dtype if p.dtype.kind == "f" else np.float64)
 
 
-def _logits(p: NDArray[Any]) -> NDArray[np.float64]:
+def _logits(p: Array) -> Floats:
     return np.asarray(np.log(p.astype(np.float64).clip(MIN_PROBABILITY)))
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.arrays import IntArray, Ints, Rows
 
 BATCH_SIZE = 1024  # sources of one breadth-first search, a bit each
 MAX_LEVELS = 100  # levels after which compiled code, which only visits new nodes, is faster
 
 
-def triangle_counts(rows: Rows) -> NDArray[np.int64]:
+def triangle_counts(rows: Rows) -> Ints:
     """Return the number of triangles through each node of a symmetric graph without loops."""
     # Edges point from lower to higher (degree, number), so that products stay sparse even around hubs.
     first, second, degrees = rows.row_numbers, rows.indices, rows.degrees
@@ -37,7 +36,7 @@ def component_sizes(rows: Rows) -> tuple[int, int]:
     return int(number), int(np.bincount(component).max())
 
 
-def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[Ints, Ints]:
     """Return, for each class of source, the entries whose target has the same label, and any label."""
     own, other = labels[rows.row_numbers], labels[rows.indices]
     labelled = (own >= 0) & (other >= 0)

@@ -8,19 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core import kernels as prefetching
-from nodecopy._core.arrays import IntArray, Rows
-from nodecopy._core.kernels import njit
+from nodecopy._core.arrays import IntArray, Ints, Rows
+from nodecopy._core.kernels import compiled, prefetch
 from nodecopy._core.parallel import map_on_cores, n_threads
 
-prefetch: Any = prefetching.prefetch
 BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
 POINTERS_AHEAD, ROWS_AHEAD, ENTRIES_PER_PREFETCH = 40, 12, 16  # how many rows before their use
 
 
-def triangle_counts(rows: Rows) -> NDArray[np.int64]:
+def triangle_counts(rows: Rows) -> Ints:
     """Return the number of triangles through each node of a symmetric graph without loops."""
     starts, targets, number = sort_by_degree(rows.indptr, rows.indices)
     return np.asarray(_sum_over_nodes(_triangles, starts, targets)[number])
@@ -33,7 +30,6 @@ def count_triangles(rows: Rows) -> int:
 
 
 def _sum_over_nodes(kernel: Any, starts: IntArray, targets: IntArray) -> Any:
-    """Return the sum of what a kernel counts from each node to earlier ones, computed on all cores."""
     starts, targets = _earlier_neighbours(starts, targets)
     n_nodes, n_parts = len(starts) - 1, n_threads()
     bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_parts + 1)).tolist()
@@ -47,7 +43,7 @@ def component_sizes(rows: Rows) -> tuple[int, int]:
     return number, largest
 
 
-def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[Ints, Ints]:
     """Return, for each class of source, the entries whose target has the same label, and any label."""
     same, labelled = _label_counts(rows.indptr, rows.indices, labels, n_classes)
     return same, labelled
@@ -60,8 +56,8 @@ def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
     return sum(int(total) for total, _ in parts), sum(int(pairs) for _, pairs in parts)
 
 
-@njit(cache=True, nogil=True)
-def sort_by_degree(indptr: IntArray, indices: IntArray) -> Any:
+@compiled
+def sort_by_degree(indptr, indices):
     """Return the rows of the same graph with nodes in descending order of degree, and the new numbers."""
     # Ends of loops over rows of equal length are predictable, and nodes that are read often are neighbours.
     n, largest = len(indptr) - 1, 0
@@ -92,8 +88,8 @@ def sort_by_degree(indptr: IntArray, indices: IntArray) -> Any:
     return starts, targets, number
 
 
-@njit(cache=True, nogil=True)
-def _earlier_neighbours(indptr: IntArray, indices: IntArray) -> Any:
+@compiled
+def _earlier_neighbours(indptr, indices):
     """Return each edge once, to the node of higher degree: no row is longer than sqrt(2 edges)."""
     n = len(indptr) - 1
     starts, filled = np.zeros(n + 1, indptr.dtype), np.uint64(0)
@@ -107,16 +103,15 @@ def _earlier_neighbours(indptr: IntArray, indices: IntArray) -> Any:
     return starts, targets[: np.intp(filled)]
 
 
-@njit(cache=True, nogil=True)
-def _prefetch_targets(starts: IntArray, targets: IntArray, end: int) -> None:
-    """Prefetch the rows of later targets."""
+@compiled
+def _prefetch_targets(starts, targets, end):
     last = len(targets) - 1
     for k in range(4):
         prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last)]]))
 
 
-@njit(cache=True, nogil=True)
-def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
+@compiled
+def _triangles(starts, targets, first, last):
     """Count the triangles whose last node is in ``first .. last - 1`` at all three nodes."""
     n, unit = len(starts) - 1, np.uint64(1)
     counts, is_target = np.zeros(n, np.int64), np.zeros(n, np.uint8)
@@ -141,8 +136,8 @@ def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> An
     return counts
 
 
-@njit(cache=True, nogil=True)
-def _count_triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
+@compiled
+def _count_triangles(starts, targets, first, last):
     """Return the number of triangles that :func:`_triangles` counts, without a branch for each."""
     n, unit = len(starts) - 1, np.uint64(1)
     is_target, total = np.zeros(n, np.uint8), np.int64(0)
@@ -163,23 +158,23 @@ def _count_triangles(starts: IntArray, targets: IntArray, first: int, last: int)
     return total
 
 
-@njit(cache=True, nogil=True)
-def _root(parents: IntArray, node: Any) -> Any:
+@compiled
+def _root(parents, node):
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]
     return node
 
 
-@njit(cache=True, nogil=True)
-def _join(parents: IntArray, first: Any, second: Any) -> None:
+@compiled
+def _join(parents, first, second):
     a, b = _root(parents, first), _root(parents, second)
     if a != b:
         parents[max(a, b)] = min(a, b)
 
 
-@njit(cache=True, nogil=True)
-def _components(indptr: IntArray, indices: IntArray) -> Any:
+@compiled
+def _components(indptr, indices):
     """Find components by union-find that skips most edges (Afforest, Sutton et al., 2018)."""
     # Two edges of each node join most of the largest component. Its nodes are skipped afterwards, because
     # every edge that leaves it is seen from its other end.
@@ -204,8 +199,8 @@ def _components(indptr: IntArray, indices: IntArray) -> Any:
     return number, (sizes.max() if n else 0)
 
 
-@njit(cache=True, nogil=True)
-def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_classes: int) -> Any:
+@compiled
+def _label_counts(indptr, indices, labels, n_classes):
     same = np.zeros(n_classes, np.int64)
     labelled = np.zeros(n_classes, np.int64)
     for u in range(len(indptr) - 1):
@@ -222,8 +217,8 @@ def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_class
     return same, labelled
 
 
-@njit(cache=True, nogil=True)
-def _count_ones(bits: Any) -> Any:
+@compiled
+def _count_ones(bits):
     """Count the ones in 64 bits by summing pairs, then groups of four, then bytes in parallel."""
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -231,8 +226,8 @@ def _count_ones(bits: Any) -> Any:
     return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
-def _distances(indptr: IntArray, indices: IntArray, sources: IntArray) -> Any:
+@compiled
+def _distances(indptr, indices, sources):
     """Search breadth-first from up to 64 sources at once, a bit each (Then et al., 2014)."""
     n = len(indptr) - 1
     seen = np.zeros(n, np.uint64)

@@ -15,17 +15,16 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, Rows, unit_rows
+from nodecopy._core.arrays import Array, Bools, Floats, IntArray, Rows, unit_rows
 from nodecopy._core.checks import as_array, check_choice, check_finite, check_integer, check_sequence, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 
-Values = NDArray[np.float64]
 HIT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "map", "mrr")
 PER_USER_METRICS = (*HIT_METRICS, "popularity", "diversity")
 METRICS = (*PER_USER_METRICS, "coverage", "novelty", "tail_recall")
@@ -63,9 +62,7 @@ class Evaluation(dict[str, float]):
     [1.0, 0.0]
     """
 
-    def __init__(
-        self, means: Mapping[str, float], users: NDArray[Any], per_user: Mapping[str, Values]
-    ) -> None:
+    def __init__(self, means: Mapping[str, float], users: Array, per_user: Mapping[str, Floats]) -> None:
         super().__init__(means)
         self.users, self.per_user = users, per_user
 
@@ -79,7 +76,7 @@ class Evaluation(dict[str, float]):
 
 
 def evaluate(
-    score: Callable[[IntArray], NDArray[Any]],
+    score: Callable[[IntArray], Array],
     train: Interactions,
     test: Interactions,
     *,
@@ -88,19 +85,14 @@ def evaluate(
     metrics: Sequence[str] = DEFAULT_METRICS,
     convention: str = "formula",
 ) -> Evaluation:
-    """Return the value of each metric, in the order of ``metrics``, and the values of every user.
+    """Return the value of each metric and the values of every user.
 
     Parameters
     ----------
     score
-        Function that returns the scores of some rows of ``test``, ``[len(rows), n_items]``, called for blocks
-        of users.
-    train, validation, test
-        Interactions of the same users and items. The items in ``train`` (and, by the formula, in
-        ``validation``) are not candidates; test interactions among them count as misses, with a warning.
-    history
-        For users outside training: the interactions that their scores are made from. They take the place of
-        ``train``, except for popularity.
+        Function that returns the scores of some rows of ``test``, ``[len(rows), n_items]``.
+    train, validation, test, history
+        Interactions as in ``evaluate`` of recommenders.
     metrics
         Names such as ``"recall@10"``, the metric and the length k of the list:
 
@@ -121,13 +113,6 @@ def evaluate(
         All but the last three are means over the users with test items.
     convention
         ``"formula"`` (default) or ``"printed"``, see :mod:`nodecopy.metrics.ranking`.
-
-    Examples
-    --------
-    >>> from nodecopy import Interactions
-    >>> train, test = Interactions([[1, 0, 0], [0, 1, 0]]), Interactions([[0, 1, 0], [0, 0, 1]])
-    >>> evaluate(lambda rows: [[0, 1, 2]] * len(rows), train, test, metrics=["recall@1", "novelty@1"])
-    {'recall@1': 0.5, 'novelty@1': 1.0}
     """
     parsed = parse_metrics(metrics, train.n_items)
     check_choice(convention, "convention", CONVENTIONS)
@@ -180,14 +165,13 @@ def parse_metrics(names: Sequence[str], n_items: int) -> dict[str, tuple[str, in
 
 
 def _rank_users(
-    score: Callable[[IntArray], NDArray[Any]],
+    score: Callable[[IntArray], Array],
     users: IntArray,
     test: Rows,
     hidden: Sequence[Rows],
     longest: int,
     is_printed: bool,
 ) -> Lists:
-    """Return the lists of users and their hits, computed block by block."""
     depth = max(longest, min(PRINTED_IDEAL_DEPTH, test.n_columns)) if is_printed else longest
     items, hits = np.zeros((len(users), longest), np.int64), np.zeros((len(users), depth), bool)
     step = max(1, MAX_BLOCK_SCORES // test.n_columns)
@@ -216,12 +200,11 @@ class Lists:
     """Ranked lists of users and their hits."""
 
     items: IntArray  # columns of the items, best first; -1 where a user has fewer candidates
-    hits: NDArray[np.bool_]  # whether each of at least as many items is relevant
+    hits: Bools  # whether each of at least as many items is relevant
     n_relevant: IntArray
     n_ideal: IntArray  # number of hits of the ideal list of NDCG
 
-    def metric(self, name: str, k: int) -> Values:
-        """Return one of ``HIT_METRICS`` of the first k items of every list."""
+    def metric(self, name: str, k: int) -> Floats:
         hits = self.hits[:, :k]
         if name == "recall":
             return np.asarray(hits.sum(axis=1) / self.n_relevant)
@@ -251,7 +234,6 @@ def _tail_recall(lists: Lists, k: int, test: Rows, train: Rows) -> float:
 
 
 def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:
-    """Return the popularity or diversity of every list, or the coverage or novelty of all lists together."""
     counts, is_item = np.bincount(train.indices, minlength=train.n_columns), lists >= 0
     if metric == "coverage":
         return len(np.unique(lists[is_item])) / len(counts)
@@ -275,11 +257,7 @@ def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:
 
 
 def top_items(scores: ArrayLike, k: int) -> IntArray:
-    """Return the ``k`` best columns of every row, best first; ties go to the lower column.
-
-    >>> top_items([[0.5, 0.9, 0.5], [0.0, 0.0, 1.0]], 2).tolist()
-    [[1, 0], [2, 0]]
-    """
+    """Return the ``k`` best columns of every row, best first; ties go to the lower column."""
     values = as_array(scores, "scores")
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         kind = f"{values.dtype} of shape {values.shape}"
@@ -308,7 +286,7 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
     return ranked
 
 
-def _rank_with_ties(values: NDArray[Any], bound: NDArray[Any], k: int) -> IntArray:
+def _rank_with_ties(values: Array, bound: Array, k: int) -> IntArray:
     """Return the same as :func:`top_items` for a row in which many items tie, given its lower bound."""
     above = np.flatnonzero(values > bound)
     equal = np.flatnonzero(values == bound)

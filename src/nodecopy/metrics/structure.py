@@ -8,19 +8,19 @@ in small graphs and by compiled code in large ones, and the same formula turns t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy._core import random as randomness
-from nodecopy._core.arrays import IntArray, Rows
+from nodecopy._core.arrays import Floats, IntArray, Rows
 from nodecopy._core.checks import check_type, type_name
 from nodecopy._core.imports import check_name, import_optional
+from nodecopy._core.messages import ResultTable
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -28,7 +28,7 @@ from nodecopy.io import GraphLike, as_graph, convert_graph
 from nodecopy.metrics import counting
 from nodecopy.metrics.significance import MonteCarloTest
 
-Statistics: TypeAlias = dict[str, float]
+Statistics = dict[str, float]
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
 MIN_TOTAL_ENTRIES = 20 * MIN_COMPILED_ENTRIES  # of many small graphs together
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
@@ -81,12 +81,7 @@ def statistics(
 def select_statistics(
     graph: Graph, names: Sequence[str], *, rng: Rng = 0, observed: Graph | None = None
 ) -> Statistics:
-    """Return some of the statistics of :func:`statistics`, without computing the others.
-
-    >>> from nodecopy import Graph
-    >>> select_statistics(Graph.from_edges([0, 1, 2], [1, 2, 0]), ["triangles", "mean_degree"])
-    {'triangles': 1, 'mean_degree': 2.0}
-    """
+    """Return some of the statistics of :func:`statistics`, without computing the others."""
     values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
     simple: Graph | None = None
     for name in names:
@@ -187,7 +182,6 @@ def triangle_statistics(graph: Graph) -> Statistics:
 
 
 def _triangle_statistics(rows: Rows, *, has_clustering: bool) -> Statistics:
-    """Return :func:`triangle_statistics`; without the clustering, triangles are not counted by node."""
     counting, degrees, clustering = select_counting(rows), rows.degrees.astype(np.int64), math.nan
     if has_clustering:
         triangles = counting.triangle_counts(rows)
@@ -248,7 +242,6 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
 
 
 def _without_directions(graph: Graph) -> Graph:
-    """Return the graph without directions and loops."""
     return Graph(graph.adjacency) if graph.directed else graph
 
 
@@ -275,14 +268,12 @@ def select_counting(rows: Rows) -> ModuleType:
 
 @cache
 def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
-    """Return the function of each statistic; names are those of an empty graph."""
     empty = Graph(np.zeros((0, 0)))
     groups = degree_statistics, label_statistics, triangle_statistics, component_statistics
     return {name: function for function in groups for name in function(empty)}
 
 
 def _ratio(numerator: float, denominator: float) -> float:
-    """Return the quotient, or ``nan`` if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 
@@ -301,12 +292,11 @@ class Row(NamedTuple):
     """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
-HEADS = ("deviation", "low", "high", "p-value")
 TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ResultTable[Row]):
     """The statistics of an observed graph and of samples; iterating yields the rows.
 
     Examples
@@ -322,11 +312,13 @@ class Comparison:
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False, compare=False)
     """The values of each statistic, one per sample."""
 
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
+    @property
+    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the heads of the printed table."""
+        return ("statistic", "observed", f"mean of {self.n_samples}", "deviation", "low", "high", "p-value")
 
-    def __getitem__(self, name: str) -> Row:
-        return {row.name: row for row in self.rows}[name]
+    def notes(self) -> tuple[list[str], list[str]]:
+        return [], list(self.outside.values())
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -360,16 +352,6 @@ class Comparison:
         """Return a data frame with a row per statistic."""
         pandas = import_optional("pandas", "Comparison.to_pandas")
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
-
-    def __str__(self) -> str:
-        head = ("statistic", "observed", f"mean of {self.n_samples}", *HEADS)
-        lines = [head, *((row.name, *(f"{value:.6g}" for value in row[1:])) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            line[0].ljust(widths[0])
-            + "".join(f"  {cell.rjust(width)}" for cell, width in zip(line[1:], widths[1:], strict=True))
-            for line in lines
-        )
 
 
 def compare(
@@ -420,7 +402,7 @@ def compare(
     return Comparison(tuple(rows), len(measured), {name: tuple(by_name[name].tolist()) for name in by_name})
 
 
-def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:
+def _summarise_tails(observed: float, values: Floats) -> tuple[float, float, float]:
     """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value."""
     if not math.isfinite(observed):
         return math.nan, math.nan, math.nan

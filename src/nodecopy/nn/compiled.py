@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Singles
 from nodecopy.nn import kernels
 from nodecopy.nn.kernels import LANES
 from nodecopy.nn.networks import HIDDEN, INPUT, NEGATIVE_SLOPE, Networks, TrainingConfig
 
-FloatArray = NDArray[np.float32]
 SLOPES = {"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}  # slopes of activations below zero
 
 
@@ -67,8 +66,7 @@ class PageRank:
         self._step = FourArrayCSR.from_csr(step)
         self._values = np.empty((2, 0, 0), np.float32)
 
-    def propagate(self, values: FloatArray) -> FloatArray:
-        """Propagate the rows of a matrix in place, and return it."""
+    def propagate(self, values: Singles) -> Singles:
         n, width = values.shape
         if self._values.shape[2] != width:
             self._values = np.empty((2, 2 * n, width), np.float32)
@@ -85,20 +83,17 @@ class PageRank:
 class CompiledNetwork:
     """One two-layer network, for all nodes or for some ``chosen`` ones.
 
-    ``weights`` are both layers and any biases; training changes them in place. ``key`` is that of the dropout
-    masks. With ``chosen``, only the nodes that they depend on are computed, unless PageRank reaches all.
-    ``graph`` and ``last`` are rows of the first and the second convolution.
-
-    ``masked`` are the features after dropout of the latest call, and ``outer``, ``hidden``, ``gates`` and
-    ``pooled`` its activations: features times weights, hidden units and their derivatives, and means of
-    hidden units over neighbours, one array where nothing is averaged. The backward pass writes gradients into
-    the same memory.
+    ``weights`` are both layers and any biases, which training changes in place. With ``chosen``, only the
+    nodes that they depend on are computed, unless PageRank reaches all. ``graph`` and ``last`` are rows of
+    the first and the second convolution, ``outer``, ``hidden``, ``gates`` and ``pooled`` the latest
+    activations: features times weights, hidden units and their derivatives, and means of hidden units over
+    neighbours, one array where nothing is averaged. The backward pass writes gradients into the same memory.
     """
 
     def __init__(
         self,
         config: TrainingConfig,
-        weights: Sequence[FloatArray],
+        weights: Sequence[Singles],
         key: int,
         features: FourArrayCSR,
         graph: sparse.csr_array | None,
@@ -145,13 +140,11 @@ class CompiledNetwork:
         return features.select(outer), *parts
 
     def build_pagerank(self, *, transposed: bool = False) -> PageRank:
-        """Return the propagation of logits, or that of their gradients."""
         assert self.matrix is not None
         matrix = self.matrix.T.tocsr() if transposed else self.matrix
         return PageRank(matrix, self.config.n_steps, self.config.teleport)
 
-    def pool(self, step: int | None) -> FloatArray:
-        """Return the means of hidden units over neighbours, the inputs of the second layer."""
+    def pool(self, step: int | None) -> Singles:
         masked = self.features
         if step is not None and self.threshold and self.config.drop_input:
             numbers = self._draw_bytes(len(self._masked), step, INPUT)
@@ -172,7 +165,6 @@ class CompiledNetwork:
         return self.pooled
 
     def logits(self, step: int | None) -> Tensor:
-        """Return the logits of all or the chosen nodes, with the masks of a step if there is one."""
         out = torch.from_numpy(self.pool(step)) @ torch.from_numpy(self.second)
         if self.pagerank is not None:
             padded = self.pagerank.propagate(pad_columns(out.numpy()))
@@ -189,7 +181,7 @@ class CompiledNetwork:
 class CompiledTrainer:
     """Adam on the cross-entropy of one network with class probabilities and weights of labelled nodes."""
 
-    def __init__(self, network: CompiledNetwork, targets: FloatArray, weights: FloatArray) -> None:
+    def __init__(self, network: CompiledNetwork, targets: Singles, weights: Singles) -> None:
         self.targets, self.weights = targets, weights
         self.change_network(network)
         self._moments = [(np.zeros(w.size, np.float32), np.zeros(w.size, np.float32)) for w in self._trained]
@@ -247,13 +239,12 @@ class CompiledTrainer:
             decay = config.weight_decay if config.decay_all else 0.0
 
 
-def pad_columns(matrix: FloatArray) -> FloatArray:
+def pad_columns(matrix: Singles) -> Singles:
     """Return a matrix with columns of zeros up to whole vectors."""
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % LANES)))
 
 
 def _find_columns(rows: FourArrayCSR, n: int) -> IntArray:
-    """Return the columns in which some rows have entries, of n."""
     lengths = rows.stops - rows.starts
     first = np.repeat(rows.starts - np.cumsum(lengths) + lengths, lengths)
     is_used = np.zeros(n, bool)
@@ -262,13 +253,12 @@ def _find_columns(rows: FourArrayCSR, n: int) -> IntArray:
 
 
 def _renumber(rows: FourArrayCSR, chosen: Any, n: int) -> FourArrayCSR:
-    """Return rows whose columns are positions among the chosen columns."""
     place = np.zeros(n, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     return rows._replace(columns=place[rows.columns])
 
 
-def _as_rows(dense: FloatArray, n_columns: int) -> FourArrayCSR:
+def _as_rows(dense: Singles, n_columns: int) -> FourArrayCSR:
     """Return the first columns of a dense matrix as sparse rows that share its memory."""
     n_rows, width = dense.shape
     starts = np.arange(n_rows, dtype=np.int32) * width

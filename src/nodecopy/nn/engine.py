@@ -1,8 +1,6 @@
 """The engine that trains many networks on graphs with the same features, and averages their predictions.
 
 It decides how many networks are computed at once, on which threads, and on which part of a graph.
-:meth:`Engine.train` takes graphs, labelled nodes and seeds, :meth:`Engine.predict` returns class
-probabilities, and :class:`Ensemble` predicts on other graphs.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Ints, Singles
 from nodecopy._core.checks import check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
@@ -51,8 +49,8 @@ from nodecopy.nn.training import (
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
 MAX_PART = 0.98  # a larger part of the nodes is not cut out: networks then share the features of the graph
 MAX_STEPS = 1_000_000  # dropout samples, or propagation steps, that a file may ask for
-Averages: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]  # class probabilities, mean entropies
-Scalings: TypeAlias = tuple[FeatureScaling, WeightScaling]
+Averages = tuple[Singles, Singles]  # class probabilities, mean entropies
+Scalings = tuple[FeatureScaling, WeightScaling]
 
 
 class Engine:
@@ -81,7 +79,6 @@ class Engine:
         callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
-        """Return networks trained on graphs, as many for each observed graph."""
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
         is_plain, stop = callback is None and build_objective is None, Event()
 
@@ -149,19 +146,15 @@ class Engine:
         return graphs, features
 
     def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Averages]:
-        """Return the mean over the networks of each observed graph, and over their dropout samples."""
         return average_predictions(networks, self.features, self.matrices, n_weight_samples)
 
     def keep(self, networks: Networks, models: slice, n_weight_samples: int, scalings: Scalings) -> Ensemble:
-        """Return a copy of some networks that predicts on other graphs."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
         keys = networks.masks.keys[models].cpu().numpy().copy()
         return Ensemble(networks.config, weights, keys, n_weight_samples, *scalings)
 
 
-def cut_out_two_hops(
-    adjacency: sparse.csr_array, nodes: IntArray
-) -> tuple[sparse.csr_array, NDArray[np.int64] | None]:
+def cut_out_two_hops(adjacency: sparse.csr_array, nodes: IntArray) -> tuple[sparse.csr_array, Ints | None]:
     """Return the normalised graph of the nodes within two hops of some nodes, and which these are."""
     reached = np.zeros(adjacency.shape[0], bool)
     reached[nodes] = reached[adjacency[nodes].indices] = True
@@ -236,7 +229,7 @@ class Ensemble:
     """Trained networks that predict on graphs."""
 
     config: TrainingConfig
-    weights: tuple[NDArray[np.float32], ...]
+    weights: tuple[Singles, ...]
     keys: NDArray[np.int32]
     n_weight_samples: int
     feature_scaling: FeatureScaling
@@ -258,19 +251,16 @@ class Ensemble:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return int(self.weights[-1].shape[2])
 
     @staticmethod
     def join(parts: Sequence[Ensemble]) -> Ensemble:
-        """Return one ensemble of the networks of several with the same configuration."""
         weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
         keys, first = np.concatenate([part.keys for part in parts]), parts[0]
         scalings = first.feature_scaling, first.weight_scaling
         return Ensemble(first.config, weights, keys, first.n_weight_samples, *scalings)
 
     def predict(self, graph: Graph, device: str) -> Averages:
-        """Return the mean prediction on a graph, with the networks' own dropout masks."""
         check_features(graph, self.weights[0].shape[1])
         features = self.feature_scaling.apply(graph.features)
         where = check_device(device)

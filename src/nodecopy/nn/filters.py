@@ -131,10 +131,6 @@ def fit_coefficients(feedback: int, feedforward: int, radius: float) -> tuple[ND
     Least squares of r + r a(x) - b(x) over the frequencies, where r is the step, with ``radius`` as a bound
     on |a(x) / x|: a shortest vector under linear inequalities, which non-negative least squares solve exactly
     (Lawson and Hanson, 1974, chapter 23).
-
-    >>> a, b = fit_coefficients(5, 3, 0.9)
-    >>> a.round(2).tolist(), b.round(2).tolist()
-    ([0.78, -9.11, 15.57, -8.83, 1.67], [0.01, -0.62, 2.52, -0.77])
     """
     x, step = FREQUENCIES, (FREQUENCIES >= CUTOFF).astype(float)
     powers = np.vander(x, feedback, increasing=True)
@@ -196,7 +192,6 @@ class FilterNetworks(Networks):
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """The kernels of layers with weight decay, all other weights without."""
         kernels, rest = [], self.weights[-2:]
         for own, signal, bias, scale, shift, *scores in self.layers:
             kernels += [own, signal, *scores]
@@ -243,7 +238,6 @@ class FilterNetworks(Networks):
         return from_hidden + self.features @ kernel[:, :n_features].contiguous() + bias
 
     def _multiply_features(self) -> list[tuple[Tensor, Tensor]]:
-        """Return, for each layer, normalised features times one kernel and features times the other."""
         n_features, parts, constants = self.features.shape[2], [], []
         mean, variance = self.features.column_moments
         for own, signal, _, scale, shift, *_ in self.layers:

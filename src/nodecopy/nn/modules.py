@@ -1,8 +1,7 @@
 """Modules of users, such as those of PyTorch Geometric: one wrapper to evaluate, train and keep them.
 
-:class:`ModuleNetwork` is a module as a function of graphs, for classifiers, attacks and defences.
-:class:`ModuleEngine` trains modules of a factory, as :class:`~nodecopy.nn.engine.Engine` trains the package's
-own networks, and :class:`ModuleEnsemble` predicts again with their weights.
+:class:`ModuleNetwork` is a module as a function of graphs, :class:`ModuleEngine` trains modules of a factory,
+and :class:`ModuleEnsemble` predicts again with their weights.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from weakref import WeakSet
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.arrays import Rows
+from nodecopy._core.arrays import Array, Ints, Rows, Singles
 from nodecopy._core.checks import check_finite, check_integer, check_numbers, check_vector, show
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.parallel import track
@@ -46,8 +44,8 @@ SUM_TOLERANCE = 1e-4  # how far the sum of a row may be from 1 for outputs that 
 MAX_NOISE = 1e-3  # how much probabilities may differ between two evaluations, by rounding on a GPU
 FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
 OWNER = "factory of CustomNetwork"  # what is named in errors, unless another parameter took the factory
-Edges: TypeAlias = tuple[Tensor, Tensor | None]  # edges ``[2, n_edges]`` and, if there are any, their weights
-Factory: TypeAlias = Callable[[int, int], torch.nn.Module]  # of the numbers of features and classes
+Edges = tuple[Tensor, Tensor | None]  # edges ``[2, n_edges]`` and, if there are any, their weights
+Factory = Callable[[int, int], torch.nn.Module]  # of the numbers of features and classes
 TrainedModule: TypeAlias = "tuple[ModuleNetwork, int]"  # a module, and the seed of its dropout masks
 _generators = RLock()  # held while the global generators are seeded, so that threads do not share draws
 _built: WeakSet[torch.nn.Module] = WeakSet()  # modules that factories have returned
@@ -69,14 +67,12 @@ class ModuleNetwork:
         self.dtype = next((part.dtype for part in tensors if part.is_floating_point()), torch.float32)
 
     def features(self, graph: Graph) -> Tensor:
-        """Return the checked features of a graph by :meth:`dense_tensor`."""
         check_features(graph)
         return self.dense_tensor(graph.features)
 
     def dense_tensor(self, features: Any) -> Tensor:
-        """Return a feature matrix, dense, on the device and with the data type of the module."""
         is_sparse = isinstance(features, sparse.csr_array)
-        dense: NDArray[Any] = features.toarray() if is_sparse else np.array(features)
+        dense: Array = features.toarray() if is_sparse else np.array(features)
         if self.dtype != torch.float64:
             with np.errstate(over="ignore"):
                 dense = dense.astype(np.float32)
@@ -84,23 +80,19 @@ class ModuleNetwork:
         return torch.from_numpy(dense).to(self.device, self.dtype)
 
     def edge_index(self, rows: Any, columns: Any) -> Tensor:
-        """Return edges, ``[2, n_edges]``, on the device of the module."""
         return torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).to(self.device)
 
     def edges(self, rows: Rows) -> Edges:
-        """Return edges and, for modules that take them, their weights."""
         weights = None
         if rows.weights is not None and self.takes_weights:
             weights = torch.tensor(rows.weights).to(self.device, self.dtype)
         return self.edge_index(rows.row_numbers, rows.indices), weights
 
     def warn_of_weights(self, *graphs: Rows) -> None:
-        """Warn if edges of a graph have weights that the module does not take."""
         if not self.takes_weights and any(rows.weights is not None for rows in graphs):
             warn_about_data(f"the weights of the graph are not used: {self.name} takes no edge_weight.")
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
-        """Return the unchecked output of the module in the mode that it is in."""
         if edge_weight is None and self.needs_weights:
             edge_weight = x.new_ones(edge_index.shape[1])
         weights = {} if edge_weight is None else {"edge_weight": edge_weight}
@@ -130,14 +122,13 @@ class ModuleNetwork:
                     return samples[:1]
         return samples
 
-    def predict(self, graph: Graph) -> NDArray[np.float32]:
-        """Return class probabilities."""
+    def predict(self, graph: Graph) -> Singles:
         self.warn_of_weights(graph.rows)
         with torch.no_grad():
             result = self.log_probabilities(self.features(graph), *self.edges(graph.rows)).exp()
         return np.asarray(result.cpu().numpy(), np.float32)
 
-    def predict_first(self, graph: Graph) -> NDArray[np.float32]:
+    def predict_first(self, graph: Graph) -> Singles:
         """Return class probabilities; warn if a second evaluation gives others."""
         first, second = self.predict(graph), self.predict(graph)
         if not np.allclose(first, second, atol=MAX_NOISE):
@@ -193,7 +184,7 @@ def evaluation_mode(module: torch.nn.Module, *, dropout: bool = False) -> Iterat
             vars(part).update(state)
 
 
-def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[Array, Ints]:
     """Return the classes of a module's output columns, and the column of every node's label (-1 for none).
 
     With as many columns as distinct labels, the columns are the labels in ascending order; with more, column
@@ -370,7 +361,6 @@ class ModuleEngine:
         return trained
 
     def predict(self, networks: Sequence[TrainedModule], n_weight_samples: int = 0) -> list[Averages]:
-        """Return the mean over the modules of each observed graph, and over their dropout samples."""
         per_graph, results = len(networks) // len(self.observed), []
         for number, adjacency in enumerate(self.observed):
             part = networks[number * per_graph : (number + 1) * per_graph]
@@ -381,7 +371,6 @@ class ModuleEngine:
     def keep(
         self, networks: Sequence[TrainedModule], models: slice, n_weight_samples: int, scalings: Scalings
     ) -> ModuleEnsemble:
-        """Return a copy of some modules that predicts on other graphs."""
         sizes, part, states = (self.features.shape[1], self.n_classes), networks[models], []
         for network, _ in part:
             state = network.module.state_dict()  # in a type that NumPy has
@@ -393,7 +382,6 @@ class ModuleEngine:
         return ModuleEnsemble(self.factory, sizes, tuple(states), seeds, n_weight_samples, *scalings)
 
     def _input(self, network: ModuleNetwork) -> Tensor:
-        """Return the features, which modules of one data type share."""
         if network.dtype not in self._inputs:
             self._inputs[network.dtype] = network.dense_tensor(self.features)
         return self._inputs[network.dtype]
@@ -408,8 +396,8 @@ class ModuleEnsemble:
 
     factory: Factory
     sizes: tuple[int, int]
-    weights: tuple[dict[str, NDArray[Any]], ...]
-    seeds: NDArray[np.int64]
+    weights: tuple[dict[str, Array], ...]
+    seeds: Ints
     n_weight_samples: int
     feature_scaling: FeatureScaling
     weight_scaling: WeightScaling
@@ -427,7 +415,6 @@ class ModuleEnsemble:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return self.sizes[1]
 
     def predict(self, graph: Graph, device: str) -> Averages:

@@ -10,17 +10,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Singles
 from nodecopy._core.checks import check_choice, check_integer, check_real
 from nodecopy._core.linalg import truncated_svd
 from nodecopy.errors import InputError
@@ -73,7 +72,6 @@ def draw_keys(seeds: Sequence[SeedSequence], device: torch.device) -> Tensor:
 
 
 def _mix(x: Tensor) -> Tensor:
-    """Return a hash of 32-bit integers."""
     x = x ^ ((x >> 16) & 0xFFFF)
     x = x * MIX_1
     x ^= (x >> 15) & 0x1FFFF
@@ -103,7 +101,6 @@ class SparseStack:
 
     @cached_property
     def index(self) -> tuple[Tensor, Tensor]:
-        """Row pointers and columns of the block-diagonal matrix."""
         return _repeat_pattern(self._pattern, self._copies, self.device)
 
     @cached_property
@@ -111,7 +108,6 @@ class SparseStack:
         return torch.tensor(self._pattern.data, dtype=self.dtype, device=self.device).repeat(self._copies)
 
     def matrix(self, model: int) -> sparse.csr_array:
-        """Return the matrix of one model, possibly padded."""
         if self._copies > 1:
             return self._pattern
         _, n_rows, n_columns = self.shape
@@ -151,7 +147,6 @@ class SparseStack:
 
     @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
-        """The model of every stored entry, and the entry's number within that model."""
         entries = torch.from_numpy(self.entries).to(self.device)
         model = torch.repeat_interleave(entries)
         number = torch.arange(len(model), device=self.device) - (entries.cumsum(0) - entries)[model]
@@ -159,7 +154,6 @@ class SparseStack:
 
     @cached_property
     def row_numbers(self) -> Tensor:
-        """The row of every stored entry, models one after another."""
         return torch.repeat_interleave(self.index[0].diff().long())
 
     @cached_property
@@ -175,7 +169,6 @@ class SparseStack:
         return both[0], both[1]
 
     def draw_factors(self, masks: Masks, *, step: int, place: int) -> Tensor:
-        """Return a dropout factor for every stored entry of every model."""
         if (self.entries == self.entries[0]).all():
             return masks.draw(int(self.entries[0]), step=step, place=place)
         return masks.draw_at(*self.positions, step=step, place=place)
@@ -239,7 +232,6 @@ def _block_diagonal(matrices: Sequence[sparse.csr_array], shape: tuple[int, int,
 
 
 def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return row pointers and columns of ``n_models`` copies along the diagonal."""
     number = torch.arange(n_models, dtype=torch.int32, device=device)[:, None]
     ends, columns = (
         torch.tensor(part, dtype=torch.int32, device=device)[None, :] + number * size
@@ -253,9 +245,9 @@ def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.devic
 class LowRank:
     """The matrix ``left @ right.T`` plus a diagonal, as its factors."""
 
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
-    diagonal: NDArray[np.float32]
+    left: Singles
+    right: Singles
+    diagonal: Singles
 
 
 def approximate_adjacency(adjacency: sparse.csr_array, rank: int) -> LowRank:
@@ -294,8 +286,8 @@ class LowRankStack:
         return self.left @ (self.right.transpose(1, 2) @ dense) + self.diagonal * dense
 
 
-Matrix: TypeAlias = sparse.csr_array | LowRank  # the matrix that one network propagates by
-Stack: TypeAlias = SparseStack | LowRankStack
+Matrix = sparse.csr_array | LowRank  # the matrix that one network propagates by
+Stack = SparseStack | LowRankStack
 
 
 @dataclass(frozen=True)
@@ -339,17 +331,14 @@ class TrainingConfig:
                 raise InputError("drop_edges", "must be 0 with a rank, since the approximation has no edges.")
 
     def is_compiled(self, device: torch.device) -> bool:
-        """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
         is_plain = self.propagation in TrainingConfig.PROPAGATIONS
         return is_plain and self.rank is None and not self.drop_edges and device.type == "cpu"
 
     @property
     def edge_dropout(self) -> float:
-        """Share of the edges that are dropped in each step."""
         return self.drop_edges
 
     def count_activations(self, features: sparse.csr_array) -> int:
-        """Return about how many activations a layer has."""
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
 
 
@@ -388,7 +377,6 @@ class Networks:
 
     @staticmethod
     def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:
-        """Return the shape of every trained tensor of one model."""
         shapes = [(n_features, config.n_hidden), (config.n_hidden, n_classes)]
         return shapes + ([(1, config.n_hidden), (1, n_classes)] if config.bias else [])
 
@@ -403,14 +391,12 @@ class Networks:
         return weights
 
     def select(self, models: slice, features: sparse.csr_array) -> Self:
-        """Return some of the models, each with these features."""
         keys = self.masks.keys[models]
         stack = SparseStack([features] * len(keys), keys.device)
         return type(self)(self.config, stack, [weight[models] for weight in self.weights], keys)
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """The weights with their decay, as ``torch.optim`` takes them."""
         decay = self.config.weight_decay
         rest = {"params": self.weights[1:], "weight_decay": decay if self.config.decay_all else 0.0}
         return [{"params": [self.weights[0]], "weight_decay": decay}, rest]

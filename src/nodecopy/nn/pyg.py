@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.arrays import IntArray, Rows, freeze
+from nodecopy._core.arrays import Floats, IntArray, Ints, Rows, freeze
 from nodecopy._core.checks import check_text, type_name
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import mute_data_warnings
@@ -71,7 +70,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     def __init__(
         self,
-        donors: DonorRule,
+        donors: DonorRule | str,
         keep: float = 0.0,
         symmetrise: str = "one-endpoint",
         *,
@@ -103,7 +102,6 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return data
 
     def _next_seed(self) -> Any:
-        """Return the seed of the next call, which differs between workers and epochs."""
         worker = get_worker_info()
         source = child(self.seed, TransformSeeds.MAIN_PROCESS)
         if worker is not None:
@@ -112,7 +110,6 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return child(source, self.n_calls - 1)
 
     def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
-        """Return the sampler of the last call if the tensors are the same and unchanged, else a new one."""
         check_text(self.labels, "labels of NodeCopy")
         if self.mask is not None:
             check_text(self.mask, "mask of NodeCopy")
@@ -163,7 +160,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
 class _WithinGraphs(DonorDistribution):
     """A donor rule, and its distribution, in which each graph of a batch is fitted alone."""
 
-    def __init__(self, donors: Any, sizes: NDArray[np.int64]) -> None:
+    def __init__(self, donors: Any, sizes: Ints) -> None:
         ends = np.cumsum(sizes).tolist()
         self.donors, self.sizes, self.n_nodes = donors, sizes, ends[-1]
         self.graphs = [slice(*bound) for bound in pairwise([0, *ends])]
@@ -189,7 +186,7 @@ class _WithinGraphs(DonorDistribution):
     def group_labels(self, data: Any) -> Any:
         return group_labels(self.donors, data)
 
-    def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
+    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
         parts = zip(self.parts, self.graphs, strict=True)
         return np.concatenate([part.draw(uniforms[nodes], keep) + nodes.start for part, nodes in parts])
 
@@ -214,7 +211,6 @@ def _take_graph(graph: Graph, nodes: slice) -> Graph:
 
 
 def _weights(data: Any) -> Any:
-    """Return an attribute with one non-negative number per edge as weights, if there is one."""
     for name in WEIGHT_ATTRIBUTES:
         values: Any = getattr(data, name, None)
         if _is_real(values) and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
@@ -223,11 +219,10 @@ def _weights(data: Any) -> Any:
 
 
 def _is_real(values: Any) -> bool:
-    """Return whether an attribute is a tensor of real numbers."""
     return torch.is_tensor(values) and not values.is_complex()
 
 
-def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
+def _graph_sizes(data: Any) -> Ints | None:
     """Return the number of nodes of each graph of a batch, ``None`` for a single graph."""
     batch = getattr(data, "batch", None)
     if batch is None or not len(batch):
@@ -240,7 +235,6 @@ def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
 
 
 def _update_slices(data: Any, keys: list[str]) -> None:
-    """Record which edges belong to which graph of a batch, as ``to_data_list`` needs it."""
     slices = getattr(data, "_slice_dict", None)
     if slices is None:
         return

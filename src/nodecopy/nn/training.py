@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, IntArray
 from nodecopy.errors import InputError
 from nodecopy.nn.compiled import CompiledTrainer, compile_networks
 from nodecopy.nn.networks import LowRankStack, Matrix, Networks, SparseStack, Stack
@@ -33,8 +32,8 @@ class LabelledNodes(NamedTuple):
     """The labelled nodes of one network."""
 
     nodes: IntArray
-    labels: NDArray[Any]
-    weights: NDArray[Any] | None = None
+    labels: Array
+    weights: Array | None = None
 
 
 class Targets:
@@ -52,7 +51,6 @@ class Targets:
         self.weights = torch.from_numpy(scaled).to(device)
 
     def losses(self, logits: Tensor) -> Tensor:
-        """Return the mean cross-entropy of each model, ``[B]``; ``logits`` hold these rows only."""
         n_models, n_rows, n_classes = logits.shape
         entropy = functional.cross_entropy(
             logits.reshape(-1, n_classes), self.labels.flatten(0, 1), reduction="none"
@@ -134,7 +132,6 @@ class EarlyStopping:
 
     @torch.no_grad()
     def update(self, epoch: int) -> bool:
-        """Compare the losses after an epoch with the lowest; return whether all models have stopped."""
         losses = self.compute_losses()
         running = epoch - self.best_epoch <= self.patience
         better = running & (losses < self.best_loss)
@@ -205,7 +202,6 @@ class TorchSteps:
         self.stepper = AdamStepper(groups, networks.config.learning_rate, models_first=True)
 
     def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        """Continue with the cross-entropy on other graphs."""
         self.objective = CrossEntropy(self.networks, matrices, self.targets)
 
     def take(self, epoch: int) -> None:
@@ -273,7 +269,6 @@ class AdamStepper:
             weight.data.copy_(padded[:, : weight[0].numel()].view_as(weight))
 
     def _pad(self, weight: Tensor) -> Tensor:
-        """Return a weight, or a padded copy that takes its place in the optimiser."""
         size = weight[0].numel()
         if weight.device.type != "cpu" or size % ADAM_LANES == 0:
             return weight

@@ -10,4 +10,17 @@ from __future__ import annotations
 
 from nodecopy._core.imports import lazy_exports
 
+RECOMMENDERS = {  # names of the command line, and of parameters that take a recommender
+    name: f"{__name__}.{kind}"
+    for name, kind in {
+        "popularity": "Popularity",
+        "item-knn": "ItemKNN",
+        "ease": "EASE",
+        "copy-ease": "CopyEASE",
+        "ials": "IALS",
+        "bprmf": "BPRMF",
+        "lightgcn": "LightGCN",
+        "mgccf": "MGCCF",
+    }.items()
+}
 __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -17,3 +17,4 @@ from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
 from nodecopy.recommend.ease import EASE as EASE
 
 __all__: list[str]
+RECOMMENDERS: dict[str, str]

@@ -16,13 +16,14 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray, check_ids, find_positions, unit_rows
+from nodecopy._core.arrays import IntArray, check_ids, contains, find_positions, unit_rows
 from nodecopy._core.checks import (
     as_array,
     check_choice,
     check_finite,
     check_integer,
     check_sequence,
+    check_text_size,
     show,
     type_name,
 )
@@ -640,7 +641,7 @@ def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, 
     check_choice(unknown, "unknown", ("error", "ignore"))
     _check_type(given, ids, name)
     positions = np.full(len(given), -1)
-    is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
+    is_known = contains(ids, given) if unknown == "ignore" else np.ones(len(given), bool)
     positions[is_known] = find_positions(given[is_known], ids, name, *([hint] if hint else []))
     return positions
 
@@ -677,13 +678,18 @@ def history_rows(
 
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
     """Return both tables; new users and items come last."""
-    ids = []
-    for name in ("user", "item"):
+    ids, coordinates = [], []
+    axes = {"user": (train.rows.row_numbers, new.rows.row_numbers)}
+    axes["item"] = train.rows.indices, new.rows.indices
+    for name, (own, others) in axes.items():
         old, other = getattr(train, f"{name}_ids"), getattr(new, f"{name}_ids")
         _check_type(other, old, f"ids of {name}s")
-        ids.append(np.concatenate([old, other[~np.isin(other, old)]]))
-    users, items = (np.concatenate(pair) for pair in zip(train.table()[:2], new.table()[:2], strict=True))
-    return Interactions.from_table(users, items, user_ids=ids[0], item_ids=ids[1]).binary()
+        if other.dtype.itemsize > old.dtype.itemsize:  # the array would pad all ids to the longest
+            check_text_size([*old.tolist(), *other.tolist()], f"ids of {name}s")
+        ids.append(np.concatenate([old, other[~contains(old, other)]]))
+        coordinates.append(np.concatenate([own, find_positions(other, ids[-1], name)[others]]))
+    entries = np.ones(len(coordinates[0])), tuple(coordinates)
+    return Interactions(sparse.csr_array(entries, shape=tuple(map(len, ids))), *ids).binary()
 
 
 def select_candidates(

@@ -13,12 +13,13 @@ from scipy import sparse
 
 from nodecopy._core.arrays import IntArray, keep_entries, largest_entries
 from nodecopy._core.checks import check_real, check_settings, show
-from nodecopy._core.imports import import_optional
+from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
+from nodecopy.recommend import RECOMMENDERS
 from nodecopy.recommend.algebra import count_users, import_torch_for, singular_matrix
 from nodecopy.recommend.base import EmbeddingRecommender, Recommender, fit_copy
 
@@ -232,8 +233,9 @@ class WeightedHybrid(Recommender):
     Parameters
     ----------
     first, second
-        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`, which are not changed. One that is
-        fitted to the same interactions is not fitted again.
+        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`, which are not changed, or their names
+        on the command line, such as ``"copy-ease"``. One that is fitted to the same interactions is not
+        fitted again.
     weight
         Weight of the first, from 0 to 1; the second has the rest.
 
@@ -251,21 +253,29 @@ class WeightedHybrid(Recommender):
     (1, 3)
     """
 
-    first: Recommender
-    second: Recommender
+    first: Recommender | str
+    second: Recommender | str
     weight: float = 0.5
 
     def check_params(self) -> None:
         check_settings(self, weight=(0.0, 1.0))
-        for name in ("first", "second"):
-            model = getattr(self, name)
-            if not isinstance(model, Recommender):
-                raise InputError(f"{name} of WeightedHybrid", f"must be a recommender; got {show(model)}.")
+        for model in self._models():
             model.check_params()
 
+    def _models(self) -> list[Recommender]:
+        models = []
+        for name in ("first", "second"):
+            models.append(from_name(getattr(self, name), RECOMMENDERS, f"{name} of WeightedHybrid"))
+            if not isinstance(models[-1], Recommender):
+                got = f"got {show(models[-1])}"
+                raise InputError(f"{name} of WeightedHybrid", f"must be a recommender, or its name; {got}.")
+        return models
+
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        self.first_ = fit_copy(self.first, interactions, validation, child(seed, 0))
-        self.second_ = fit_copy(self.second, interactions, validation, child(seed, 1))
+        self.first_, self.second_ = (
+            fit_copy(model, interactions, validation, child(seed, number))
+            for number, model in enumerate(self._models())
+        )
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))

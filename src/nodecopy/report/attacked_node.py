@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, IntArray, Ints, Singles
 from nodecopy._core.random import Rng, generator
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -28,7 +28,7 @@ class Stage(NamedTuple):
 
     name: str
     neighbours: list[tuple[int, str]]
-    probabilities: NDArray[np.float32]
+    probabilities: Singles
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class AttackedNode:
     node: int
     n_flips: int
     n_attacked: int
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
+    classes: Array
+    codes: Ints
     donors: IntArray
     stages: tuple[Stage, ...]
     evidence: NodeReport | None = None
@@ -90,7 +90,7 @@ def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph,
 
 
 def _stages(
-    graph: Graph, node: int, attacked: Graph, defence: Any, clean: NDArray[np.float32]
+    graph: Graph, node: int, attacked: Graph, defence: Any, clean: Singles
 ) -> tuple[tuple[Stage, ...], IntArray]:
     own, rewired = graph.adjacency[[node]].indices, attacked.adjacency[[node]].indices
     donors = defence.nearest_donors([node])[0][:N_DONORS_SHOWN]
@@ -109,7 +109,7 @@ def _edges(**nodes: IntArray) -> list[tuple[int, str]]:
 
 
 def attack_section(
-    attacked: AttackedNode, ids: ArrayLike, *, images: NDArray[Any] | None = None, noun: str = "node"
+    attacked: AttackedNode, ids: ArrayLike, *, images: Array | None = None, noun: str = "node"
 ) -> Section:
     """Return the section of an attacked node."""
     names, codes, classes = np.asarray(ids), attacked.codes, to_texts(attacked.classes)
@@ -149,7 +149,7 @@ def attack_section(
     }
 
 
-def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section | None:
+def _describe_evidence(attacked: AttackedNode, names: Array) -> Section | None:
     report, (_, after, _) = attacked.evidence, attacked.stages
     if report is None:
         return None

@@ -1,7 +1,7 @@
 """The layout of a drawn graph, and which nodes of a large graph are drawn.
 
-The force-directed layout takes 0.4 s on Cora (2,708 nodes, one core). NetworkX 3.6 needs 35 s to keep
-neighbours as close (``forceatlas2_layout``). igraph 1.0 is slower, worse, or draws nodes on top of others.
+The force-directed layout takes 0.4 s on Cora, where NetworkX 3.6 needs 35 s to keep neighbours as close.
+igraph 1.0 is slower, worse, or draws nodes on top of others.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ import math
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Singles
 from nodecopy._core.kernels import njit
 from nodecopy._core.random import Rng, generator
 from nodecopy.graph import Graph
-
-Float = NDArray[np.float32]
 
 N_STEPS, N_SMOOTHING_STEPS = 300, 60
 REPULSION, GRAVITY, MOMENTUM = 2.0, 0.02, 0.9
@@ -26,14 +23,14 @@ RESTART_PROBABILITY = 0.15  # as in Leskovec and Faloutsos (2006), "Sampling fro
 MAX_STEPS_WITHOUT_NEW_NODE = 100
 
 
-def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
+def compute_layout(graph: Graph, *, rng: Rng = 0) -> Singles:
     """Return positions ``[n_nodes, 2]`` between 0 and 1 by a force-directed layout."""
     adjacency = sparse.csr_array(graph.undirected().adjacency, copy=True)
     adjacency.data = np.ones(adjacency.nnz, np.float32)
     n_nodes = graph.n_nodes
     if n_nodes < 2:
         return np.full((n_nodes, 2), 0.5, np.float32)
-    degrees: Float = np.diff(adjacency.indptr).astype(np.float32)[:, None]
+    degrees: Singles = np.diff(adjacency.indptr).astype(np.float32)[:, None]
     mass = degrees + 1
     positions = _start_positions(adjacency, degrees, generator(rng)) * np.float32(math.sqrt(n_nodes))
     step = np.zeros_like(positions)
@@ -49,12 +46,12 @@ def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
     positions = positions - positions.mean(axis=0)
     positions = positions @ np.linalg.svd(positions, full_matrices=False)[2].T
     low, high = positions.min(axis=0), positions.max(axis=0)
-    scaled: Float = 0.5 + (positions - (low + high) / 2) / np.maximum((high - low).max(), np.float32(1e-9))
+    scaled: Singles = 0.5 + (positions - (low + high) / 2) / np.maximum((high - low).max(), np.float32(1e-9))
     return scaled
 
 
-def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator) -> Float:
-    positions: Float = rng.normal(size=(len(degrees), 2)).astype(np.float32)
+def _start_positions(adjacency: sparse.csr_array, degrees: Singles, rng: Generator) -> Singles:
+    positions: Singles = rng.normal(size=(len(degrees), 2)).astype(np.float32)
     for _ in range(N_SMOOTHING_STEPS):
         smoothed = (positions + (adjacency @ positions) / np.maximum(degrees, 1)) / 2
         basis = np.linalg.qr(smoothed - smoothed.mean(axis=0))[0]
@@ -62,7 +59,7 @@ def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator
     return (positions + rng.normal(scale=0.05, size=positions.shape)).astype(np.float32)
 
 
-def _repel(positions: Float, mass: Float) -> Float:
+def _repel(positions: Singles, mass: Singles) -> Singles:
     """Return the sum over other nodes of mass times direction over distance."""
     x, y = np.ascontiguousarray(positions.T)
     forces = np.empty_like(positions)
@@ -97,7 +94,6 @@ def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) 
 
 
 def _walk(graph: Graph, n_visited: int, rng: Generator) -> IntArray:
-    """Return the first nodes of a walk, which restarts elsewhere after many steps without a new node."""
     indptr, indices = graph.rows.indptr, graph.rows.indices
     visited: dict[int, None] = {}
     unvisited = (node for node in rng.permutation(graph.n_nodes).tolist() if node not in visited)

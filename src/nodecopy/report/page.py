@@ -17,10 +17,10 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import nodecopy
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import IntArray, Ints
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy._core.messages import join_lines, warn_about_data
 from nodecopy._core.random import Rng
@@ -82,11 +82,7 @@ def render_page(title: str, sections: Sequence[Section], *, origin: str = "") ->
 
 
 def encode_json(data: Any) -> str:
-    r"""Return ASCII JSON that cannot end the HTML element around it.
-
-    >>> encode_json("</script><!-- é")
-    '"\\u003c/script\\u003e\\u003c!-- \\u00e9"'
-    """
+    """Return ASCII JSON that cannot end the HTML element around it."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&"})
 
@@ -151,7 +147,6 @@ def graphs_section(
 
 
 def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
-    """Return the class names, and the class number of every drawn node or -1."""
     is_labelled = values != (UNLABELLED if values.dtype.kind in "iu" else "")
     names = np.unique(values[is_labelled])
     codes = np.where(is_labelled, np.searchsorted(names, values), UNLABELLED)
@@ -182,21 +177,20 @@ def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntAr
     }
 
 
-def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
+def _edge_pairs(graph: Graph) -> Ints:
     pairs = np.column_stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
     pairs = pairs[np.lexsort(pairs.T[::-1])]
     return pairs if graph.directed else pairs[pairs[:, 0] < pairs[:, 1]]
 
 
-def _encode_edges(pairs: NDArray[np.int64], n_nodes: int) -> dict[str, list[int]]:
-    """Return sorted edges as counts by source and differences of successive targets."""
+def _encode_edges(pairs: Ints, n_nodes: int) -> dict[str, list[int]]:
     source, target = pairs.T
     before = np.where(np.diff(source, prepend=-1) == 0, np.roll(target, 1), source)
     counts = np.bincount(source, minlength=n_nodes)
     return {"counts": counts.tolist(), "steps": (target - before).tolist()}
 
 
-def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.int64]:
+def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> Ints:
     if not len(source):
         return np.zeros(0, np.int64)
     return np.asarray(graph.adjacency[source, target] > 0).astype(np.int64).ravel()
@@ -319,7 +313,6 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
 
 
 def _title(name: str, title: str) -> str:
-    """Return the title of an experiment, with the number of its table in the paper."""
     if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
         variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
         return f"Table {match[1]}{variant}" + (f": {title}" if title else "")
@@ -338,7 +331,6 @@ def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def _cell(row: Mapping[str, str]) -> list[Any]:
-    """Return our mean and deviation, the published ones, the verdict and whether ours is best."""
     numbers = [float(row[key]) if row[key] else None for key in NUMBERS]
     if not all(value is None or math.isfinite(value) for value in numbers):
         raise ValueError(f"the numbers of {row['method']} must be finite; got {numbers}")

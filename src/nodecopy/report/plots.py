@@ -176,7 +176,6 @@ def draw_sample_statistics(
 
 
 def _check_nested(values: Any, depth: int, kind: type, name: str, form: str) -> None:
-    """Check dictionaries inside each other, and the type of the values of the innermost ones."""
     for value in check_mapping(values, name, form).values():
         if depth > 1:
             _check_nested(value, depth - 1, kind, name, form)
@@ -347,7 +346,6 @@ def _check_edges(edges: Any, name: str, n_nodes: int) -> None:
 def _draw_neighbourhood(
     axes: Any, node: int, edges: Sequence[tuple[int, str]], codes: Any, names: Sequence[str], images: Any
 ) -> None:
-    """Draw the node in the centre and its neighbours on a circle."""
     angles = np.pi / 2 + 2 * np.pi * np.arange(len(edges)) / max(1, len(edges))
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     for (_, origin), (x, y) in zip(edges, circle, strict=True):

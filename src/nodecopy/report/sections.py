@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, IntArray, Ints
 from nodecopy.graph import UNLABELLED
 from nodecopy.interactions import Interactions
 from nodecopy.metrics.classification import (
@@ -45,10 +45,10 @@ MAX_ITEMS = 2000  # with more, an explanation by donors takes seconds
 class HeldOutPredictions(NamedTuple):
     """Predictions for nodes of known class in one or more splits."""
 
-    probabilities: NDArray[Any]
-    codes: NDArray[np.int64]
-    uncertainty: NDArray[Any]
-    splits: NDArray[np.int64] | None = None
+    probabilities: Array
+    codes: Ints
+    uncertainty: Array
+    splits: Ints | None = None
 
 
 def classification_section(
@@ -102,11 +102,6 @@ def accuracy_interval(n_correct: ArrayLike, n_nodes: ArrayLike) -> tuple[float, 
 
     It is Wilson's interval or, for several splits, Student's with the variance between splits if that is
     wider, since the nodes of a split share a trained model.
-
-    >>> [round(bound, 3) for bound in accuracy_interval([8], [10])]
-    [0.49, 0.943]
-    >>> [round(bound, 3) for bound in accuracy_interval([40, 60], [100, 100])]
-    [0.0, 1.0]
     """
     correct, sizes = np.atleast_1d(n_correct).astype(float), np.atleast_1d(n_nodes).astype(float)
     correct, sizes = correct[sizes > 0], sizes[sizes > 0]
@@ -142,11 +137,11 @@ def summarise_evaluation(name: str, evaluation: HeldOutPredictions) -> dict[str,
     }
 
 
-def _interval(is_correct: NDArray[np.bool_], splits: IntArray) -> tuple[float, float]:
+def _interval(is_correct: Bools, splits: IntArray) -> tuple[float, float]:
     return accuracy_interval(np.bincount(splits, is_correct), np.bincount(splits))
 
 
-def _reliability(p: NDArray[Any], codes: IntArray, splits: IntArray) -> list[list[float | None]]:
+def _reliability(p: Array, codes: IntArray, splits: IntArray) -> list[list[float | None]]:
     is_correct = p.argmax(axis=1) == codes
     bins = confidence_bins(p.astype(np.float64), N_BINS)[1]
     intervals = [_interval(is_correct[bins == number], splits[bins == number]) for number in np.unique(bins)]
@@ -157,9 +152,7 @@ def _reliability(p: NDArray[Any], codes: IntArray, splits: IntArray) -> list[lis
     ]
 
 
-def _certainty(
-    is_correct: NDArray[np.bool_], uncertainty: NDArray[Any], splits: IntArray
-) -> list[list[float | None]]:
+def _certainty(is_correct: Bools, uncertainty: Array, splits: IntArray) -> list[list[float | None]]:
     groups = [np.flatnonzero(splits == number) for number in np.unique(splits)]
     accuracies = np.array([selective_accuracy(is_correct[g], uncertainty[g], 1 - SHARES) for g in groups])
     n_kept = np.ceil(SHARES * np.array([[len(group)] for group in groups]) - 1e-9).clip(1)
@@ -230,7 +223,6 @@ class _Names(NamedTuple):
 
 
 def _numbers(ids: ArrayLike, names: dict[str, int]) -> list[int]:
-    """Return the numbers of ids, after the addition of new ones."""
     return [names.setdefault(name, len(names)) for name in to_texts(ids)]
 
 
@@ -255,7 +247,6 @@ def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names
 def _item_data(
     interactions: Interactions, recommender: Any, user: int, items: Any, scores: Any, names: _Names
 ) -> list[list[Any]]:
-    """Return the number, the score and, if possible, the reasons of each recommended item."""
     is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
     has_donors = interactions.n_items <= MAX_ITEMS
     entries = []
@@ -274,7 +265,6 @@ def _item_data(
 
 
 def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[int]:
-    """Return the number and the share of the score in thousandths of each positive contribution."""
     is_positive = part.values > 0
     numbers = _numbers(part.ids[is_positive], names)
     shares = np.rint(1000 * part.values[is_positive] / score).astype(int).tolist()

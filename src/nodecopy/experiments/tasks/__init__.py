@@ -95,7 +95,6 @@ class FileDataset:
     fingerprint: str
 
     def load(self, largest_component: bool = False) -> Any:
-        """Read the files, which must not have changed."""
         if fingerprint_files(self.files, self.options) != self.fingerprint:
             raise InputError(f"files of the dataset {self.name} must not change while an experiment runs.")
         (_, path), *others = self.files
@@ -154,13 +153,11 @@ class Task(ABC):
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
-        """Read and check the sections of the task; ``others`` are fields that are no keys."""
         task = read_section(cls, sections["protocol"], "[protocol]", **others)
         task.check()
         return task
 
     def check(self) -> None:
-        """Check what depends on more than one key."""
         kind = self.file_kind or self.data_kind
         for own in self.own_datasets:
             if own.kind != kind:
@@ -176,7 +173,6 @@ class Task(ABC):
             raise InputError("largest_component of [protocol] must be left out: interactions have none.")
 
     def read_published(self, entry: Any, where: str) -> Published:
-        """Read a number of the section ``[published]``."""
         has_deviation = "±" in self.published_examples
         form = MEAN_AND_STD if has_deviation else NUMBER
         printed = re.fullmatch(form, entry) if isinstance(entry, str) else None
@@ -190,7 +186,6 @@ class Task(ABC):
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
-        """The conditions of the cells of a method on a dataset, see :class:`.Cell`."""
         return ({},)
 
     @property
@@ -202,16 +197,13 @@ class Task(ABC):
         return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
 
     def log_decisions(self, cell: Cell) -> None:
-        """Log decisions about the user's own data; reading logs most."""
         if self.find_own(cell) is not None:
             self.load(cell)
 
     def find_own(self, cell: Cell) -> FileDataset | None:
-        """Return the dataset of a cell if it is in files."""
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)
 
     def digest_data(self, cell: Cell) -> str:
-        """Return a digest of the graph of a cell, of which several forms are public."""
         is_public = cell.dataset in datasets.names() and self.data_kind == "graph"
         return digest_dataset(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
 
@@ -229,7 +221,6 @@ class Task(ABC):
         return extras | ({"scores": sorted(extras["scores"])} if "scores" in extras else {})
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
-        """Return files of the store that a trial shares with other cells."""
         return ()
 
     @abstractmethod
@@ -241,5 +232,4 @@ class Task(ABC):
         """Return how to read the table; ``titles`` are the titles of methods."""
 
     def notes_on_paper(self) -> list[str]:
-        """Return how to read the columns with the paper's numbers."""
         return [VERDICT_NOTE.format(f"{rounding_error(self.digits or 0):g}", "ahead or behind")]

@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Bools, Floats, Ints
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import (
     Cell,
@@ -91,7 +91,6 @@ class AttackTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Several scores make a table per attack."""
         columns = []
         for labels, attack, score in product(self.labels, self.attacks, self.scores):
             heading = [attack.title]
@@ -116,8 +115,7 @@ class AttackTask(NodeTask):
         home = f"seed-{cell.seed}-{digest(self.protocol(cell))}"
         return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
 
-    def draw_targets(self, cell: Cell, trial: int) -> NDArray[np.int64]:
-        """Return the targets of a trial: test nodes with neighbours."""
+    def draw_targets(self, cell: Cell, trial: int) -> Ints:
         test = self.split(cell, trial).test
         candidates = test[self.load(cell).degrees[test] > 0]
         if len(candidates) < self.n_targets:
@@ -127,7 +125,6 @@ class AttackTask(NodeTask):
         return np.sort(draws.choice(candidates, self.n_targets, replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
-        """Return the graph of a trial after the attack, whose flips are stored."""
         from nodecopy.attacks import Perturbation
 
         graph, attack = self.load_with_features(cell), self.find_attack(cell)
@@ -174,9 +171,7 @@ class AttackTask(NodeTask):
             yield Record(trial, trial_scores, seconds, details)
 
 
-def score_detection(
-    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], is_target: NDArray[np.bool_]
-) -> dict[str, float]:
+def score_detection(suspicion: Floats, corrected: Bools, is_target: Bools) -> dict[str, float]:
     """Return how well targets are distinguished from other test nodes."""
     top = np.argsort(-suspicion, kind="stable")[: is_target.sum()]
     trial_scores = {"auc": area_under_roc(suspicion, is_target), "recall": float(corrected[is_target].mean())}

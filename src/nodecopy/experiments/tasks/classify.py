@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.arrays import Bools, Ints, Singles
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
@@ -36,7 +36,7 @@ from nodecopy.models import check_graph_model
 if TYPE_CHECKING:
     from nodecopy.classify import Prediction, Trial
 
-NodeSplit: TypeAlias = Split[NDArray[np.int64]]
+NodeSplit = Split[Ints]
 UNITS = "In percent, mean and standard deviation over trials."
 CALLED_ERRORS = (
     "The paper calls its deviations standard errors; by their size they are standard deviations too."
@@ -121,11 +121,10 @@ class NodeTask(Task):
                 f"settings of {cell.section} chooses a scaling by the data."
             )
 
-    def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
+    def get_class_codes(self, cell: Cell) -> Ints:
         return class_codes(self.load(cell).label_codes)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
-        """Return the nodes of a trial, the same for every method."""
         labels, seed = cell.conditions["labels"], cell.trial_seed(trial, TrialSeeds.SPLIT)
         all_labels = self.load(cell).label_codes
         try:
@@ -136,7 +135,6 @@ class NodeTask(Task):
             raise InputError(f"labels of [protocol] on {cell.dataset} {error.args[1]}") from error
 
     def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
-        """Return trials as classifiers take them, of the nodes that are labelled in their graph."""
         from nodecopy.classify import Trial
 
         made = []
@@ -149,7 +147,6 @@ class NodeTask(Task):
     def fit_trials(
         self, classifier: Any, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph], **options: Any
     ) -> tuple[Sequence[Prediction], float]:
-        """Return the prediction of each trial, and the seconds per trial."""
         start = time.perf_counter()
         predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs), **options)
         return predictions, (time.perf_counter() - start) / len(trials)
@@ -237,7 +234,6 @@ class ClassifyTask(NodeTask):
         return copies
 
     def fit_once(self, cell: Cell, device: str, path: str, settings: dict[str, Any]) -> Any:
-        """Return a graph model that is fitted once for all trials of a process."""
         if self.without_test_edges:
             condition = "only if all trials have the same edges"
             raise InputError(f"a graph model of {cell.section} can be fitted once {condition}.")
@@ -265,7 +261,6 @@ class UncertaintyTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Tables of calibration, selection and detection for each number of labels."""
         columns, tables = [], enumerate((CALIBRATION, SELECTION, DETECTION))
         for labels, (part, headings) in product(self.labels, tables):
             start, place = f"{labels} labels, ", (("labels", labels),)
@@ -299,7 +294,7 @@ class UncertaintyTask(NodeTask):
 
 
 def score_uncertainty(
-    prediction: Prediction, truth: NDArray[np.int64], nodes: NDArray[np.int64], scaling: TemperatureScaling
+    prediction: Prediction, truth: Ints, nodes: Ints, scaling: TemperatureScaling
 ) -> dict[str, float]:
     """Return the scores of a prediction at nodes whose classes are ``truth``."""
     p = prediction.probabilities[nodes]
@@ -313,7 +308,7 @@ def score_uncertainty(
     return values
 
 
-def get_uncertainties(prediction: Prediction, nodes: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
+def get_uncertainties(prediction: Prediction, nodes: Ints) -> dict[str, Singles]:
     """Return total and epistemic uncertainty of nodes; the total one twice if nothing is sampled."""
     uncertainty = prediction.uncertainty()
     is_sampled = uncertainty.epistemic.max() > MAX_ROUNDING
@@ -321,9 +316,7 @@ def get_uncertainties(prediction: Prediction, nodes: NDArray[np.int64]) -> dict[
     return dict(zip(KINDS, (uncertainty.total[nodes], epistemic[nodes]), strict=True))
 
 
-def detection_auc(
-    positives: str, kind: str, uncertainty: NDArray[np.float32], is_positive: NDArray[np.bool_]
-) -> dict[str, float]:
+def detection_auc(positives: str, kind: str, uncertainty: Singles, is_positive: Bools) -> dict[str, float]:
     """Return the area under the ROC curve by name, if it is defined."""
     if is_positive.all() or not is_positive.any():
         return {}

@@ -2,8 +2,7 @@
 
 Every trial of ``coverage`` draws networks from a known model and bootstraps each; the coverage is how often
 the intervals hold the true expectation, which is simulated: for the target ``edges`` with the same nodes in
-all trials, for ``nodes`` with new nodes in every network. The size of a test is how often it rejects a true
-null model, its power how often it rejects networks with planted structure.
+all trials, for ``nodes`` with new nodes in every network.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -94,7 +93,7 @@ class Truth(NamedTuple):
     high: float
 
 
-Truths: TypeAlias = Mapping[str, Truth]
+Truths = Mapping[str, Truth]
 
 
 def pagerank_of_first(graph: Graph) -> float:
@@ -141,7 +140,6 @@ class NetworkTask(Task):
     def average_scores(
         self, cell: Cell, trials: Sequence[int], score: Callable[[SeedSequence], Mapping[str, float]]
     ) -> Iterator[Record]:
-        """Yield the means of the scores of the networks of a trial, where they are defined."""
         for trial in trials:
             start = time.perf_counter()
             rows = [score(cell.trial_seed(trial, number)) for number in range(self.networks)]
@@ -176,7 +174,6 @@ class CoverageTask(NetworkTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """A table for each size and kind, which its first heading names."""
         columns = []
         for conditions, kind in product(self.conditions, KINDS):
             nodes, degree = conditions.values()
@@ -189,7 +186,6 @@ class CoverageTask(NetworkTask):
         return tuple(columns)
 
     def select_scores(self, nodes: int) -> list[str]:
-        """Return the statistics of networks of some size, names before functions."""
         scores = [score for score in self.scores if nodes <= MAX_NODES.get(score, nodes)]
         return sorted(scores, key=lambda score: score in FUNCTIONS)
 
@@ -216,14 +212,12 @@ class CoverageTask(NetworkTask):
             return score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
-        """Return the model of all networks of the dataset, or one with new nodes."""
         nodes, degree = cell.conditions.values()
         if self.target == "edges":
             return fixed_network(cell.dataset, nodes, degree, cell.seed)
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
-        """Return the statistics; modularity is of the true blocks or of estimated communities."""
         blocks = network.blocks if self.target == "edges" else None
         n_communities = None if graph is None else count_communities(graph)
 
@@ -245,7 +239,6 @@ class CoverageTask(NetworkTask):
         return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
 
     def load_truth(self, cell: Cell, store: Store) -> Truths:
-        """Return the truth, which is simulated once for all methods."""
         path, names = store.folder / self.truth_file(cell), self.select_scores(cell.conditions["nodes"])
         truths = read_checked(path, lambda content: parse_truths(content, names))
         if truths is None:
@@ -254,7 +247,6 @@ class CoverageTask(NetworkTask):
         return truths
 
     def simulate_truth(self, cell: Cell) -> Truths:
-        """Return the distribution of each statistic over independent networks."""
         start = child(dataset_seed(cell.seed, cell.dataset), TRUTH)
         network = self.make_network(cell, start)
         rows: list[list[Any]] = []

@@ -108,7 +108,6 @@ class GenerateTask(Task):
         return [VERDICT_NOTE.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the mean statistics of a trial's samples, with the statistics of each as details."""
         graph = self.load(cell)
         for trial in trials:
             start = time.perf_counter()

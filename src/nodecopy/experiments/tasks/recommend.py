@@ -94,7 +94,6 @@ class RecommendTask(RankingTask):
         return [UNITS, CONVENTIONS, BEST_NOTE]
 
     def split(self, cell: Cell, trial: int) -> Split[Interactions]:
-        """Return the interactions of a trial, the same for every method."""
         shares = (1 - self.validation - self.test, self.validation, self.test)
         seed = cell.trial_seed(trial, TrialSeeds.SPLIT)
         return datasets.interaction_split(self.load(cell), shares, rng=seed)
@@ -166,7 +165,6 @@ class TrialFits:
     is_cached: bool = True  # models of many items take too much memory
 
     def search(self) -> tuple[Recommender, dict[str, Any]]:
-        """Return the recommender that is best on the validation part, and the details of the search."""
         cell = self.cell
         if not cell.search:
             best, seconds = self.fit(cell.path, cell.settings)
@@ -182,7 +180,6 @@ class TrialFits:
         return best, {"chosen": chosen, "search": candidate_scores, **describe_fit(best, seconds)}
 
     def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
-        """Return a recommender that is fitted to the training part, and the seconds of its fit."""
         before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
 
         def fit() -> TimedFit:
