@@ -139,9 +139,9 @@ class IALS(EmbeddingRecommender):
     (1, 3)
     """
 
-    n_factors: int = 32
-    regularisation: float = 10.0
-    confidence: float = 10.0
+    n_factors: int = 128
+    regularisation: float = 120.0
+    confidence: float = 40.0
     n_iterations: int = 15
     device: str = "cpu"
 

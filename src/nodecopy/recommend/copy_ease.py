@@ -26,13 +26,13 @@ from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"
 BONUS_SHARE = 0.75  # the automatic bonus as a multiple of the regression coefficient
-EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+EXPONENTS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
 def default_donors() -> Jaccard:
     """Return the default donor rule of users and of items."""
-    return Jaccard(include_self=False, exponent=4.0, max_donors=50)
+    return Jaccard(include_self=False, exponent=2.5, max_donors=50)
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ class CopyEASE(LinearRecommender):
         Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2). With
         both 0, the model is EASE.
     user_donors, item_donors
-        Donor rules of users and of items, ``Jaccard(include_self=False, exponent=4.0, max_donors=50)`` by
+        Donor rules of users and of items, ``Jaccard(include_self=False, exponent=2.5, max_donors=50)`` by
         default. With ``"uniform"``, a control, all others have equal probability.
     item_bonus
         Weight of the expected item copy A Q' in the scores. ``"auto"`` is 0.75 times the coefficient of the
@@ -78,12 +78,12 @@ class CopyEASE(LinearRecommender):
     regularisation: float = 60.0
     item_bonus: float | str = AUTO
     precision: str = "auto"
-    degree_exponent: float = 0.0
+    degree_exponent: float = 0.3
     device: str = "cpu"
     n_neighbours: int | str | None = "auto"
     regularisation_exponent: float = 0.0
-    popularity_penalty: float = 0.0
-    low_pass: float = 0.2
+    popularity_penalty: float = 0.1
+    low_pass: float = 0.4
     low_pass_rank: int | str = AUTO
 
     def check_params(self) -> None:

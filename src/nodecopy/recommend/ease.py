@@ -257,7 +257,7 @@ class LinearRecommender(Recommender):
         """Return the parameters that :meth:`tune` searches, in this order."""
         return [
             Coordinate(("regularisation",), REGULARISATIONS),
-            Coordinate(("degree_exponent",), (0.0, 0.25, 0.5, 0.75, 1.0)),
+            Coordinate(("degree_exponent",), (0.0, 0.15, 0.3, 0.45, 0.6, 0.8)),
             Coordinate(("low_pass",), (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)),
             Coordinate(("popularity_penalty",), (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.3)),
             Coordinate(("regularisation_exponent",), (-0.25, 0.0, 0.25, 0.5)),
