@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,76 +84,6 @@ def _copied_gram(A: Any, A_t: Any, dense: Matrix | None, weights: Any, P: sparse
     return total
 
 
-class _Product(NamedTuple):
-    matrix: sparse.csr_array
-    weights: NDArray[np.float64]
-    P: sparse.csr_array | None
-    result: NDArray[np.float64]  # A'DA or A'DPA
-
-
-class RunningGrams:
-    """Gram matrices in double precision that are updated for new interactions, users and items.
-
-    Entries, weights and donors are compared with those of the last update, so that the result is exact.
-    """
-
-    def __init__(self) -> None:
-        self.products: dict[str, _Product] = {}
-
-    def update(
-        self, name: str, matrix: sparse.csr_array, weights: Any = None, P: Any = None, dtype: Any = np.float64
-    ) -> Any:
-        """Return :func:`gram_matrix`, from the last product of the same name if there is one."""
-        A = sparse.csr_array(matrix.astype(np.float64))
-        w = np.ones(A.shape[0]) if weights is None else np.asarray(weights, np.float64)
-        if name not in self.products or (self.products[name].P is None) != (P is None):
-            self.products[name] = _Product(A, w, P, gram_matrix(matrix, weights, P))
-            return self.products[name].result.astype(dtype)
-        old = _pad(self.products[name], A.shape)
-        ratio = np.divide(w, old.weights, out=np.zeros_like(w), where=old.weights > 0)
-        scale = float(np.median(ratio[ratio > 0])) if (ratio > 0).any() else 1.0
-        is_new = _differs(A, old.matrix)
-        changed = is_new | ~np.isclose(w, scale * old.weights, rtol=1e-12, atol=0.0)
-        if P is not None and old.P is not None:
-            changed |= ((P + old.P) @ is_new.astype(np.float64) > 0) | _differs(P, old.P)
-        rows, result = np.flatnonzero(changed), old.result
-        # Computed first: an interrupted update must not leave a product that does not fit its factors.
-        change = _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)
-        result *= scale
-        result += change
-        self.products[name] = _Product(A, w, P, result)
-        return result.astype(dtype)
-
-
-def _pad(product: _Product, shape: tuple[int, int]) -> _Product:
-    """Return a product with rows and columns of zeros for new users and items."""
-    if product.matrix.shape == shape:
-        return product
-    n_users, n_old_items = shape[0], len(product.result)
-    result = np.zeros((shape[1], shape[1]))
-    result[:n_old_items, :n_old_items] = product.result
-    weights = np.append(product.weights, np.zeros(n_users - len(product.weights)))
-    matrix: Any = product.matrix.copy()
-    matrix.resize(shape)
-    P: Any = None if product.P is None else product.P.copy()
-    if P is not None:
-        P.resize((n_users, n_users))
-    return _Product(matrix, weights, P, result)
-
-
-def _differs(first: sparse.csr_array, second: sparse.csr_array) -> NDArray[np.bool_]:
-    difference: Any = sparse.csr_array(first - second)
-    difference.eliminate_zeros()
-    return np.asarray(np.diff(difference.indptr) > 0)
-
-
-def _part(A: Any, w: NDArray[np.float64], P: Any, rows: IntArray) -> NDArray[np.float64]:
-    """Return the part of A'DA or A'DPA that comes from some users."""
-    left = sparse.csr_array(sparse.diags_array(w[rows]) @ A[rows])
-    right = A[rows] if P is None else P[rows] @ A
-    return np.asarray((left.T @ right).toarray())
-
-
 def copied_moments(
     matrix: sparse.csr_array,
     P: sparse.csr_array | None,
@@ -164,7 +94,6 @@ def copied_moments(
     *,
     dtype: Any = np.float64,
     device: str = "cpu",
-    running: RunningGrams | None = None,
 ) -> tuple[Any, Any]:
     """Return M = E[X'DX] and C = E[X'DA] of the copied input X, where D holds the weights of users.
 
@@ -172,21 +101,19 @@ def copied_moments(
     ``None`` for the uniform rule; q1 and q2 are their shares.
     """
 
-    def gram(name: str, weights: Any, P: Any = None) -> Any:
-        if running is not None:
-            return running.update(name, matrix, weights, P, dtype)
+    def gram(weights: Any, P: Any = None) -> Any:
         return gram_matrix(matrix, weights, P, dtype=dtype, device=device)
 
     q0 = 1 - q1 - q2
-    G = gram("own", weights)
+    G = gram(weights)
     counts = 1 * G.diagonal()
     # Off the diagonal M = S + S'. All products with Q but one are products with C', so two are enough.
     if q1:
-        S = gram("donors", _donor_weights(P, weights, matrix.shape[0], dtype))
+        S = gram(_donor_weights(P, weights, matrix.shape[0], dtype))
         diagonal = q0 * counts + q1 * S.diagonal()
         S *= q1 * q1 / 2
         _add_multiple(S, q0 * q0 / 2, G)
-        C_t = gram("copied", weights, P) if P is not None else _uniform_copies(matrix, G)
+        C_t = gram(weights, P) if P is not None else _uniform_copies(matrix, G)
         _add_multiple(S, q0 * q1, C_t)
         C_t *= q1
         _add_multiple(C_t, q0, G)

@@ -100,11 +100,9 @@ class CopyEASE(LinearRecommender):
                 allowed = "must be a donor rule such as Jaccard() or 'uniform'"
                 raise InputError(f"{name} of CopyEASE", f"{allowed}; got {show(rule)}.")
 
-    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
         # Single precision is enough for sums, but not always for the solver.
-        device = self.device if running is None else "cpu"
-        options: Any = {"dtype": np.float32, "device": device, "running": running}
-        return copied_moments(A, P, Q, *self.shares, weights, **options)
+        return copied_moments(A, P, Q, *self.shares, weights, dtype=np.float32, device=self.device)
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)

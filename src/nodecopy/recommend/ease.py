@@ -25,7 +25,7 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
 from nodecopy.recommend import algebra
-from nodecopy.recommend.algebra import RunningGrams, copied_moments
+from nodecopy.recommend.algebra import copied_moments
 from nodecopy.recommend.base import Recommender, append_interactions, check_nonempty
 from nodecopy.recommend.baselines import relative_popularity
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
@@ -79,13 +79,12 @@ class LinearRecommender(Recommender):
     n_neighbours_: int | None
 
     is_linear: ClassVar[bool] = True
-    _running: RunningGrams | None = None
     _donors: Sequence[Any] | None = None  # donor probabilities of the fit, which a file does not hold
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
-    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
-        """Return M and C, possibly from Gram matrices to update."""
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
+        """Return M and C."""
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -96,8 +95,8 @@ class LinearRecommender(Recommender):
         """Return donor probabilities of users and of items, ``None`` for the uniform rule."""
         return None, None
 
-    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        """Return moments, possibly from Gram matrices to update and donor probabilities in ``rules``."""
+    def moments(self, train: Interactions, rules: Any = None) -> Moments:
+        """Return moments, possibly from donor probabilities in ``rules``."""
         self.n_neighbours_ = self.sparse_neighbours(train.n_items)
         P, Q = self._donors = self.donor_probabilities(train, rules)
         weights = self.user_weights(train)
@@ -106,7 +105,7 @@ class LinearRecommender(Recommender):
 
             parts = sparse_moments(train.matrix, P, Q, *self.shares, weights, self.n_neighbours_)
         else:
-            parts = self.dense_moments(train.matrix, P, Q, weights, running)
+            parts = self.dense_moments(train.matrix, P, Q, weights)
         return Moments(*parts, train, relative_popularity(train), {}, Q)
 
     def check_params(self) -> None:
@@ -143,15 +142,13 @@ class LinearRecommender(Recommender):
         return (popularity**-self.popularity_penalty).astype(np.float32)
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        self._running = None
         moments = self.moments(interactions)
         self._store(self.solve(moments, overwrite=True), moments)
 
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to the training interactions; the result equals a fit to all of them.
 
-        Users and items may be new. Donor rules and the sparse form are fitted again, sums over users are
-        updated. The first call computes and keeps these sums, up to three items x items matrices.
+        Users and items may be new. The weights are fitted again, which takes as long as a fit.
 
         >>> from nodecopy import Interactions
         >>> from nodecopy.recommend import EASE
@@ -166,14 +163,7 @@ class LinearRecommender(Recommender):
         self.check_params()
         train, is_all_seen = append_interactions(self.interactions_, new), self.seen_ is self.interactions_
         seen = train if is_all_seen else append_interactions(self.seen_, new)
-        if self.sparse_neighbours(train.n_items):
-            self.fit_interactions(train, None, SeedSequence(0))
-        else:
-            if self._running is None:
-                self._running = RunningGrams()
-            moments = self.moments(train, self._running)
-            M, C = (algebra.to_device(part, self.device) for part in moments[:2])
-            self._store(self.solve(moments._replace(M=M, C=C), overwrite=True), moments)
+        self.fit_interactions(train, None, SeedSequence(0))
         self.interactions_, self.seen_ = train, seen
         return self
 
@@ -373,12 +363,9 @@ class EASE(LinearRecommender):
     low_pass: float = 0.0
     low_pass_rank: int | str = "auto"
 
-    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
-        if running is not None:
-            gram = running.update("own", A, weights)
-        else:
-            dtype = np.float32 if self.precision == "single" else np.float64
-            gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
+        dtype = np.float32 if self.precision == "single" else np.float64
+        gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
         return gram, gram
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
