@@ -54,12 +54,16 @@ bench: $(READY)
 		$(BIN)/python -m benchmarks.bench_$$one | tee results/benchmarks/$$one.txt || exit 1; done
 
 # Damaged files for every reader, loader, the store and the TOML parser, in processes of 1,000 inputs with limits on
-# memory and time; then all wrong types and crafted arrays for every public name, each in a process of its own.
+# memory and time; then all wrong types and crafted arrays for every public name, each in a process of its own. All of it
+# twice: as users run it, and with compiled code for small input, too, whose bounds are checked.
 fuzz: $(READY)
-	for first in $$(seq 0 1000 99000); do \
-		$(BIN)/python -m tests.fuzzing $$first $$((first + 1000)) || exit 1; done
-	for name in $$(grep -oE '^   nodecopy\.[A-Za-z_.]+$$' docs/api.md); do \
-		$(BIN)/python -m tests.contracts.wrong_arguments --all $$name 2>/dev/null || { echo $$name; exit 1; }; done
+	for checks in 0 1; do \
+		export NUMBA_BOUNDSCHECK=$$checks NUMBA_CACHE_DIR=.venv/numba-$$checks; \
+		for first in $$(seq 0 1000 99000); do \
+			$(BIN)/python -m tests.fuzzing $$first $$((first + 1000)) || exit 1; done; \
+		for name in $$(grep -oE '^   nodecopy\.[A-Za-z_.]+$$' docs/api.md); do \
+			$(BIN)/python -m tests.contracts.wrong_arguments --all $$name 2>/dev/null || { echo $$name; exit 1; }; done; \
+	done
 
 # Every command that writes, killed at every call that changes the file system; needs Linux and a C compiler.
 kills: $(READY)

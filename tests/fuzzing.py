@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import re
-import resource
 import signal
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io import FeatureEncoder
 from nodecopy.models import GraphModel
 from nodecopy.recommend import Recommender
+from tests.checked_kernels import force_checked_kernels
 from tests.fuzz_corpus import build_corpus, build_graph
 
 MEMORY, SECONDS = 6 * 2**30, 20  # limits on the address space of the process and on the time of an input
@@ -190,14 +190,19 @@ def fuzz(first: int, last: int) -> list[str]:
 
 def peak_memory() -> int:
     """Return the largest number of bytes that the process has had in memory."""
+    import resource  # not on Windows
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 2**10)
 
 
 def main() -> None:
     """Read the inputs that the command line names, with limits on memory and time."""
+    import resource  # not on Windows
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     logging.disable()
+    force_checked_kernels()
     wrong = fuzz(int(sys.argv[1]), int(sys.argv[2]))
     print("\n".join(wrong) or f"inputs {sys.argv[1]} to {sys.argv[2]}: nothing wrong")
     sys.exit(bool(wrong))

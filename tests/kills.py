@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ from tests.cli.labelled_files import write_files
 
 Tree: TypeAlias = dict[str, bytes]
 SHIM = Path(__file__).with_name("kill_shim.c")
+MANIFEST = "samples/samples.json"  # lists the samples, which are written one by one
 SECONDS = 300  # after which a command is ended
 KINDS = ("lost", "partial", "left_behind")
 NUMBERS = re.compile(rb"[-+0-9a-fT:.]+")
@@ -68,13 +70,12 @@ class = "nodecopy.classify.LabelPropagation"
 class Command:
     """What is run: the arguments of ``nodecopy``, or a function.
 
-    ``earlier`` are the arguments of a run before, ``whole`` folders that are written as a whole. ``varies``:
-    numbers differ between runs. ``unordered``: rows of Parquet files have no order.
+    ``earlier`` are the arguments of a run before. ``varies``: numbers differ between runs. ``unordered``:
+    rows of Parquet files have no order.
     """
 
     arguments: list[str] | Callable[[], object]
     earlier: list[str] | None = None
-    whole: tuple[str, ...] = ()
     varies: bool = False
     unordered: bool = False
 
@@ -116,16 +117,12 @@ def with_earlier(*arguments: str, **options: Any) -> Command:
 
 
 COMMANDS = {
-    "sample": Command(sample(), whole=("samples",)),
-    "sample-overwrite": Command(
-        sample("--overwrite", "--format", "npz"), sample("-n", "4", seed=1), whole=("samples",)
-    ),
-    "sample-graphml": Command(sample("--format", "graphml"), whole=("samples",)),
-    "sample-parquet": Command(sample("--format", "parquet"), whole=("samples",)),
+    "sample": Command(sample()),
+    "sample-overwrite": Command(sample("--overwrite", "--format", "npz"), sample("-n", "4", seed=1)),
+    "sample-graphml": Command(sample("--format", "graphml")),
+    "sample-parquet": Command(sample("--format", "parquet")),
     "sample-duckdb": Command(
-        sample("--engine", "duckdb", "--donors", "jaccard", suffix="parquet"),
-        whole=("samples",),
-        unordered=True,
+        sample("--engine", "duckdb", "--donors", "jaccard", suffix="parquet"), unordered=True
     ),
     "classify": with_earlier(
         "classify", "graph.csv", *TABLES, "--method", "gcn", "--out", "out.csv", "--save", "model.npz"
@@ -263,14 +260,13 @@ def _compare(outcome: Outcome, command: Command, number: int, before: Tree, stat
         if not (is_removed and name.startswith("store")):  # which the user asked for
             outcome.lost.append(f"call {number}: {name}")
     for name, content in state.items():
-        if content not in (before.get(name), after.get(name)):
+        if content not in (before.get(name), after.get(name)) and name != MANIFEST:
             outcome.partial.append(f"call {number}: {name}")
-    for folder in command.whole:
-        files = {name for name in state if name.startswith(f"{folder}/")}
-        if files not in (
-            {name for name in tree if name.startswith(f"{folder}/")} for tree in (before, after)
-        ):
-            outcome.partial.append(f"call {number}: {folder}")
+    samples = {name for name in state if name.startswith("samples/")}
+    old = {name for name in before if name.startswith("samples/")}
+    listed = json.loads(state[MANIFEST])["files"] if MANIFEST in state else []
+    if samples != old and samples - {f"samples/{name}" for name in listed} != {MANIFEST}:
+        outcome.partial.append(f"call {number}: {', '.join(samples)} with a manifest of {listed}")
 
 
 def preload() -> None:

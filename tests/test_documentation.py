@@ -47,7 +47,7 @@ def test_the_snippets_of_the_readme_run_in_order(capsys: pytest.CaptureFixture[s
     for snippet in snippets:
         exec(compile(snippet, str(README), "exec"), names)
     assert len(snippets) >= 5
-    assert "transitivity: 0.2557, standard error" in capsys.readouterr().out
+    assert "\ntransitivity    0.2557 " in capsys.readouterr().out
 
 
 def test_the_commands_and_options_of_the_readme_exist() -> None:

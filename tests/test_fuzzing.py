@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,16 @@ from tests.fuzz_corpus import build_corpus
 from tests.fuzzing import check
 
 
-def test_damaged_files_give_a_result_or_an_error_of_the_package() -> None:
-    command = [sys.executable, "-m", "tests.fuzzing", "0", "1000"]
-    child = subprocess.run(command, capture_output=True, text=True)
-    assert (child.returncode, child.stdout) == (0, "inputs 0 to 1000: nothing wrong\n"), child.stderr
+@pytest.mark.parametrize(("first", "last", "checks"), [("0", "500", "0"), ("500", "1000", "1")])
+def test_damaged_files_give_a_result_or_an_error_of_the_package(
+    first: str, last: str, checks: str, pytestconfig: pytest.Config
+) -> None:
+    """Half of them are read with compiled code whose bounds are checked, kept in a cache of its own."""
+    folder = str(pytestconfig.cache.mkdir(f"numba-{checks}")) if pytestconfig.cache else ""
+    command = [sys.executable, "-m", "tests.fuzzing", first, last]
+    env = os.environ | {"NUMBA_BOUNDSCHECK": checks, "NUMBA_CACHE_DIR": folder}
+    child = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert (child.returncode, child.stdout) == (0, f"inputs {first} to {last}: nothing wrong\n"), child.stderr
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from nodecopy import Graph, Interactions, read_graph
+from nodecopy import Graph, Interactions, as_graph, read_graph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import class_codes, training_classes
 from tests.strategies import graphs
@@ -245,6 +245,8 @@ def test_texts_with_half_a_character_are_errors(tmp_path: Path) -> None:
     assert Graph(np.ones((2, 2)), node_ids=["a", texts[1]]).node_ids[1] == texts[1]
 
 
+MIXED: Any = [1, "1"]
+FALSE: Any = "False"
 PAIR = Graph([[0, 1], [1, 0]], node_ids=["c", "a"])
 
 
@@ -269,6 +271,21 @@ PAIR = Graph([[0, 1], [1, 0]], node_ids=["c", "a"])
         (lambda: Graph.from_edges([0], ["a"]), "both hold integers or both hold strings"),
         (lambda: Graph.from_edges([0], [1], node_ids=["0", "1"]), "source must hold known ids; got 0"),
         (lambda: Graph.from_edges([0], [1], [-2.0]), "weight must not be negative; got -2"),
+        (lambda: Graph.from_edges(MIXED, ["a", "b"]), "source must not hold both 1 and '1'"),
+        (
+            lambda: Graph.from_edges([*MIXED[:1], "c"], ["1", "b"]),
+            "source and target must not hold both 1 and '1'",
+        ),
+        (lambda: Graph.from_edges([1, 2**70], [2, 3]), "source must fit into 64 bits with a sign; got 118"),
+        (
+            lambda: Graph.from_edges(["a"], ["b" * 10**5]),
+            "target must have at most 4096 characters; got 100000",
+        ),
+        (lambda: Graph([[0]], labels=[2**63]), "labels must be .* in 64 bits; got 9223372036854775808"),
+        (lambda: PAIR.replace(labels=[2**64, -1]), "labels must fit into 64 bits"),  # "-1" was a class
+        (lambda: Graph([[0]], directed=FALSE), "directed must be True or False; got str"),  # it was true
+        (lambda: PAIR.replace(directed=None), "directed must be True or False; got NoneType"),
+        (lambda: as_graph(sparse.eye_array(2), directed=FALSE), "directed must be True or False"),
     ],
 )
 def test_errors(call: Any, fragment: str) -> None:

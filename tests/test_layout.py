@@ -40,6 +40,15 @@ def test_a_class_name_occurs_once() -> None:
     assert [name for name, count in names.items() if count > 1 and name[0] != "_"] == []
 
 
+def test_modules_can_be_imported_on_windows() -> None:
+    unix = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}
+    for path in (*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
+        imports = [
+            node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Import)
+        ]
+        assert unix.isdisjoint(alias.name for node in imports for alias in node.names), path
+
+
 def test_the_version_is_stated_once() -> None:
     for name in ("CITATION.cff", "README.md", "docs/conf.py", "Makefile", "src/nodecopy/__init__.py"):
         assert PROJECT["project"]["version"] not in (ROOT / name).read_text(encoding="utf-8"), name

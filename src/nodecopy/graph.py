@@ -134,11 +134,10 @@ class Graph(RowData):
         >>> Graph.from_edges(["ann", "bob", "ann"], ["bob", "cleo", "bob"])
         Graph(3 nodes, 2 undirected edges, binary)
         """
-        lists = [
-            ends for ends in (source, target) if getattr(ends, "dtype", None) in (None, np.dtype(object))
-        ]
+        given: list[Any] = [source, target]
         source, target = check_ids(source, "source"), check_ids(target, "target")
         if source.dtype.kind == target.dtype.kind == "U":
+            lists = (ends for ends in given if getattr(ends, "dtype", None) in (None, np.dtype(object)))
             check_spellings([*chain.from_iterable(lists)], "source and target")
         check_vector(target, "target", length=len(source), per="edge")
         if source.size and target.size and (source.dtype.kind == "U") != (target.dtype.kind == "U"):

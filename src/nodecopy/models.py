@@ -111,7 +111,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
 
 
 def _same_ids(sample: Any, observed: Any) -> bool:
-    """Return whether two graphs or tables have the same ids; those of most samples are the same arrays."""
+    """Return whether two graphs or tables have the same ids, mostly the same arrays."""
     stored = ("_node_ids", "user_ids", "item_ids")
     if all(vars(sample).get(name) is vars(observed).get(name) for name in stored):
         rows, others = sample.rows, observed.rows

@@ -8,11 +8,13 @@ import zipfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import GenericAlias
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
@@ -28,7 +30,7 @@ from nodecopy import (
     datasets,
 )
 from nodecopy._core import estimator as array_archives
-from nodecopy._core.estimator import Configurable, Saveable, read_arrays, write_arrays
+from nodecopy._core.estimator import Configurable, Saveable, check_annotated, read_arrays, write_arrays
 from nodecopy._core.random import Rng
 from nodecopy.attacks import DICE
 from nodecopy.classify import GCN, SBMGCN, BayesianGCN
@@ -268,7 +270,9 @@ DAMAGED: list[tuple[Any, str, Any, str]] = [
     (NodeCopying(Jaccard()), "distribution_/P/csr/data", math.nan, "P of DonorRows must be finite"),
     (NodeCopying(Jaccard()), "distribution_/P/csr/data", -1.0, "must rise to 1 in every row, by the"),
     (NodeCopying(SameLabel()), "keep_", "x", "keep_ of NodeCopying must be"),
+    (NodeCopying(SameLabel()), "keep_", math.nan, "keep_ of NodeCopying must be finite"),
     (VOTES, "params/base", True, "base of SBMGCN must be"),
+    (VOTES, "params/base/params/n_epochs", True, "n_epochs of GCN must be finite and of the type int"),
     (VOTES, "prediction_/networks", 5, "networks of Prediction must be"),
     (VOTES, "prediction_/networks/weights/tuple/0", math.inf, "weights of Ensemble must be finite"),
     (VOTES, "prediction_/networks/config", {"dict": {}}, "config of Ensemble must be"),
@@ -294,7 +298,7 @@ def test_what_a_file_holds_has_the_types_of_its_class(
         part = part[int(key)] if isinstance(part, list) else part.get("parts", part)[key]
     part = part if isinstance(part, list) else part.get("parts", part)
     final: Any = int(last) if isinstance(part, list) else last
-    if isinstance(value, float):
+    if isinstance(value, float) and isinstance(part[final], dict):
         arrays[part[final]["array"]][...] = value
     elif value is None:
         del part[final]
@@ -457,3 +461,19 @@ def test_no_changed_byte_ends_the_interpreter(tmp_path: Path) -> None:
         except InputError:
             n_errors += 1
     assert n_errors > 10
+
+
+def test_annotations_may_be_aliases() -> None:
+    """They are for arrays of NumPy from 2.5 on, in Python from 3.12 on."""
+    scalar = TypeVar("scalar", bound=np.generic)
+
+    class Alias:
+        __value__ = NDArray[scalar]
+        __class_getitem__: Any = classmethod(GenericAlias)
+
+    class Held:
+        __annotations__ = {"numbers": GenericAlias(Alias, (np.int64,))}
+
+    assert check_annotated({"numbers": np.arange(3)}, Held)
+    with pytest.raises(InputError, match="numbers of Held"):
+        check_annotated({"numbers": np.array(["a"])}, Held)

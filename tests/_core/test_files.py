@@ -84,6 +84,8 @@ def test_folders(tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyP
     assert content_of(target) == "again"
     with pytest.raises(InputError, match="must be a folder"):
         write_folder(target / "made")
+    with pytest.raises(InputError, match="/ must be a file or a folder below the root"):
+        write_folder(Path("/"), overwrite=True)
     assert sorted_names(tmp_path) == ["out"]
 
 

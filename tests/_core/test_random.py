@@ -48,7 +48,10 @@ def test_against_the_twin(key: tuple[int, int], counter: tuple[int, int]) -> Non
     assert threefry(key, counter) == oracles.threefry(key, *counter)
 
 
-def test_uniforms_are_uniform() -> None:
+def test_uniforms_are_uniform_and_have_53_bits() -> None:
+    words = np.array([2**32 - 1, 2**6, 0], np.uint32)
+    assert random.unit_interval(words[:1], words[:1])[0] == 1 - 2.0**-53
+    assert random.unit_interval(words[2:], words[1:2])[0] == 2.0**-53
     keys = [random.sample_key(SeedSequence(11), sample) for sample in range(20)]
     values = np.concatenate([random.node_uniforms(key, 2000) for key in keys])
     assert stats.kstest(values, "uniform").pvalue > ALPHA

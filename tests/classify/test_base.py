@@ -309,6 +309,19 @@ def test_one_class_for_all_where_it_has_most_labels() -> None:
             warn_if_not_learned(p, [0, 1], trial)
 
 
+def test_nearly_uniform_probabilities_that_rank_every_class() -> None:
+    trial = Trial(Graph(np.zeros((60, 60)), labels=np.arange(60) % 3))
+    order = np.random.default_rng(0).permutation(60)
+    ranked = 0.3 + 0.05 * np.eye(3)[trial.codes]
+    of_two_classes = ranked - 0.05 * np.eye(3)[np.where(trial.codes == 2, 2, 0)]
+    for p, is_learned in ((ranked, True), (ranked[order], False), (of_two_classes, False)):
+        prediction = Prediction(
+            (p / p.sum(axis=1, keepdims=True)).astype(np.float32), np.zeros(60, np.float32)
+        )
+        with nullcontext() if is_learned else pytest.warns(DataWarning, match="100% of the nodes is at most"):
+            warn_if_not_learned(prediction, ["a", "b", "c"], trial)
+
+
 def test_advice_names_what_the_classifier_has() -> None:
     """Standardised data and classifiers without epochs got the advice to standardise and train longer."""
     graph = Graph(np.zeros((40, 40)), np.full((40, 3), 1e-6), np.arange(40) % 2)

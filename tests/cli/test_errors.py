@@ -24,6 +24,9 @@ sample karate --interactions | the source must hold interactions for this comman
 sample karate --donors jaccard --n-neighbours 5 | --n-neighbours applies to --donors nearest-neighbours only
 sample karate --exponent 2 | --exponent applies to --donors jaccard only; got --donors same-label
 sample library --label a | --label applies to graphs only; got interactions
+sample graph.csv --directed --symmetrise maximum | --symmetrise applies to undirected graphs only; got Graph
+sample library --symmetrise none | --symmetrise applies to undirected graphs only; got Interactions(
+sample edges.parquet --engine duckdb --out out --directed --symmetrise maximum | undirected graphs only; got
 sample edges.parquet --engine duckdb | --engine duckdb writes Parquet: give --out FOLDER, without --format.
 sample edges.parquet --engine duckdb --out out --donors weighted | --similarity FILE
 sample karate --engine duckdb --out out | takes Parquet files, not names of datasets; got karate

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -282,6 +281,7 @@ def test_engines_and_memory_read_the_same_columns(run: Run, engine: str) -> None
 @pytest.mark.parametrize("megabytes", [0.05, 0.3])
 def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
     """Files may not grow past a limit, as if the disk were full: early, or while samples are written."""
+    resource: Any = pytest.importorskip("resource")  # not on Windows
     n = 60_000
     pairs = np.random.default_rng(0).integers(0, n, (2, n))
     write_graph(Graph.from_edges(*pairs), tmp_path / "edges.parquet")

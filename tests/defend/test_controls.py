@@ -138,8 +138,9 @@ def test_jaccard_similarities_and_kept_edges() -> None:
     assert shares[0, 1] == shares[1, 0] == 0.5
     assert shares[1, 2] == shares[2, 3] == 0.0
     assert shares[3, 4] == 1.0
-    kept = GCNJaccard(0.3).preprocess(graph).edges()
-    assert list(zip(*kept[:2], strict=True)) == [(0, 1), (3, 4)]
+    for threshold, similar in ((0.5, [(0, 1)]), (0.51, [])):
+        kept = GCNJaccard(threshold).preprocess(graph).edges()
+        assert list(zip(*kept[:2], strict=True)) == [*similar, (3, 4)]
 
 
 def test_approximation_of_the_full_rank_equals_a_gcn() -> None:

@@ -90,7 +90,7 @@ def test_share_of_nodes_is_corrected(attacked: tuple[CopyingDefence, Graph, Any]
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 @pytest.mark.filterwarnings("ignore:the highest suspicion score")  # after one epoch
-def test_validation_nodes_decide_how_many_are_corrected() -> None:
+def test_validation_nodes_decide_how_many_are_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of four nodes the third correction makes a correct one wrong, so two are corrected."""
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4) + np.eye(4, k=1), labels=[0, 0, 1, 1])
     fitted = SuspectCorrection(GCN(n_epochs=1), n_donors=1).fit(graph, [0, 3], validation=[1, 2], rng=0)
@@ -103,6 +103,8 @@ def test_validation_nodes_decide_how_many_are_corrected() -> None:
     assert choose_n_corrected(None, state, order, right, zero) == 4
     without_trial = replace(state, trial=None)
     assert choose_n_corrected(None, without_trial, order, zero, right) == 0  # a small share of four
+    monkeypatch.setattr(unknown, "MAX_ACCURACY_LOSS", 0.5)  # one of the two validation nodes
+    assert choose_n_corrected(None, state, order, zero, right) == 4
 
 
 def test_retraining_leaves_out_the_suspects(attacked: tuple[CopyingDefence, Graph, Any]) -> None:

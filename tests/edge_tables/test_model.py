@@ -71,7 +71,8 @@ def test_nodes_that_are_not_listed_keep_their_own(engine: TableEngine) -> None:
     edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
     nearest = NearestNeighboursTable(table(engine, node=[1], donor=[4]))
     assert donors(nearest, engine, edges) == {1: 4, 2: 2, 3: 3, 4: 4}
-    weights = WeightedTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
+    pairs: Any = {"node": [1, 1, 1, 1, 2], "donor": [4, 3, 4, 2, 1]}  # of a repeated pair, the larger counts
+    weights = WeightedTable(table(engine, **pairs, weight=[2.0, 1e-12, 1e-300, 0.0, 5e-324]))
     assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
     labels = SameLabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
     with pytest.warns(DataWarning, match="2 of 5 nodes have a label"):

@@ -38,6 +38,8 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
         toml.load(tmp_path / "other.toml")
     with pytest.raises(InputError, match=r"must be one of .*table6.*; got 'table22'.* Did you mean table2"):
         load("table22")
+    with pytest.raises(InputError, match="source must be the name of a file; got int"):
+        load(3)
 
 
 def read_example(language: str, number: int = 0) -> str:

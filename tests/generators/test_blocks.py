@@ -105,6 +105,8 @@ def test_expected_degrees_are_the_observed_ones(directed: bool) -> None:
         few = observed <= 8
         assert mean[few] == pytest.approx(observed[few], abs=0.9)
         assert mean[few].sum() == pytest.approx(observed[few].sum(), rel=0.05)
+    n_edges = [sample.n_edges for sample in samples]  # Poisson, less repeated edges
+    assert 0.6 < np.var(n_edges) / np.mean(n_edges) < 1.2
     within = [(labels[first] == labels[second]).mean() for first, second, _ in map(Graph.edges, samples)]
     first, second, _ = graph.edges()
     assert np.mean(within) == pytest.approx((labels[first] == labels[second]).mean(), abs=0.03)

@@ -181,6 +181,8 @@ def test_every_possible_sample(donors: DonorRule, keep: float) -> None:
     theory = entry_covariances(A, Q)[first[:, None], second[:, None], first, second]
     assert covariances == pytest.approx(theory)
     assert edge_count_variance(model).total == pytest.approx(covariances.sum())
+    model.keep, model.symmetrise = 0.9, "maximum"  # settings of the next fit
+    assert edge_count_variance(model).total == pytest.approx(covariances.sum())
     full = np.zeros((len(samples), 4, 4))
     full[:, first, second] = full[:, second, first] = samples
     degrees = full.sum(axis=2)

@@ -190,3 +190,8 @@ def test_numbers_weights_and_times(column: Column, name: str, kinds: tuple[bool,
 )
 def test_columns_of_ids(columns: list[Column], names: list[str], expected: list[int]) -> None:
     assert find_id_columns(columns, names, is_alike=True) == expected
+
+
+def test_nodes_have_ids_of_one_kind_but_users_and_items_may_differ() -> None:
+    columns = [["ann"], ["1"], ["tea"]]
+    assert [find_id_columns(columns, [], is_alike=is_alike) for is_alike in (True, False)] == [[0, 2], [0, 1]]

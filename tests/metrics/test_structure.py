@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from nodecopy import datasets
 from nodecopy._core.arrays import Rows
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import Graph
@@ -353,3 +354,12 @@ def test_a_statistic_outside_of_all_samples_has_a_sentence() -> None:
     assert "n_nodes" not in comparison.outside
     assert "edge_overlap" not in comparison.outside
     assert not compare(PATH, [PATH]).outside
+
+
+def test_samples_that_fall_apart_have_advice() -> None:
+    club, fragment = datasets.load("karate"), "keep near 1"
+    pieces = club.replace(adjacency=np.zeros((34, 34)))
+    comparison = compare(club, [pieces] * 3)
+    assert fragment in comparison.outside["n_components"]
+    assert str(comparison).count(fragment) == 1
+    assert fragment not in str(compare(pieces, [club] * 3))  # samples with fewer components

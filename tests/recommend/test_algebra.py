@@ -20,10 +20,10 @@ from nodecopy.recommend.algebra import (
     copied_moments,
     gram_matrix,
     invert_regularised,
+    like,
     max_items,
     row_blocks,
     solve_constrained,
-    to_device,
     to_numpy,
 )
 from nodecopy.recommend.copy_ease import default_donors, donor_matrix
@@ -70,7 +70,7 @@ def test_solvers_in_blocks(size: int) -> None:
 
 @pytest.mark.parametrize("device", ["cpu", TORCH])
 def test_singular_matrix(device: str) -> None:
-    M = to_device(-np.eye(3), device)
+    M = like(-np.eye(3), gram_matrix(tastes().matrix, device=device))
     with pytest.raises(InputError, match="regularisation must be larger: the matrix is singular"):
         invert_regularised(M, 0.5)
     with pytest.raises(InputError, match="regularisation must be larger: the matrix is singular"):

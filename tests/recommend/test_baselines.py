@@ -41,7 +41,7 @@ def test_explanations_of_nearest_items_are_those_of_the_fit() -> None:
     """A parameter that is set after the fit does not change scores, and not their donors either."""
     log = tastes()
     user, item = log.user_ids[np.flatnonzero(log.rows.degrees)[0]], log.item_ids[3]
-    model = ItemKNN(n_neighbours=5).fit(log)
+    model = ItemKNN(n_neighbours=5, shrinkage=3.0).fit(log)
     explanation = model.explain(user, item, None)
     assert explanation.score > 0
     assert model.set_params(shrinkage=5.0).explain(user, item, None).to_dict() == explanation.to_dict()

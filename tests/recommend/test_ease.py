@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import nodecopy
-from nodecopy import Interactions, Jaccard, copying, datasets
+from nodecopy import Interactions, Jaccard, SameLabel, copying, datasets
+from nodecopy._core.arrays import contains
 from nodecopy._core.parallel import create_pool
 from nodecopy.copying import donors as copying_donors
 from nodecopy.errors import DataWarning, InputError
@@ -180,6 +181,24 @@ def test_partial_fits_equal_a_fresh_fit(model: EASE | CopyEASE) -> None:
     np.testing.assert_allclose(model.fit(first).partial_fit(others[1]).weights_, fresh.weights_, atol=2e-5)
 
 
+def test_long_ids_take_little_memory() -> None:
+    """All ids were padded to the longest one: 4.3 GB for an id of 100 kB."""
+    names = [f"user {number}" for number in range(20_000)]
+    model = EASE(1.0).fit(Interactions.from_table(names, ["tea", "jam"] * 10_000))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="users must have at most 4096 characters; got 100000"):
+        model.partial_fit(Interactions.from_table(["x" * 10**5], ["tea"]))
+    with pytest.raises(InputError, match="ids of users must take at most 67108864 bytes"):
+        model.partial_fit(Interactions.from_table(["x" * 4096], ["tea"]))
+    with pytest.raises(InputError, match="must hold known ids; got str"):
+        model.recommend([*names[:9], "x" * 4096], 1)
+    assert contains(model.interactions_.user_ids, np.array([names[7], "x" * 4096])).tolist() == [True, False]
+    model.partial_fit(Interactions.from_table(["x" * 100], ["tea"]))
+    assert tracemalloc.get_traced_memory()[1] < 2**26
+    tracemalloc.stop()
+    assert model.recommend(["x" * 100, names[0]], 1)[0].tolist() == [["jam"], ["jam"]]
+
+
 def test_partial_fits_of_changed_models() -> None:
     """Parameters may change in between, seen interactions stay seen, and the sparse form is fitted again."""
     first, second, _ = parts(tastes(), 1)
@@ -198,6 +217,16 @@ def test_partial_fits_of_changed_models() -> None:
         model.partial_fit(Interactions.from_table([1], ["tea"]))
     with pytest.raises(InputError, match="interactions must hold at least one"):
         model.partial_fit(tastes().difference(tastes()))
+
+
+def test_partial_fits_where_donors_or_donor_rules_change() -> None:
+    """New interactions of a donor of the first four users, then new donors of other users."""
+    log = Interactions(np.kron(np.eye(2), 1 - np.eye(4)))
+    model = CopyEASE(0.5, user_donors=SameLabel([0] * 4 + [1] * 4)).fit(log)
+    for labels in ([0] * 4 + [1] * 4, [0] * 4 + [1, 1, 2, 2]):
+        model.set_params(user_donors=SameLabel(labels)).partial_fit(Interactions.from_table([0], [0]))
+        fresh = CopyEASE(**model.get_params(deep=False)).fit(model.interactions_)
+        np.testing.assert_allclose(model.weights_, fresh.weights_, atol=1e-6)
 
 
 # The donors behind a score, against the equations with dense matrices and a loop over donors

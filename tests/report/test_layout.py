@@ -66,11 +66,11 @@ def test_a_small_graph_is_shown_whole() -> None:
 @settings(max_examples=25)
 def test_a_part_has_at_most_so_many_nodes_and_edges(max_nodes: int, max_edges: int, seed: int) -> None:
     graph = power_law_graph(600, n_communities=2, rng=seed)
-    shown = choose_nodes(graph, max_nodes=max_nodes, max_edges=max_edges, rng=seed)
-    part = graph.subgraph(shown)
-    assert 1 <= len(shown) <= max_nodes
-    assert part.n_edges <= max_edges
-    assert shown.tolist() == sorted(set(shown.tolist()))
+    for whole in (graph, Graph(graph.adjacency, directed=True)):
+        shown = choose_nodes(whole, max_nodes=max_nodes, max_edges=max_edges, rng=seed)
+        assert 1 <= len(shown) <= max_nodes
+        assert whole.subgraph(shown).n_edges <= max_edges
+        assert shown.tolist() == sorted(set(shown.tolist()))
 
 
 def test_a_part_is_as_large_as_it_may_be_and_hangs_together() -> None:

@@ -80,6 +80,14 @@ def test_attacks() -> None:
     assert headlines.attack_headline(classes, 1, evidence, 4).endswith("does not correct it: it gives a.")
 
 
+def test_verdicts_are_counted() -> None:
+    sentence = headlines.tables_headline(["level", "above", "below", "below", "ahead"])
+    assert sentence.startswith(
+        "Of 5 results with published numbers, 1 are level with them, 1 ahead, 0 behind"
+    )
+    assert "and 3 statistics differ" in sentence
+
+
 def evaluation(n: int, accuracy: float, n_splits: int = 1) -> HeldOutPredictions:
     """Two classes; the share ``accuracy`` of the nodes of each split is right, the most certain ones."""
     is_correct = np.arange(n) < accuracy * n

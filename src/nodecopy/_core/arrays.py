@@ -19,6 +19,7 @@ from nodecopy._core.checks import (
     check_type,
     check_unique,
     check_vector,
+    show,
 )
 from nodecopy.errors import InputError
 
@@ -402,14 +403,15 @@ def find_positions(values: Array, ids: Array, name: str, *hints: Any) -> Ints:
         positions[(ids[positions] != narrow) | (narrow != values)] = -1
     if positions.min() < 0:
         wrong = values[positions < 0].tolist()[0]
-        raise InputError(name, f"must hold known ids; got {wrong!r}, which is not among them.", *hints)
+        raise InputError(name, f"must hold known ids; got {show(wrong)}, which is not among them.", *hints)
     return positions
 
 
 def contains(ids: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values are among ids."""
     narrow = _narrow(values, ids)
-    return np.isin(narrow, ids) & (narrow == values)
+    is_whole: NDArray[np.bool_] = narrow == values
+    return is_whole & np.isin(narrow, ids)
 
 
 def _narrow(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:

@@ -317,6 +317,8 @@ def _has_type(value: Any, hint: Any) -> bool:
         if numbers.dtype.kind == "f" and not is_mapped and not np.isfinite(numbers).all():
             return False
     kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if hasattr(kind, "__value__"):  # an alias, such as the arrays of NumPy from 2.5 on
+        return _has_type(value, kind.__value__[arguments])
     if isinstance(kind, TypeVar):
         return not kind.__constraints__ or isinstance(value, kind.__constraints__)
     if kind in (Union, UnionType):

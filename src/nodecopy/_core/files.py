@@ -114,6 +114,7 @@ def check_folder(
     target = resolve(path)
     check_writable_parent(target)
     _sweep(target.parent, target)
+    _sweep(target)
     if target.exists() and not target.is_dir():
         raise InputError(f"{path} must be a folder; there is a file of that name.")
     if target.is_dir() and any(target.iterdir()):

@@ -39,8 +39,8 @@ def fit_logistic(
     """Return the weights that maximise the log-likelihood of a logistic regression, by Newton's method.
 
     ``derivatives`` maps weights to the gradient and the negative Hessian. ``logit_change`` maps a step to a
-    bound on the change of any logit: steps are damped so that each increases the likelihood (Sun and
-    Tran-Dinh, 2019), until the bound is below ``tolerance``. Without it, ``max_steps`` are taken.
+    bound on the change of any logit, by which steps are damped (Sun and Tran-Dinh, 2019), until it is below
+    ``tolerance``. Without it, ``max_steps`` are taken.
     """
     weights = start
     for _ in range(max_steps):

@@ -336,8 +336,7 @@ class FGA(GradientAttack):
     loss
         ``"target"``: the target's own loss, as in the attack's paper. ``"training-set"``: the run behind
         the FGA row of the node-copying paper, whose code always rewired node 0 along the gradient of the
-        loss of the training set, with a budget of ``"degree"``. It hardly touches the targets, which
-        explains why 69.8 % of them were still classified correctly.
+        loss of the training set, with a budget of ``"degree"``, and so hardly touched the targets.
     surrogate
         The model that an attacker knows: a trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
         ``forward(x, edge_index, edge_weight)``, which is attacked itself; or the two weight matrices of a GCN
@@ -345,9 +344,8 @@ class FGA(GradientAttack):
         ``edge_weight``, ignores it or counts edges of weight zero is evaluated for up to 128 candidates per
         flip, which takes as many times longer.
     scale
-        How the GCN scales features. ``"auto"`` (default): word counts by ``"rows"``, others are standardised,
-        and the choice is logged; with weight matrices it is ``"rows"``. Also ``"standardise"``, ``"binary"``
-        and ``"none"``.
+        How the GCN scales features. ``"auto"`` (default): word counts by ``"rows"``, others are standardised;
+        with weight matrices it is ``"rows"``. Also ``"standardise"``, ``"binary"`` and ``"none"``.
     together
         Whether targets are attacked one after another in one graph, or each alone.
     device

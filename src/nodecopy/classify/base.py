@@ -371,24 +371,26 @@ def warn_if_not_learned(
 ) -> None:
     """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
 
-    A class of most labels may be predicted for all nodes, if probabilities rank the labelled nodes.
+    A class of most labels may be predicted for all nodes, if probabilities rank the labelled nodes, and
+    probabilities may be nearly uniform, if those of every class rank its labelled nodes first.
     """
     largest, n_classes = prediction.probabilities.max(axis=1), len(classes)
     predicted = np.unique(prediction.probabilities.argmax(axis=1))
     is_uniform = largest * n_classes - 1 <= MAX_EXCESS
-    if is_uniform.mean() >= MIN_UNIFORM_SHARE:
+    is_flat = is_uniform.mean() >= MIN_UNIFORM_SHARE
+    if not is_flat and len(predicted) > 1:
+        return
+    if trial is not None:
+        p, codes = prediction.probabilities[trial.labelled], trial.codes[trial.labelled]
+        has_most_labels = 2 * (codes == predicted[0]).sum() > len(codes)
+        if (is_flat or has_most_labels) and ranks_classes(p, codes, every=is_flat):
+            return
+    if is_flat:
         bound = f"{(1 + MAX_EXCESS) / n_classes:.2f}, and {1 / n_classes:.2f} would be uniform"
         sign = f"the largest probability of {is_uniform.mean():.0%} of the nodes is at most {bound}"
-    elif len(predicted) == 1:
-        if trial is not None:
-            codes = trial.codes[trial.labelled]
-            has_most_labels = 2 * (codes == predicted[0]).sum() > len(codes)
-            if has_most_labels and ranks_classes(prediction.probabilities[trial.labelled], codes):
-                return
+    else:
         name = classes[predicted[0]]
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
-    else:
-        return
     checks = ", ".join([*advice, "and that the labels belong to the nodes"])
     warn_about_data(f"the classifier has learned almost nothing: {sign}. Check {checks}.")
 

@@ -95,7 +95,7 @@ def attack(
 
         def show_targets(targets: list[int]) -> Iterator[int]:
             end_status()
-            return estimate_time(targets, len(targets), "targets")
+            return estimate_time(targets, "targets")
 
         perturbation = attacker.attack(
             add_identity_features(graph),

@@ -235,7 +235,6 @@ def cross_validation_folds(labels: Ints, n_folds: int, rng: Generator) -> list[I
 
 
 def _hold_out(labels: Ints, share: float, rng: Generator) -> Ints:
-    """Draw a share of the nodes of each class, leaving at least one."""
     parts = [np.zeros(0, np.int64)]
     for code in np.unique(labels[labels != UNLABELLED]):
         nodes = rng.permutation(np.flatnonzero(labels == code))

@@ -1,8 +1,4 @@
-"""Options that several commands share, their panels in the help, and checks.
-
-The help of a command shows the first paragraph of its text and of the texts of the most used options, and
-names the other options. ``--help-all`` shows everything.
-"""
+"""Options that several commands share, their panels in the help, and checks."""
 
 from __future__ import annotations
 
@@ -193,7 +189,7 @@ class InteractionOptions(FileOptions):
 
 
 class HelpCommand(TyperCommand):
-    """A command with a short help, and a complete one with ``--help-all``."""
+    """A command whose help shows first paragraphs, and everything with ``--help-all``."""
 
     explains_all = False
 

@@ -51,14 +51,14 @@ def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Itera
 
     def emit(record: logging.LogRecord) -> None:
         decision = getattr(record, "decision", record.getMessage())
-        message = describe_notice(decision, getattr(record, "parameters", ()), options)
+        message = _describe_notice(decision, getattr(record, "parameters", ()), options)
         if message not in notices:
             notices.append(message)
             (print_note if record.levelno < logging.WARNING else print_warning)(message)
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
         if isinstance(message, DataWarning):
-            LOGGER.warning(describe_notice(message.args[0], message.args[1:], options))
+            LOGGER.warning(_describe_notice(message.args[0], message.args[1:], options))
         else:
             show_other(message, category, *place, **where)
 
@@ -79,22 +79,20 @@ def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Itera
             _is_quiet = False
 
 
-def name_option(parameter: str, options: Collection[str]) -> str | None:
-    """Return the option that sets a parameter, if the command has one."""
+def _name_option(parameter: str, options: Collection[str]) -> str | None:
     name = OPTIONS.get(parameter, parameter).replace("_", "-")
     return " or ".join(option for option in (f"--{name}", f"--no-{name}") if option in options) or None
 
 
-def describe_notice(message: str, parameters: Iterable[Any], options: Collection[str]) -> str:
-    """Return a message with a sentence about the options of its parameters."""
-    names = [name for parameter in parameters if (name := name_option(str(parameter), options))]
+def _describe_notice(message: str, parameters: Iterable[Any], options: Collection[str]) -> str:
+    names = [name for parameter in parameters if (name := _name_option(str(parameter), options))]
     return f"{message} Use {list_alternatives(names)} to change this." if names else message
 
 
 def describe_error(error: InputError, options: Collection[str]) -> str:
     """Return the message of an error with the option in place of the parameter."""
     parameter = error.parameter
-    option = parameter and name_option(parameter.partition(" of ")[0], options)
+    option = parameter and _name_option(parameter.partition(" of ")[0], options)
     settings = (_name_setting(name, value, options) for name, value in error.settings.items())
     return error.describe(option or parameter, filter(None, settings))
 
@@ -136,14 +134,13 @@ def print_written(path: Path | None, what: str, *, option: str = "") -> None:
         print_note(f"nothing written: give {option} to write the {what}")
 
 
-def shows_progress() -> bool:
-    """Return whether progress is shown: on a terminal, unless the run is quiet."""
+def _shows_progress() -> bool:
     return error_console.is_terminal and not _is_quiet
 
 
 def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield items under a progress bar, which only a terminal shows."""
-    if not shows_progress():
+    if not _shows_progress():
         return iter(items)
     return iter(track(items, description=what, total=total, console=error_console, transient=True))
 
@@ -151,13 +148,13 @@ def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
 def create_bar(*columns: ProgressColumn) -> Progress:
     """Return a progress bar with a description and the time."""
     columns = (TextColumn("{task.description}"), BarColumn(), *columns, TimeElapsedColumn())
-    return Progress(*columns, console=error_console, transient=True, disable=not shows_progress())
+    return Progress(*columns, console=error_console, transient=True, disable=not _shows_progress())
 
 
 @contextmanager
 def show_status(what: str) -> Iterator[Callable[[], None]]:
     """Show on a terminal what is being done; yield a function that ends it."""
-    if not shows_progress():
+    if not _shows_progress():
         yield lambda: None
         return
     with error_console.status(what) as status:
@@ -177,16 +174,15 @@ def show_training(what: str) -> Iterator[None]:
             yield
 
 
-def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+def estimate_time(items: Sequence[T], what: str) -> Iterator[T]:
     """Yield items under a progress bar; after the first, note if the others take long."""
-    start, is_first = time.monotonic(), True
-    for item in show_progress(items, total, what):
+    start, n_others = time.monotonic(), len(items) - 1
+    for number, item in enumerate(show_progress(items, len(items), what)):
         yield item
-        seconds = (time.monotonic() - start) * (total - 1)
-        if is_first and seconds >= LONG:
+        seconds = (time.monotonic() - start) * n_others
+        if not number and seconds >= LONG:
             unit, length = next(part for part in DURATIONS if seconds >= 2 * part[1])
-            print_note(f"the other {total - 1:,} {what} will take about {seconds / length:.0f} {unit}")
-        is_first = False
+            print_note(f"the other {n_others:,} {what} will take about {seconds / length:.0f} {unit}")
 
 
 def print_title(title: str) -> None:

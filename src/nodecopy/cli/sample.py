@@ -84,10 +84,10 @@ def sample(
     neighbours: Path | None = opt.engine("nearest-neighbours with an engine: Parquet of node and donor."),
     max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
     keep: opt.Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
-    symmetrise: Literal["maximum", "one-endpoint", "none"] = opt.common(
-        "How undirected samples are symmetrised.\n\none-endpoint: an edge exists if a random endpoint has it "
-        "(about as many edges). maximum: if either has it (up to twice as many). none: samples are directed.",
-        "one-endpoint",
+    symmetrise: Literal["maximum", "one-endpoint", "none"] | None = opt.common(
+        "How samples of undirected graphs are symmetrised. (default: one-endpoint)\n\none-endpoint: an edge "
+        "exists if a random endpoint has it (about as many edges). maximum: if either has it (up to twice as "
+        "many). none: samples are directed."
     ),
     n: opt.Count = opt.common("Number of samples.", 1, "--n", "-n"),
     first: opt.Natural = opt.more("Number of the first sample, to continue a numbering.", 0),
@@ -117,6 +117,7 @@ def sample(
         nodecopy sample edges.csv --labels labels.csv --donors same-label --seed 7
         nodecopy sample edges.parquet --engine duckdb --out large
     """
+    given_rule, symmetrise = symmetrise, symmetrise or "one-endpoint"
     settings: dict[str, Any] = {"keep": keep, "symmetrise": symmetrise, "seed": seed}
     of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
     tables = {"labels": graph.labels, "neighbours": neighbours, "similarity": similarity}
@@ -159,6 +160,8 @@ def sample(
             opt.check_applicable("--engine duckdb", "--engine spark, whose cluster sets it", memory=memory)
             start = partial(engines.Spark, master, place)
         work = _on_engine(source, kind, EdgeTableCopying(rule, keep, symmetrise), seed, start)
+    if not is_undirected:
+        opt.check_applicable("undirected graphs", title, symmetrise=given_rule)
     origin = files.describe_run(source, **rule_settings, **settings)
     numbers, n_workers = range(first, first + n), workers or 1
     if out is None:

@@ -38,7 +38,7 @@ def stats(
     observed = files.load_graph(source, graph)
     warn_about_missing_labels(observed, LABEL_NAMES)
     if samples:
-        paths = [file for path in samples for file in find_samples(path)]
+        paths = [file for path in samples for file in _find_samples(path)]
         sampled = show_progress(_read_samples(paths, observed), len(paths), "reading")
         comparison = compare(observed, sampled, path_length=path_length)
         if json_:
@@ -54,8 +54,7 @@ def stats(
         print_table(["statistic", "value"], values.items())
 
 
-def find_samples(path: Path) -> list[Path]:
-    """Return the files of a folder of samples, or the path of a file."""
+def _find_samples(path: Path) -> list[Path]:
     if path.is_dir():
         samples = sorted(file for file in path.glob("sample-*") if file.is_file())
         if not samples:

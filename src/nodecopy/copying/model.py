@@ -291,8 +291,7 @@ def _row_bytes(rows: Rows) -> Iterator[bytes]:
 class EdgeTrackingSampler:
     """Sample the edges of a fitted model: their ends, and the observed edge behind each of them.
 
-    ``first``, ``second`` and ``weights`` are the ends (node positions) and weights of the edges. Of parallel
-    edges the heaviest is kept; ties go to the last one.
+    Of parallel edges the heaviest is kept; ties go to the last one.
     """
 
     def __init__(

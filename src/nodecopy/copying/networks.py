@@ -46,7 +46,7 @@ def sample_like(
         Donor rule or its name. By default :class:`.SameLabel` if ``label`` is given, else the rule that
         :class:`.NodeCopying` chooses.
     label, weight
-        Node attribute with classes, and edge attribute with weights; an edge without it has weight one.
+        As in :func:`.from_networkx`.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     rng
@@ -121,7 +121,7 @@ def _sample_igraph(network: Any, model: NodeCopying[Any], weight: str, n: int, r
 def annotate(network: Any, attributes: Iterable[tuple[str, Any, Sequence[Any]]]) -> Any:
     """Return a copy of a NetworkX or igraph graph with attributes, given by name, numbers and their places.
 
-    Places are nodes (by position) or edges (pairs of positions); a number of the graph has no places.
+    Places are positions of nodes, or pairs of them for edges; a number of the graph has no places.
     """
     library = find_library(network)
     if library not in ("networkx", "igraph"):
@@ -136,8 +136,6 @@ def annotate(network: Any, attributes: Iterable[tuple[str, Any, Sequence[Any]]])
             if library == "igraph":
                 owner = other.es[other.get_eid(*place)] if is_edge else other.vs[place]
             else:
-                owner = (
-                    other.edges[nodes[place[0]], nodes[place[1]]] if is_edge else other.nodes[nodes[place]]
-                )
+                owner = other.edges[*map(nodes.__getitem__, place)] if is_edge else other.nodes[nodes[place]]
             owner[name] = number
     return other

@@ -1,7 +1,6 @@
 """T(A, zeta): copy the donors' rows and make the result symmetric.
 
-Small inputs are computed with NumPy and SciPy. From ``MIN_COMPILED_SIZE`` entries on, compiled kernels
-compute the same bits several times faster and with less memory.
+From ``MIN_COMPILED_SIZE`` entries on, compiled kernels compute the same bits several times faster.
 """
 
 from __future__ import annotations

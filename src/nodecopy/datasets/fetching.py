@@ -72,14 +72,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "nodecopy")
 
 
-def local_paths(file: DataFile) -> list[Path]:
-    """Return every local path at which a file may be, in the order of search."""
+def _local_paths(file: DataFile) -> list[Path]:
     return [root / file.path for root in (data_folder(), cache_folder()) if root is not None]
 
 
 def find_path(file: DataFile) -> Path | None:
     """Return the path of the first local copy of a file, which is not verified."""
-    return next(filter(Path.is_file, local_paths(file)), None)
+    return next(filter(Path.is_file, _local_paths(file)), None)
 
 
 def find(file: DataFile) -> LocalFile | None:
@@ -113,7 +112,7 @@ def obtain(files: Sequence[DataFile]) -> list[LocalFile]:
 
 def missing_file_error(file: DataFile, attempts: Sequence[str]) -> InputError:
     """Return the error for a missing file, with every location that was tried and the way out."""
-    tried = [*(f"{path}: not there" for path in local_paths(file)), *attempts]
+    tried = [*(f"{path}: not there" for path in _local_paths(file)), *attempts]
     lines = "".join(f"\n  - {line}" for line in tried)
     place = f"(sha256 {file.sha256}) into a folder as {file.path} and set NODECOPY_DATA to that folder"
     advice = f"{file.origin} Put it {place}.".lstrip()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy import datasets
-from nodecopy._core.checks import check_integer, check_real
+from nodecopy._core.checks import check_integer, check_path, check_real
 from nodecopy._core.files import reading, resolve
 from nodecopy._core.imports import check_name, import_member
 from nodecopy.errors import InputError
@@ -58,7 +58,7 @@ def load(source: str | Path, *, trust: bool = False) -> Experiment:
 
     Without ``trust``, a file that names code outside this package is an error: it would be run.
     """
-    path = Path(source)
+    path = Path(check_path(source, "source"))
     if path.suffix != ".toml":
         return parse(_read_packaged(str(source)), str(source))
     with reading(path) as file:
@@ -180,8 +180,8 @@ def expand_budgets(attacks: Any) -> dict[str, Any]:
 def _extend(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file together with what it inherits from its ``base``.
 
-    Single keys of [protocol] are inherited, other sections as a whole. An empty [methods.x] or [attacks.x] is
-    inherited, and so is a [methods.x] with only ``datasets`` and ``conditions``; see also :func:`_restrict`.
+    Single keys of [protocol] are inherited, other sections as a whole, and so is a [methods.x] or [attacks.x]
+    without other keys than ``datasets`` and ``conditions``.
     """
     if "attacks" in content:
         content = content | {"attacks": expand_budgets(content["attacks"])}

@@ -34,7 +34,7 @@ TERMINAL = Style("{} best")
 def render_markdown(results: Results) -> str:
     """Return the tables of each dataset, with notes and provenance."""
     experiment = results.experiment
-    notes = [f"- {escape_markdown(note)}" for note in build_notes(results)]
+    notes = [f"- {escape_markdown(note)}" for note in _build_notes(results)]
     lines = [f"# {experiment.name}: {escape_markdown(experiment.title)}", "", *notes, ""]
     for dataset, tables in iterate_tables(results, MARKDOWN):
         lines += [f"## {escape_markdown(dataset)}", ""] if dataset else []
@@ -47,9 +47,9 @@ def render_markdown(results: Results) -> str:
 def render_latex(results: Results) -> str:
     """Return ``tabular`` environments with a block per dataset; they need the booktabs package."""
     experiment = results.experiment
-    comments = [f"{experiment.name}: {experiment.title}", *build_notes(results), *build_footer(results)]
+    comments = [f"{experiment.name}: {experiment.title}", *_build_notes(results), *build_footer(results)]
     lines = [f"% {join_lines(line)}" for line in comments]
-    for columns in split_columns(results):
+    for columns in _split_columns(results):
         for number, dataset in enumerate(experiment.task.datasets):
             headings, rows = main_grid(results, dataset, LATEX, columns)
             texts = [rf"{' & '.join(row)} \\" for row in (headings, *rows)]
@@ -85,8 +85,7 @@ def render_csv(results: Results, *, spreadsheet: bool = False) -> str:
     return text.getvalue()
 
 
-def split_columns(results: Results) -> list[list[Column]]:
-    """Return the columns of each table of a dataset."""
+def _split_columns(results: Results) -> list[list[Column]]:
     columns = results.experiment.task.columns
     parts = dict.fromkeys(column.part for column in columns)
     return [[column for column in columns if column.part == part] for part in parts]
@@ -96,8 +95,8 @@ def iterate_tables(results: Results, style: Style) -> Iterator[tuple[str, list[G
     """Yield each dataset with its tables of results, gains and run times, then "" with the ranks."""
     for dataset in results.experiment.task.datasets:
         tables = []
-        for columns in split_columns(results):
-            grids = (make(results, dataset, style, columns) for make in (main_grid, gain_grid, time_grid))
+        for columns in _split_columns(results):
+            grids = (make(results, dataset, style, columns) for make in (main_grid, _gain_grid, time_grid))
             tables += [(headings, rows) for headings, rows in grids if rows]
         if tables:
             yield dataset, tables
@@ -123,8 +122,7 @@ def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
     return headings, rows
 
 
-def gain_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
-    """Return the gains of methods over others on the same trials."""
+def _gain_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
     titles = {method.name: method.title for method in results.experiment.methods}
     rows = []
     for method in results.experiment.methods:
@@ -180,8 +178,7 @@ def rank_grid(results: Results, style: Style) -> Grid:
     return ["mean rank of nearness", *map(style.escape, task.datasets)], rows
 
 
-def build_notes(results: Results) -> list[str]:
-    """Return how to read the table."""
+def _build_notes(results: Results) -> list[str]:
     experiment, task, timing = results.experiment, results.experiment.task, results.experiment.timing
     lines = task.notes({method.name: method.title for method in experiment.methods})
     lines += task.notes_on_paper() if experiment.published else []

@@ -78,8 +78,7 @@ def check_keys(section: dict[str, Any], where: str, allowed: Iterable[str], requ
             raise InputError(f"{where} must have {name}; it has {', '.join(section) or 'nothing'}.")
 
 
-def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
-    """Return a reader of values; errors say what is allowed."""
+def _make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
 
     def read(value: Any, where: str) -> Any:
         if not is_allowed(value):
@@ -92,13 +91,13 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 read_count = partial(check_integer, low=1)
-read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
-read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
-read_name = make_reader(  # it names a folder
+read_text = _make_reader("a text", lambda value: isinstance(value, str) and value.strip())
+read_mapping = _make_reader("a section of keys and values", lambda value: isinstance(value, dict))
+read_name = _make_reader(  # it names a folder
     "of lower-case letters, digits and single -, _ or .",
     lambda value: isinstance(value, str) and NAME.fullmatch(value),
 )
-read_list = make_reader(
+read_list = _make_reader(
     "a list of different entries, at least one",
     lambda value: isinstance(value, list) and value and len(set(map(str, value))) == len(value),
 )
@@ -106,17 +105,17 @@ READERS: dict[str, Reader] = {
     "text": read_text,
     "section": read_mapping,
     "count": read_count,
-    "flag": make_reader("true or false", lambda value: isinstance(value, bool)),
+    "flag": _make_reader("true or false", lambda value: isinstance(value, bool)),
     "number": partial(check_integer, low=0),
-    "share": make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1),
-    "class": make_reader(
+    "share": _make_reader("a number from 0 to 1", lambda x: type(x) in (int, float) and 0 <= x <= 1),
+    "class": _make_reader(
         "a path such as module.name", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
     ),
-    "budget": make_reader(
+    "budget": _make_reader(
         'an integer of at least 0, a share such as 0.5 or "degree"',
         lambda x: x == "degree" or (type(x) is int and x >= 0) or (type(x) is float and 0 <= x <= 1),
     ),
-    "option": make_reader("a text, a number, true or false", lambda x: isinstance(x, str | int | float)),
+    "option": _make_reader("a text, a number, true or false", lambda x: isinstance(x, str | int | float)),
 }
 
 
@@ -125,7 +124,7 @@ def instantiate(path: str, settings: Mapping[str, Any], where: str, device: str,
 
     def resolve(name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
-            return import_factory(value, f"factory of {where}") if name == "factory" else value
+            return _import_factory(value, f"factory of {where}") if name == "factory" else value
         others = {name: entry for name, entry in value.items() if name not in ("class", "use")}
         if "use" in value and use is not None:
             return use(value["class"], others)
@@ -158,11 +157,10 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
             check_settings(value["class"], others, inner, uses)
         elif name == "factory":
             with suppress(MissingExtraError):
-                import_factory(value, f"factory of {where}")
+                _import_factory(value, f"factory of {where}")
 
 
-def import_factory(path: Any, where: str) -> Any:
-    """Import the function at ``path``, which makes networks."""
+def _import_factory(path: Any, where: str) -> Any:
     factory = import_member(READERS["class"](path, where), where)
     import_optional("torch", where)
     from nodecopy.classify.own_networks import check_factory
@@ -400,13 +398,13 @@ class Experiment:
             if name not in self.task.filters or not getattr(self.task, name):
                 got = ", ".join(map(str, wanted))
                 raise InputError(name, f"must be left out: {self.name} has none; got {got}.")
-            changes[name] = select_by_name(getattr(self.task, name), wanted, f"{name} of {self.name}")
+            changes[name] = _select_by_name(getattr(self.task, name), wanted, f"{name} of {self.name}")
         if trials is not None:
             changes["trials"] = check_integer(trials, "trials", low=1)
         task, rows = replace(self.task, **changes), self.methods
         if methods is not None:
             runnable = [method.name for method in rows if method.path]
-            names = select_by_name(runnable, methods, f"a method that {self.name} runs")
+            names = _select_by_name(runnable, methods, f"a method that {self.name} runs")
             rows = tuple(method for method in rows if method.name in (*names, task.reference))
             narrowed = replace(self, task=task, methods=rows)
             if not any(cell.method in names for cell in narrowed.cells(0)):
@@ -442,8 +440,7 @@ class Experiment:
         ]
 
 
-def select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tuple[Any, ...]:
-    """Return the items whose name is in ``names``, in their original order."""
+def _select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tuple[Any, ...]:
     allowed = [str(getattr(item, "name", item)) for item in items]
     if not names:
         raise InputError(f"{what} must be given; got none. Allowed: {', '.join(allowed)}.")

@@ -61,14 +61,11 @@ class Record:
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, init=False)
 class Store:
     """Finished trials below a folder; any number of processes may use one."""
 
-    folder: Path
-
     def __init__(self, folder: str | Path) -> None:
-        object.__setattr__(self, "folder", Path(folder))
+        self.folder = Path(folder)
 
     def path(self, cell: Cell, trial: int) -> Path:
         home = self.folder.joinpath(cell.experiment, *cell.folders, f"seed-{cell.seed}-{cell.fingerprint}")

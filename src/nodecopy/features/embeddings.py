@@ -65,8 +65,7 @@ _SHARED = GraphCache[SharedEmbedding]()
 class NodeEmbeddings:
     """Embeddings of the nodes of a graph, of dimension up to ``rank``, each computed once and on use.
 
-    Rows have length one, so that Euclidean distance orders rows as cosine similarity does. Without features
-    that some nodes share, only ``neighbourhoods`` can be computed.
+    Rows have length one. Without features that some nodes share, only ``neighbourhoods`` can be computed.
     """
 
     def __init__(self, graph: Graph, rank: int = 64) -> None:
@@ -90,7 +89,7 @@ class NodeEmbeddings:
 
     @cached_property
     def features(self) -> Floats:
-        return reduce_rank(self.weighted_features, self.rank)
+        return _reduce_rank(self.weighted_features, self.rank)
 
     @cached_property
     def neighbourhoods(self) -> Floats:
@@ -153,7 +152,7 @@ def embed_connections(graph: Graph, rank: int) -> Floats:
     """Return :func:`embed_neighbourhoods` of the identity, reduced to a rank after the first sum."""
     identity = sparse.eye_array(graph.n_nodes, format="csr")
     once = unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + identity))
-    reduced = reduce_rank(once, rank)
+    reduced = _reduce_rank(once, rank)
     return np.asarray(unit_rows(reduced + graph.adjacency @ reduced))
 
 
@@ -194,8 +193,7 @@ def _count_features(features: Any) -> Ints:
     return np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
 
 
-def reduce_rank(matrix: sparse.csr_array, rank: int) -> Floats:
-    """Return rows of length one in the directions of the largest singular values."""
+def _reduce_rank(matrix: sparse.csr_array, rank: int) -> Floats:
     svd = _leading_svd(matrix, rank)
     return np.asarray(matrix.toarray() if svd is None else unit_rows(svd[0] * svd[1]))
 
@@ -207,7 +205,6 @@ def leading_directions(matrix: sparse.csr_array, rank: int) -> Floats | None:
 
 
 def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Floats, Floats, Floats] | None:
-    """Return the largest singular values with their vectors; ``None`` if there is nothing to reduce."""
     if matrix.shape[1] <= rank or not matrix.nnz:
         return None
     if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept

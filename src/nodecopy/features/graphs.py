@@ -154,9 +154,9 @@ def weights_for_degree(
 def estimate_scale(by_node: FloatArray, degree: int) -> float:
     """Return the scale at which a node alone with its neighbours has ``degree`` edges, averaged over nodes.
 
-    ``by_node`` holds the squared distances of every node in ascending order. With z_j the j-th of them and b
-    the sum of the first k, a node has k edges for scales between (k z^2 - b z)^-1/2 at z_k+1 and at z_k; the
-    result is the geometric mean of the mean bounds. Nodes with ties at a bound are left out of its mean.
+    ``by_node`` holds ascending squared distances. With z_j the j-th and b the sum of the first k, a node has
+    k edges for scales between (k z^2 - b z)^-1/2 at z_k+1 and at z_k; the result is the geometric mean of the
+    mean bounds, without nodes that tie there.
     """
     total = by_node[:, :degree].sum(axis=1)
     bounds = []
@@ -168,10 +168,9 @@ def estimate_scale(by_node: FloatArray, degree: int) -> float:
 
 
 def initial_duals(costs: FloatArray) -> FloatArray:
-    """Return the dual variables that hold if both ends of every edge had the same one.
+    """Return the dual variables that hold if both ends of every edge had the same one, by ascending costs.
 
-    ``costs`` holds the costs of the edges of every node in ascending order. With t edges of total cost s the
-    variable solves t p - s = 1 / p; the number of edges that minimises it is taken.
+    With t edges of total cost s the variable solves t p - s = 1 / p; t minimises it.
     """
     n_edges, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)
     return np.asarray(((total + np.sqrt(total**2 + 4 * n_edges)) / (2 * n_edges)).min(axis=1))

@@ -152,7 +152,6 @@ class GraphAutoencoder(GraphModel[Graph]):
         return replace_edges(self.graph_, first, second)
 
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
-        """Return an iterator over samples, see :meth:`.GraphModel.sample_many`."""
         _ = self.distribution_  # calibrated once, before threads share it
         return super().sample_many(n, rng=rng, workers=workers)
 
@@ -171,7 +170,6 @@ class GraphAutoencoder(GraphModel[Graph]):
         return encoded[:, : self.n_latent]
 
     def _compute_loss(self, encoded: Tensor, decoder: Any, pair_loss: Loss, noise: Generator) -> Tensor:
-        """Return the loss of one epoch, up to a constant."""
         if self._n_heads == 1:
             return pair_loss(decoder(encoded))
         z, divergence = draw_normal(encoded, noise)

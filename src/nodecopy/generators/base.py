@@ -67,7 +67,7 @@ class EdgeListModel(GraphModel[Graph]):
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
-    """Return pairs of nodes as arrays of positions after checking them."""
+    """Return pairs of nodes as arrays of positions."""
     rows = check_indices(first, "first", size=n_nodes)
     columns = check_indices(second, "second", size=n_nodes)
     check_vector(columns, "second", length=len(rows), per="pair")
@@ -75,7 +75,7 @@ def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
 
 
 def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> Array:
-    """Return a matrix of finite numbers with one row per node, after checking it."""
+    """Return a matrix of finite numbers with one row per node."""
     array = check_numbers(values, name).astype(dtype, copy=False)
     if array.ndim != 2 or len(array) != n_nodes:
         raise InputError(name, f"must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")

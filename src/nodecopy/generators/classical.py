@@ -211,13 +211,13 @@ class ConfigurationModel(SwapModel):
 class BlockConfigurationModel(SwapModel, BlockModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
 
-    Ends of edges between the same two blocks are swapped as by :class:`ConfigurationModel`: a
-    degree-corrected block model with exactly the observed degrees. Self-loops are dropped.
+    Ends of edges between the same two blocks are swapped: a degree-corrected block model with exactly the
+    observed degrees. Self-loops are dropped.
 
     Parameters
     ----------
     n_swaps
-        Attempted swaps per edge (default 10).
+        As in :class:`ConfigurationModel`.
 
     Attributes
     ----------
@@ -416,9 +416,8 @@ class RandomDotProduct(EdgeListModel):
 class IndependentEdges:
     """Edges that occur independently, each with its own probability.
 
-    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p. A
-    sample costs a binary search per edge instead of a random number per pair. Without ``directed``,
-    probabilities above the diagonal count.
+    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p: a
+    binary search per edge instead of a random number per pair. If undirected, the upper triangle counts.
     """
 
     def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:

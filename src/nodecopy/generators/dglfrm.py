@@ -95,16 +95,16 @@ class DGLFRMB(GraphAutoencoder):
 
     def _embed(self, encoded: Tensor, decoder: CommunityDecoder) -> Tensor:
         logits, *heads = encoded.chunk(self._n_heads, dim=1)
-        memberships = (logits + logit_from_log(decoder.expected_log_sticks())).sigmoid()
+        memberships = (logits + _logit_from_log(decoder.expected_log_sticks())).sigmoid()
         return memberships * heads[0] if heads else memberships
 
     def _compute_loss(
         self, encoded: Tensor, decoder: CommunityDecoder, pair_loss: Loss, noise: Generator
     ) -> Tensor:
         n_nodes, logits = len(encoded), encoded[:, : self.n_latent]
-        prior = logit_from_log(decoder.log_sticks(draw_uniforms(noise, logits[0])))
+        prior = _logit_from_log(decoder.log_sticks(_draw_uniforms(noise, logits[0])))
         posterior = logits + prior
-        relaxed = (posterior + torch.logit(draw_uniforms(noise, logits))) / TEMPERATURE
+        relaxed = (posterior + torch.logit(_draw_uniforms(noise, logits))) / TEMPERATURE
         of_memberships = relaxed_divergence(relaxed, posterior, prior).sum(dim=1).mean() / n_nodes
         of_sticks = kumaraswamy_divergence(*decoder.stick_parameters(), self.alpha).sum() / n_nodes**2
         z, divergence = relaxed.sigmoid(), of_memberships + of_sticks
@@ -186,14 +186,12 @@ class CommunityDecoder(Decoder):
         return (-(torch.digamma(b + 1) + np.euler_gamma) / a).cumsum(dim=-1)
 
 
-def draw_uniforms(rng: Generator, like: Tensor) -> Tensor:
-    """Draw uniform numbers in the shape of a tensor, not too close to 0 and 1."""
+def _draw_uniforms(rng: Generator, like: Tensor) -> Tensor:
     numbers = rng.uniform(UNIFORM_MARGIN, 1 - UNIFORM_MARGIN, like.shape)
     return torch.from_numpy(numbers.astype(np.float32)).to(like.device)
 
 
-def logit_from_log(log_p: Tensor) -> Tensor:
-    """Return log(p / (1 - p)), given log p."""
+def _logit_from_log(log_p: Tensor) -> Tensor:
     return log_p - (-torch.expm1(log_p)).log()
 
 

@@ -148,9 +148,8 @@ class EdgeDistribution:
 def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Calibration:
     """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
-    This is a logistic regression of "is an edge" over all pairs with the penalty a^2 / 2. If ``balanced``,
-    edges together weigh as much as all other pairs. Sums over all pairs are computed as if no pair were an
-    edge and then corrected at the edges.
+    This is a logistic regression over all pairs with the penalty a^2 / 2. If ``balanced``, edges together
+    weigh as much as all other pairs. Sums are computed as if no pair were an edge, then corrected.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2

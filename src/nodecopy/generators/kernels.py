@@ -36,8 +36,8 @@ def _fill(table, first, second, n_nodes):
 def swap_edges(first, second, n_nodes, directed, left, right, flips, table):
     """Try to turn edges (a, b) and (c, d) into (a, d) and (c, b), in place, for pairs (left, right) of edges.
 
-    An undirected edge has the smaller node first, and ``flips`` chooses which of its ends is c. The length of
-    ``table`` is a power of two and at least four times the number of edges.
+    An undirected edge has the smaller node first, and ``flips`` chooses which end is c. ``table`` has a power
+    of two slots, at least four for each edge.
     """
     n_removed = _fill(table, first, second, n_nodes)
     for number in range(len(left)):

@@ -96,9 +96,8 @@ class LSTM:
 
     def step(self, gates: Tensor, state: State) -> State:
         h, c = state
-        opening, content = torch.addmm(gates, h, self.weights[1]).split_with_sizes(
-            [3 * self.units, self.units], dim=1
-        )
+        sizes = [3 * self.units, self.units]
+        opening, content = torch.addmm(gates, h, self.weights[1]).split_with_sizes(sizes, dim=1)
         input_gate, forget_gate, output_gate = opening.sigmoid().chunk(3, dim=1)
         c = torch.addcmul(forget_gate * c, input_gate, content.tanh())
         return output_gate * c.tanh(), c
@@ -382,12 +381,12 @@ class CELL(EdgeScoreModel):
     learning_rate, weight_decay
         Settings of Adam.
     device
-        ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
+        As in :class:`.GAE`.
 
     Attributes
     ----------
     overlap_, n_steps_
-        The overlap of the last evaluation, and its step.
+        As in :class:`NetGAN`.
     down_, up_
         W_down and W_up, for the nodes with edges.
     log_weights_

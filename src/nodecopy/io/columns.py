@@ -1,7 +1,7 @@
 """Headers, columns and values of tables.
 
-:func:`find_header` decides whether the first row is a header, :func:`check_kind` refuses another kind of
-table, and :func:`choose_columns` chooses the column of each role (``source``, ``target``, ...).
+:func:`find_header` decides whether the first row is a header, and :func:`choose_columns` chooses the column
+of each role (``source``, ``target``, ...).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def choose_columns(
     if not is_named and table.names is not None:
         if kind == "edges" and len(table.names) > N_KEYS and table.names[1:] == [*map(str, table.columns[0])]:
             raise InputError(ADJACENCY_ERROR)
-        check_kind(table.names, kind, file)
+        _check_kind(table.names, kind, file)
     has_id = bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
     table = drop_row_names(table, nodes, has_id=has_id)
     names, columns = table.names or [""] * len(table.columns), table.columns
@@ -249,7 +249,7 @@ def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
-    if kind == "edges" and is_square(table.columns):
+    if kind == "edges" and _is_square(table.columns):
         raise InputError(ADJACENCY_ERROR)
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
@@ -261,7 +261,7 @@ def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[
 def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike: bool) -> list[int]:
     """Return the first two columns that can hold ids; where ids are alike, both of text if possible."""
     named = zip(columns, names or [""] * len(columns), strict=True)
-    ids = [position for position, (column, name) in enumerate(named) if holds_ids(column, name)]
+    ids = [position for position, (column, name) in enumerate(named) if _holds_ids(column, name)]
     texts = [position for position in ids if not holds_numbers(columns[position])]
     is_mixed = len({position in texts for position in ids[:2]}) > 1
     return texts[:2] if is_alike and is_mixed and len(texts) > 1 else ids[:2]
@@ -321,7 +321,7 @@ def find_header(
     """
     names = [name.strip().lower() for name in first]
     names[0] = names[0].lstrip("# ")
-    if any(has_usual_names(names, kind) for kind in (roles, *others)):
+    if any(_has_usual_names(names, kind) for kind in (roles, *others)):
         return True
     if len(first) < min(N_KEYS, len(roles)):
         return False
@@ -330,7 +330,7 @@ def find_header(
     cells, columns = [first[key] for key in keys], [below[key] for key in keys]
     has_usual_words = len(match_names(cells, {role: roles[role] for role in _key_roles(roles)})) == len(cells)
     if not below[0]:  # an only row
-        is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(is_numeral, first))
+        is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(_is_numeral, first))
         if is_unlike or (nodes and cells[0] in nodes):
             return False
         if nodes:
@@ -347,9 +347,9 @@ def find_header(
         if any(text in column for column in columns) or cells.count(text) > 1:
             return decide(False, f"{text!r} occurs again")
     for name, column in zip(first, below, strict=True):
-        if name and not is_numeral(name) and all(map(is_numeral, column)):
+        if name and not _is_numeral(name) and all(map(_is_numeral, column)):
             return decide(True, f"the column below {name!r} holds numbers")
-    numbers = [cell for cell in first if is_numeral(cell)]
+    numbers = [cell for cell in first if _is_numeral(cell)]
     counts = [[str(low + number) for number in range(len(numbers))] for low in (0, 1)]
     if len(texts) < len(cells) or (numbers and (len(numbers) == 1 or numbers not in counts)):
         return False
@@ -392,8 +392,7 @@ def _decide(file: str, first: list[str], is_header: bool | None, reason: str) ->
     return bool(is_header)
 
 
-def has_usual_names(names: Collection[str], roles: Roles) -> bool:
-    """Return whether names in lower case contain usual ones of the first two roles."""
+def _has_usual_names(names: Collection[str], roles: Roles) -> bool:
     return all(any(name in names for name in roles[role]) for role in _key_roles(roles))
 
 
@@ -413,7 +412,7 @@ def guess_kind(path: Any, *, id: str | None = None) -> Kind:
 def match_kind(names: Sequence[str]) -> Kind | None:
     """Return the first kind whose required columns have usual names, else usual words in them."""
     lower = {name.strip().lower() for name in names}
-    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
+    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if _has_usual_names(lower, roles)]
     if not kinds and not re.search(r"\d", "".join(names)):  # user 1,item 7 may be data
         kinds = [
             kind for kind, roles in KINDS.items() if {*_key_roles(roles)} <= {*match_names(names, roles)}
@@ -421,10 +420,10 @@ def match_kind(names: Sequence[str]) -> Kind | None:
     return kinds[0] if kinds else None
 
 
-def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
+def _check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
     """Raise an error if a header is of another kind; warn of interactions that are read as edges."""
     other = match_kind(names)
-    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
+    if other in (None, kind) or _has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
         return
     if (kind, other) == ("edges", "interactions"):
         meaning = "a user and an item with the same id are one node. read_interactions keeps them apart"
@@ -450,8 +449,7 @@ def is_grouped(cell: Any) -> bool:
     return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
 
 
-def is_numeral(cell: Any) -> bool:
-    """Return whether a cell is a number in any notation."""
+def _is_numeral(cell: Any) -> bool:
     return is_number(cell) or is_grouped(cell)
 
 
@@ -460,15 +458,13 @@ def is_date(cell: Any) -> bool:
     return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
 
 
-def is_square(columns: Sequence[Column]) -> bool:
-    """Return whether columns form a square matrix of numbers, perhaps with names."""
+def _is_square(columns: Sequence[Column]) -> bool:
     n_rows = len(columns[0])
     is_shaped = n_rows >= MIN_SQUARE and len(columns) - n_rows in (0, 1)
     return is_shaped and all(is_number(cell) for column in columns[1:] for cell in column[1:])
 
 
-def holds_ids(column: Column, name: str = "") -> bool:
-    """Return whether a column can hold ids."""
+def _holds_ids(column: Column, name: str = "") -> bool:
     if match_names([name], {"other": NO_IDS}):
         return False
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
@@ -484,7 +480,7 @@ def holds_numbers(column: Column) -> bool:
     """Return whether a column has a number type or, as text, starts with a number."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "iuf"
-    return is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
+    return _is_numeral(next((cell for cell in column[:N_INSPECTED] if cell), ""))
 
 
 def holds_weights(column: Column, name: str = "", *, others: Sequence[str] = NO_WEIGHTS) -> bool:

@@ -107,10 +107,8 @@ def read_graph(
     Notes
     -----
     Ids are integers if all of them, in all tables, are integers in canonical form (7, but not 007), otherwise
-    strings. The first row is a header if it has usual names, if it has text above a column of numbers, or if
-    its ids never occur again while those of nearly all other rows do. It is data if one of its ids occurs
-    again or is a number, and, with a warning, if no row shares an id with another. Such decisions, and
-    columns that are not read, are logged.
+    strings. :doc:`/your_data` has the rules by which headers are recognised. Such decisions, and columns that
+    are not read, are logged.
 
     Examples
     --------

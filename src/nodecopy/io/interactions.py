@@ -70,8 +70,7 @@ def read_interactions(
     Notes
     -----
     Of repeated interactions of a user with an item the latest row counts, with the time of the first. A
-    rating of zero is no interaction. Ids are integers if all are integers in canonical form, otherwise
-    strings. Columns that are not read are logged.
+    rating of zero is no interaction. Ids are as in :func:`~nodecopy.read_graph`.
 
     Examples
     --------

@@ -169,7 +169,6 @@ def read_matrix_market(path: Path) -> sparse.csr_array:
 
 
 def _check_text(path: Path) -> None:
-    """Raise an error unless the file holds numbers, with a line for every entry."""
     first, _, content = path.read_bytes().partition(b"\n")
     while content.lstrip().startswith(b"%"):
         content = content.partition(b"\n")[2]

@@ -169,7 +169,7 @@ def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -
         An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
         parallel edges the largest weight counts.
     label, weight
-        Vertex attribute with labels, and edge attribute with weights; an edge without it has weight one.
+        As in :func:`from_networkx`.
 
     Examples
     --------

@@ -151,7 +151,7 @@ def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Itera
             if compressed:
                 check_stream(cast(BinaryIO, gzip.GzipFile(fileobj=raw)), path.stat().st_size)
             else:
-                check_signature(raw.read(64))
+                _check_signature(raw.read(64))
             raw.seek(0)
         stream: Any = gzip.GzipFile("", f"{mode}b", 6, raw, mtime=0) if compressed else raw
         encoding = "utf-8-sig" if mode == "r" else "utf-8"
@@ -159,8 +159,7 @@ def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Itera
             yield text
 
 
-def check_signature(start: bytes) -> None:
-    """Raise an error if a file does not start like text in UTF-8."""
+def _check_signature(start: bytes) -> None:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("the file is not encoded in UTF-8 but in UTF-16; save it as 'CSV UTF-8'.")
     if start.startswith(b"PK\x03\x04"):

@@ -137,15 +137,15 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive)))
 
 
-def ranks_classes(probabilities: Array, codes: Ints) -> bool:
-    """Return whether the probability of some class ranks its nodes above others, by a test at 1 %."""
+def ranks_classes(probabilities: Array, codes: Ints, *, every: bool = False) -> bool:
+    """Return whether the probability of some class, or of every, ranks its nodes first, by a test at 1 %."""
+    ranks = []
     for code, p in enumerate(probabilities.T):
         is_class = codes == code
         n_pairs = int(is_class.sum()) * int((~is_class).sum())
         deviation = ((len(codes) + 1) / (12 * max(n_pairs, 1))) ** 0.5
-        if n_pairs and area_under_roc(p, is_class) - 0.5 > RANK_QUANTILE * deviation:
-            return True
-    return False
+        ranks.append(n_pairs > 0 and area_under_roc(p, is_class) - 0.5 > RANK_QUANTILE * deviation)
+    return all(ranks) if every else any(ranks)
 
 
 def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> Bools:

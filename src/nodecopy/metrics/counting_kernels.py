@@ -1,4 +1,4 @@
-"""Compiled counts for large graphs; :mod:`nodecopy.metrics.counting` returns the same numbers with SciPy.
+"""Compiled counts for large graphs; :mod:`.counting` returns the same numbers with SciPy.
 
 Threads are Python's: unlike numba's, they survive a fork and may be used from several threads at once.
 """
@@ -18,13 +18,13 @@ POINTERS_AHEAD, ROWS_AHEAD, ENTRIES_PER_PREFETCH = 40, 12, 16  # how many rows b
 
 
 def triangle_counts(rows: Rows) -> Ints:
-    """Return the number of triangles through each node of a symmetric graph without loops."""
+    """Return the triangles through each node."""
     starts, targets, number = sort_by_degree(rows.indptr, rows.indices)
     return np.asarray(_sum_over_nodes(_triangles, starts, targets)[number])
 
 
 def count_triangles(rows: Rows) -> int:
-    """Return the number of triangles of a symmetric graph without loops, in half the time."""
+    """Return the number of triangles, in half the time."""
     starts, targets, _ = sort_by_degree(rows.indptr, rows.indices)
     return int(_sum_over_nodes(_count_triangles, starts, targets))
 
@@ -38,19 +38,19 @@ def _sum_over_nodes(kernel: Any, starts: IntArray, targets: IntArray) -> Any:
 
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
-    """Return the number of components of a symmetric graph and the number of nodes in the largest."""
+    """Return the number of components and the size of the largest."""
     number, largest = map(int, _components(rows.indptr, rows.indices))
     return number, largest
 
 
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[Ints, Ints]:
-    """Return, for each class of source, the entries whose target has the same label, and any label."""
+    """Return the entries to the same label and to any, by class of source."""
     same, labelled = _label_counts(rows.indptr, rows.indices, labels, n_classes)
     return same, labelled
 
 
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
-    """Return the sum of the distances from the sources to all nodes they reach, and the number of pairs."""
+    """Return the sum of the distances from the sources, and the number of pairs."""
     batches = [sources[i : i + BATCH_SIZE] for i in range(0, len(sources), BATCH_SIZE)]
     parts = list(map_on_cores(lambda batch: _distances(rows.indptr, rows.indices, batch), batches))
     return sum(int(total) for total, _ in parts), sum(int(pairs) for _, pairs in parts)

@@ -21,7 +21,7 @@ from scipy import sparse
 from nodecopy._core.arrays import Array, Bools, Floats, IntArray, Rows, unit_rows
 from nodecopy._core.checks import as_array, check_choice, check_finite, check_integer, check_sequence, show
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import warn_about_data
+from nodecopy._core.messages import align_table, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 
@@ -58,6 +58,9 @@ class Evaluation(dict[str, float]):
     >>> evaluation = evaluate(lambda rows: scores[rows], train, test, metrics=["recall@1", "mrr@2"])
     >>> evaluation
     {'recall@1': 0.5, 'mrr@2': 0.75}
+    >>> print(evaluation)
+    recall@1  mrr@2
+         0.5   0.75
     >>> evaluation.per_user["recall@1"].tolist()
     [1.0, 0.0]
     """
@@ -66,8 +69,8 @@ class Evaluation(dict[str, float]):
         super().__init__(means)
         self.users, self.per_user = users, per_user
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluation, (dict(self), self.users, self.per_user)
+    def __str__(self) -> str:
+        return "\n".join(align_table(list(self), [self.values()]))
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per user and a column per metric of :attr:`per_user`."""

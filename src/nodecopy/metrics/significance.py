@@ -82,8 +82,8 @@ class TailCount:
 class MonteCarloTest:
     """The p-value of a Monte Carlo test: how often samples are at least as extreme as the observed value.
 
-    Undefined samples count as extreme on both sides. ``alternative`` is one of ``ALTERNATIVES``. After
-    ``stop_after`` extreme samples a side is not counted further.
+    Undefined samples count as extreme on both sides. After ``stop_after`` extreme samples a side is not
+    counted further.
     """
 
     def __init__(

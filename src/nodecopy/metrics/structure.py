@@ -1,8 +1,8 @@
 """Statistics of graph structure, including those in the paper's Table 1 and in NetGAN's tables.
 
 Every statistic is a number; one that is undefined (the homophily of a graph without labels) is ``nan``.
-Weights are ignored. Shares are fractions, where the paper prints percentages. Integers are counted, by SciPy
-in small graphs and by compiled code in large ones, and the same formula turns them into the same bits.
+Weights are ignored. Shares are fractions, where the paper prints percentages. SciPy counts in small graphs
+and compiled code in large ones, with the same result.
 """
 
 from __future__ import annotations
@@ -292,6 +292,10 @@ class Row(NamedTuple):
     """Of the two-sided Monte Carlo test; samples in which the statistic is undefined count as extreme."""
 
 
+COMPONENTS_ADVICE = (
+    " Samples of node copying fall apart less with keep near 1, which keeps most edges, and hardly with "
+    "symmetrise='maximum', which has up to twice as many edges."
+)
 TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 
@@ -341,6 +345,8 @@ class Comparison(ResultTable[Row]):
                     f"{row.name} is {row.observed:.4g}, {side} in all {self.n_samples} samples "
                     f"({low:.4g} to {high:.4g}): {answer}."
                 )
+                if row.name == "n_components" and row.observed < low:
+                    sentences[row.name] += COMPONENTS_ADVICE
         return sentences
 
     def to_dict(self) -> dict[str, Any]:
@@ -403,7 +409,6 @@ def compare(
 
 
 def _summarise_tails(observed: float, values: Floats) -> tuple[float, float, float]:
-    """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value."""
     if not math.isfinite(observed):
         return math.nan, math.nan, math.nan
     monte_carlo = MonteCarloTest(observed)

@@ -127,7 +127,6 @@ class CompiledNetwork:
         self._no_bias = np.zeros(n_hidden, np.float32)
 
     def _cut_out(self, features: FourArrayCSR, graph: FourArrayCSR) -> tuple[FourArrayCSR, ...]:
-        """Return the features in use and the rows of both convolutions; set ``nodes``."""
         n_nodes = len(graph.starts)
         if self.chosen is None:
             self.nodes = np.arange(n_nodes)
@@ -167,7 +166,7 @@ class CompiledNetwork:
     def logits(self, step: int | None) -> Tensor:
         out = torch.from_numpy(self.pool(step)) @ torch.from_numpy(self.second)
         if self.pagerank is not None:
-            padded = self.pagerank.propagate(pad_columns(out.numpy()))
+            padded = self.pagerank.propagate(_pad_columns(out.numpy()))
             rows = slice(None) if self.chosen is None else self.chosen
             out = torch.from_numpy(padded[rows, : self.n_classes])
         return out + torch.from_numpy(self.biases[1]) if self.biases else out
@@ -189,7 +188,7 @@ class CompiledTrainer:
     def change_network(self, network: CompiledNetwork) -> None:
         self.network, n_hidden = network, len(network.second)
         self._trained = [network.first, network.second, *network.biases]
-        self._padded = pad_columns(network.second)
+        self._padded = _pad_columns(network.second)
         n_rows, width = len(network.pooled), self._padded.shape[1]
         self._local = self._logits = np.empty((n_rows, width), np.float32)
         if network.pagerank is not None:
@@ -239,8 +238,7 @@ class CompiledTrainer:
             decay = config.weight_decay if config.decay_all else 0.0
 
 
-def pad_columns(matrix: Singles) -> Singles:
-    """Return a matrix with columns of zeros up to whole vectors."""
+def _pad_columns(matrix: Singles) -> Singles:
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % LANES)))
 
 

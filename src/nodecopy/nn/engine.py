@@ -146,7 +146,7 @@ class Engine:
         return graphs, features
 
     def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Averages]:
-        return average_predictions(networks, self.features, self.matrices, n_weight_samples)
+        return _average_predictions(networks, self.features, self.matrices, n_weight_samples)
 
     def keep(self, networks: Networks, models: slice, n_weight_samples: int, scalings: Scalings) -> Ensemble:
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
@@ -181,10 +181,9 @@ def max_networks(
     return max(1, MAX_ACTIVATIONS[device.type] // n_activations)
 
 
-def average_predictions(
+def _average_predictions(
     networks: Networks, features: sparse.csr_array, matrices: Sequence[Matrix], n_weight_samples: int
 ) -> list[Averages]:
-    """Return the mean prediction of each graph over its networks and their weight samples."""
     n_models, config, device = len(networks.weights[0]), networks.config, networks.features.device
     per_graph, at_once = n_models // len(matrices), max_networks(features, config, device, matrices)
     # The masks continue where those of training ended.
@@ -268,4 +267,4 @@ class Ensemble:
         stack, keys = SparseStack([features] * len(self.keys), where), torch.tensor(self.keys, device=where)
         networks = self.config.network_type(self.config, stack, weights, keys)
         matrix = propagation_matrix(self.weight_scaling.apply(graph.adjacency), self.config)
-        return average_predictions(networks, features, [matrix], self.n_weight_samples)[0]
+        return _average_predictions(networks, features, [matrix], self.n_weight_samples)[0]

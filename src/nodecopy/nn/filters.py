@@ -30,9 +30,8 @@ VARIANCE_EPSILON = 1e-3  # added to variances, as in Keras
 def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None) -> Tensor:
     """Return weighted means over neighbours: row i is the sum over j of a_ij times row j of ``dense``.
 
-    The sum is over the stored entries (i, j) of the graphs, whose values are not used. The weights a_i are
-    the softmax of ELU(own_i + other_j) over j, each times its dropout factor if there are any. ``dense`` is
-    ``[B, n, d]``, scores are ``[B, n]``.
+    The weights a_i are the softmax of ELU(own_i + other_j) over the neighbours j, each times its dropout
+    factor if there are any. ``dense`` is ``[B, n, d]``, scores are ``[B, n]``.
     """
     flat = dense.reshape(-1, dense.shape[2])
     flat_factors = None if factors is None else factors.reshape(-1)
@@ -117,20 +116,16 @@ class FilterConfig(TrainingConfig):
         return self.attention_dropout
 
     def count_activations(self, features: sparse.csr_array) -> int:
-        """Return about how many numbers training keeps: hidden layers twice, and kernels."""
         n_nodes, n_features = features.shape
         return sum(self.widths) * max(1, self.n_heads) * (2 * n_nodes + n_features)
 
 
 @lru_cache
 def fit_coefficients(feedback: int, feedforward: int, radius: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Fit the filter b(x) / (1 + a(x)) nearest to a step at :data:`CUTOFF`.
+    """Return (a_1, a_2, ...) and (b_0, b_1, ...) of the filter b(x) / (1 + a(x)) nearest to a step.
 
-    Returns (a_1, a_2, ...) and (b_0, b_1, ...).
-
-    Least squares of r + r a(x) - b(x) over the frequencies, where r is the step, with ``radius`` as a bound
-    on |a(x) / x|: a shortest vector under linear inequalities, which non-negative least squares solve exactly
-    (Lawson and Hanson, 1974, chapter 23).
+    Least squares of r + r a(x) - b(x), where r is the step, with ``radius`` as a bound on |a(x) / x|: a
+    shortest vector under linear inequalities (Lawson and Hanson, 1974, chapter 23).
     """
     x, step = FREQUENCIES, (FREQUENCIES >= CUTOFF).astype(float)
     powers = np.vander(x, feedback, increasing=True)
@@ -212,7 +207,6 @@ class FilterNetworks(Networks):
         bias /= bias.norm(dim=2, keepdim=True)
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
-        """Return ``[B, rows, classes]`` for all nodes; ``step`` numbers the masks, if any."""
         assert isinstance(graphs, SparseStack)
         hidden: list[Tensor] = []
         n_features, layers = self.features.shape[2], self.layers

@@ -106,7 +106,6 @@ class ModuleNetwork:
             raise InputError(self.name, f"must accept {inputs}; it raised {got}") from error
 
     def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Return log-probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
         with evaluation_mode(self.module):
             return self.check_output(self.forward(x, edge_index, edge_weight), len(x))
 
@@ -145,7 +144,7 @@ class ModuleNetwork:
             raise InputError(self.name, f"must return {allowed}; got {got}. Wrap it to return the logits.")
         # The loss of a confident prediction is zero in single precision, and so is its gradient.
         output = output.float() if output.device.type == "mps" else output.double()
-        if holds_probabilities(output):
+        if _holds_probabilities(output):
             return torch.log(output.clamp_min(torch.finfo(output.dtype).tiny))
         logarithms: Tensor = output.log_softmax(dim=1)  # leaves log-probabilities as they are
         if logarithms.isnan().any():
@@ -155,8 +154,7 @@ class ModuleNetwork:
         return logarithms
 
 
-def holds_probabilities(output: Tensor) -> bool:
-    """Return whether the rows of an output are probabilities, not logits."""
+def _holds_probabilities(output: Tensor) -> bool:
     sums = output.detach().sum(dim=1)
     return bool((output >= 0).all() and ((sums - 1).abs() < SUM_TOLERANCE).all())
 
@@ -252,8 +250,7 @@ def train_module(
 ) -> None:
     """Train a module by Adam, with the same decay for all parameters.
 
-    It is evaluated once before, to check its output and initialise lazy layers. ``validation`` (edges of the
-    observed graph, and nodes) is for early stopping.
+    It is evaluated once before, to check its output and initialise lazy layers.
     """
     module, last = network.module, torch.zeros(())
     with torch.no_grad(), evaluation_mode(module):
@@ -265,7 +262,7 @@ def train_module(
     weights = [weight for weight in module.parameters() if weight.requires_grad]
     if not weights:
         raise InputError(network.name, "must have parameters to train; got none.")
-    is_probability, rows = holds_probabilities(output), torch.from_numpy(targets.rows[0]).to(x.device)
+    is_probability, rows = _holds_probabilities(output), torch.from_numpy(targets.rows[0]).to(x.device)
 
     def loss() -> Tensor:
         nonlocal last
@@ -315,7 +312,7 @@ def _validation_loss(network: ModuleNetwork, x: Tensor, edges: Edges, targets: T
 
 
 class ModuleEngine:
-    """Modules of a factory, which are trained one after another; see :class:`~nodecopy.nn.engine.Engine`."""
+    """Modules of a factory, which are trained one after another, as by an ``Engine``."""
 
     def __init__(
         self,
@@ -365,7 +362,7 @@ class ModuleEngine:
         for number, adjacency in enumerate(self.observed):
             part = networks[number * per_graph : (number + 1) * per_graph]
             x, edges = self._input(part[0][0]), self._edges(part[0][0], adjacency)
-            results.append(average_modules(part, x, edges, n_weight_samples))
+            results.append(_average_modules(part, x, edges, n_weight_samples))
         return results
 
     def keep(
@@ -392,7 +389,7 @@ class ModuleEngine:
 
 @dataclass(frozen=True, eq=False)
 class ModuleEnsemble:
-    """Trained modules that predict on graphs; the counterpart of :class:`~nodecopy.nn.engine.Ensemble`."""
+    """Trained modules that predict on graphs, as an ``Ensemble`` does."""
 
     factory: Factory
     sizes: tuple[int, int]
@@ -423,7 +420,7 @@ class ModuleEnsemble:
         network = networks[0][0]
         x = network.dense_tensor(self.feature_scaling.apply(graph.features))
         rows = Rows.from_matrix(self.weight_scaling.apply(graph.adjacency), "adjacency")
-        return average_modules(networks, x, network.edges(rows), self.n_weight_samples)
+        return _average_modules(networks, x, network.edges(rows), self.n_weight_samples)
 
     def build_modules(self, device: torch.device) -> list[TrainedModule]:
         modules = []
@@ -440,10 +437,9 @@ class ModuleEnsemble:
 
 
 @torch.no_grad()
-def average_modules(
+def _average_modules(
     networks: Iterable[TrainedModule], x: Tensor, edges: Edges, n_weight_samples: int
 ) -> Averages:
-    """Return the mean prediction over modules and their dropout samples."""
     means, entropies = [], []
     for network, seed in networks:
         with seed_global_generators(seed, x.device), choose_threads(x.numel(), x.device):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from itertools import pairwise
 from typing import Any
 
@@ -26,13 +25,8 @@ get_worker_info = torch.utils.data.get_worker_info
 Data: Any = import_optional("torch_geometric.data", "NodeCopy").Data
 Transform: Any = import_optional("torch_geometric.transforms", "NodeCopy").BaseTransform
 WEIGHT_ATTRIBUTES = ("edge_weight", "edge_attr")
+MAIN_PROCESS_SEED, WORKERS_SEED = range(2)  # children of the seed of NodeCopy
 FITTED_ATTRIBUTES = ("edge_index", "x", "batch", *WEIGHT_ATTRIBUTES)
-
-
-class TransformSeeds(IntEnum):
-    """Children of the seed of :class:`NodeCopy`."""
-
-    MAIN_PROCESS, WORKERS = range(2)
 
 
 class NodeCopy(Transform):  # type: ignore[misc]
@@ -103,11 +97,9 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     def _next_seed(self) -> Any:
         worker = get_worker_info()
-        source = child(self.seed, TransformSeeds.MAIN_PROCESS)
-        if worker is not None:
-            source = child(self.seed, TransformSeeds.WORKERS, worker.seed)
+        numbers = (MAIN_PROCESS_SEED,) if worker is None else (WORKERS_SEED, worker.seed)
         self.n_calls += 1
-        return child(source, self.n_calls - 1)
+        return child(self.seed, *numbers, self.n_calls - 1)
 
     def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
         check_text(self.labels, "labels of NodeCopy")
@@ -223,7 +215,6 @@ def _is_real(values: Any) -> bool:
 
 
 def _graph_sizes(data: Any) -> Ints | None:
-    """Return the number of nodes of each graph of a batch, ``None`` for a single graph."""
     batch = getattr(data, "batch", None)
     if batch is None or not len(batch):
         return None

@@ -235,8 +235,8 @@ class CompiledSteps:
 class AdamStepper:
     """Weights that are changed by steps of Adam, given as ``torch.optim`` takes them.
 
-    With ``models_first`` the first axis of every weight numbers independent models. On a CPU these are padded
-    to a multiple of :data:`ADAM_LANES`: a model has the same bits alone and beside others.
+    With ``models_first`` the first axis of every weight numbers independent models, padded on a CPU to a
+    multiple of :data:`ADAM_LANES`: a model has the same bits alone and beside others.
     """
 
     def __init__(

@@ -292,11 +292,6 @@ def like(values: NDArray[Any], array: Any) -> Any:
     return values.astype(array.dtype) if isinstance(array, np.ndarray) else array.new_tensor(values)
 
 
-def to_device(values: NDArray[Any], device: str) -> Any:
-    """Return the array itself on the CPU, a tensor of the same precision on other devices."""
-    return values if device == "cpu" else import_torch_for(device).tensor(values, device=device)
-
-
 def to_numpy(matrix: Any) -> Any:
     """Return a tensor as an array; arrays and sparse matrices stay as they are."""
     return matrix.cpu().numpy() if hasattr(matrix, "cpu") else matrix

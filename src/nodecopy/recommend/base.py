@@ -689,7 +689,7 @@ def append_interactions(train: Interactions, new: Interactions) -> Interactions:
         ids.append(np.concatenate([old, other[~contains(old, other)]]))
         coordinates.append(np.concatenate([own, find_positions(other, ids[-1], name)[others]]))
     entries = np.ones(len(coordinates[0])), tuple(coordinates)
-    return Interactions(sparse.csr_array(entries, shape=tuple(map(len, ids))), *ids).binary()
+    return Interactions(sparse.csr_array(entries, shape=(len(ids[0]), len(ids[1]))), *ids).binary()
 
 
 def select_candidates(

@@ -22,6 +22,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend import RECOMMENDERS
 from nodecopy.recommend.algebra import count_users, import_torch_for, singular_matrix
 from nodecopy.recommend.base import EmbeddingRecommender, Recommender, fit_copy
+from nodecopy.recommend.tuning import Coordinate
 
 MAX_BLOCK_PAIRS = 2**22
 MAX_BATCH_ENTRIES = 2**28  # of the factors or matrices of the rows that IALS solves at once
@@ -161,6 +162,13 @@ class IALS(EmbeddingRecommender):
         for name in ("regularisation", "confidence") if state else ():
             check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
         super().set_state(state)
+
+    def coordinates(self) -> list[Coordinate]:
+        return [
+            Coordinate(("regularisation",), (10.0, 20.0, 40.0, 80.0, 120.0, 180.0, 250.0)),
+            Coordinate(("confidence",), (5.0, 10.0, 20.0, 40.0, 80.0)),
+            Coordinate(("n_factors",), (32, 64, 128, 256, 512)),
+        ]
 
     def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
         als = import_optional("implicit.cpu.als", "IALS")

@@ -75,14 +75,14 @@ def classification_headline(evaluations: Sequence[Summary]) -> str:
         return "No label is held out, so the accuracy is unknown."
     *others, main = evaluations
     splits = f" in {main['n_splits']} splits" if main["n_splits"] > 1 else ""
-    accuracy = format_interval(main["accuracy"], main["interval"])
+    accuracy = _format_interval(main["accuracy"], main["interval"])
     verb = f"is right on {accuracy} of {main['n_nodes']:,} held-out nodes{splits}"
     if not main["has_learned"]:
         return (
             f"The model did not learn: {main['name']} {verb}, not clearly more than the "
             f"{_percent(main['majority'])} of always predicting the largest class."
         )
-    beside = [f"{part['name']} on {format_interval(part['accuracy'], part['interval'])}" for part in others]
+    beside = [f"{part['name']} on {_format_interval(part['accuracy'], part['interval'])}" for part in others]
     return "; ".join([f"{_capitalise(main['name'])} {verb}", *beside]) + "."
 
 
@@ -116,8 +116,8 @@ def recommendations_headline(evaluations: Sequence[Summary]) -> str:
     if not evaluations:
         return ""
     *others, main = evaluations
-    beside = [f"{other['name']} {format_interval(other['recall'], other['interval'])}" for other in others]
-    recall = format_interval(main["recall"], main["interval"])
+    beside = [f"{other['name']} {_format_interval(other['recall'], other['interval'])}" for other in others]
+    recall = _format_interval(main["recall"], main["interval"])
     text = f"The first {main['k']} recommendations of {main['name']} contain {recall} of a user's held-out"
     return f"{text} items; {_join(beside)}." if beside else f"{text} items."
 
@@ -133,8 +133,7 @@ def tables_headline(verdicts: Sequence[str]) -> str:
     return f"Of {len(verdicts):,} results with published numbers, {_join(parts)}, at 2 standard errors."
 
 
-def format_interval(value: float, interval: Sequence[float]) -> str:
-    """Format a share with its interval in percent, with ± if it is symmetric."""
+def _format_interval(value: float, interval: Sequence[float]) -> str:
     percent, low, high = (100 * part for part in (value, *interval))
     if round(percent - low) == round(high - percent):
         return f"{percent:.0f} ± {(high - low) / 2:.0f} %"

@@ -81,7 +81,7 @@ def draw_graphs(
     check_integer(seed, "seed", low=0)
     if axes is None:
         axes = create_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
-    panels = check_axes(axes, (len(graphs),))
+    panels = _check_axes(axes, (len(graphs),))
     networkx = import_optional("networkx", "drawing graphs")
     is_small = observed.n_nodes <= MAX_KAMADA_KAWAI_NODES
     layout = networkx.kamada_kawai_layout if is_small else partial(networkx.spring_layout, seed=seed)
@@ -101,8 +101,7 @@ def create_axes(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
     return figure.subplots(**grid)
 
 
-def check_axes(axes: Any, shape: tuple[int, ...]) -> Any:
-    """Return Matplotlib axes as an array of the given shape, or raise an error."""
+def _check_axes(axes: Any, shape: tuple[int, ...]) -> Any:
     array = np.asarray(axes, object)
     if array.size != math.prod(shape) or not all(hasattr(panel, "set_xlim") for panel in array.flat):
         wanted = " x ".join(map(str, shape))
@@ -232,7 +231,7 @@ def draw_accuracy_by_certainty(
             raise InputError("predictions", f"must hold pairs of arrays; got {type_name(pair)}.")
     if axes is None:
         axes = create_axes((6, 4.5), "drawing accuracy")
-    (axes,) = check_axes(axes, (1,))
+    (axes,) = _check_axes(axes, (1,))
     for number, (name, (correct, uncertainty)) in enumerate(predictions.items()):
         share, accuracy = certainty_curve(correct, uncertainty)
         axes.plot(100 * share, 100 * accuracy, label=name, color=COLOURS[number % len(COLOURS)])
@@ -322,7 +321,7 @@ def draw_attacked_node(
     if axes is None:
         grid = {"nrows": 2, "ncols": len(neighbours), "squeeze": False, "height_ratios": [3, 2]}
         axes = create_axes((3.6 * len(neighbours), 6), "drawing an attacked node", **grid)
-    axes = check_axes(axes, (2, len(neighbours)))
+    axes = _check_axes(axes, (2, len(neighbours)))
     for (title, edges), (above, below) in zip(neighbours.items(), axes.T, strict=True):
         above.set_title(title)
         _draw_neighbourhood(above, node, edges[:MAX_NEIGHBOURS], codes, names, images)

@@ -147,7 +147,6 @@ class AttackTask(NodeTask):
         return flips.apply(graph)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the scores at the targets; if these are unknown, also those at the other test nodes."""
         classifier = make_classifier(cell, device)
         from nodecopy.defend import Defence
 

@@ -283,9 +283,9 @@ class UncertaintyTask(NodeTask):
             split = self.split(cell, trial)
             test, truth = split.test, labels[split.test]
             scaling = TemperatureScaling.fit(prediction.probabilities, labels, split.validation)
-            trial_scores = score_uncertainty(prediction, truth, test, scaling)
-            for kind, values in get_uncertainties(without_class, test).items():
-                trial_scores |= detection_auc("left-out class", kind, values, truth == code)
+            trial_scores = _score_uncertainty(prediction, truth, test, scaling)
+            for kind, values in _get_uncertainties(without_class, test).items():
+                trial_scores |= _detection_auc("left-out class", kind, values, truth == code)
             details = {"temperature": scaling.temperature, "left_out_class": code}
             yield Record(trial, trial_scores, seconds + more_seconds, dict(prediction.details) | details)
 
@@ -293,22 +293,21 @@ class UncertaintyTask(NodeTask):
         return [*super().notes(titles), *UNCERTAINTY_NOTES]
 
 
-def score_uncertainty(
+def _score_uncertainty(
     prediction: Prediction, truth: Ints, nodes: Ints, scaling: TemperatureScaling
 ) -> dict[str, float]:
-    """Return the scores of a prediction at nodes whose classes are ``truth``."""
     p = prediction.probabilities[nodes]
     scaled, is_correct = scores(scaling.apply(p), truth), p.argmax(axis=1) == truth
     values = scores(p, truth) | {f"scaled {name}": scaled[name] for name in ("nll", "ece")}
-    for kind, uncertainty in get_uncertainties(prediction, nodes).items():
+    for kind, uncertainty in _get_uncertainties(prediction, nodes).items():
         accuracies = selective_accuracy(is_correct, uncertainty, LEFT_OUT).tolist()
         names = [f"accuracy without {share} by {kind}" for share in LEFT_OUT]
         values |= dict(zip(names, accuracies, strict=True))
-        values |= detection_auc("errors", kind, uncertainty, ~is_correct)
+        values |= _detection_auc("errors", kind, uncertainty, ~is_correct)
     return values
 
 
-def get_uncertainties(prediction: Prediction, nodes: Ints) -> dict[str, Singles]:
+def _get_uncertainties(prediction: Prediction, nodes: Ints) -> dict[str, Singles]:
     """Return total and epistemic uncertainty of nodes; the total one twice if nothing is sampled."""
     uncertainty = prediction.uncertainty()
     is_sampled = uncertainty.epistemic.max() > MAX_ROUNDING
@@ -316,8 +315,7 @@ def get_uncertainties(prediction: Prediction, nodes: Ints) -> dict[str, Singles]
     return dict(zip(KINDS, (uncertainty.total[nodes], epistemic[nodes]), strict=True))
 
 
-def detection_auc(positives: str, kind: str, uncertainty: Singles, is_positive: Bools) -> dict[str, float]:
-    """Return the area under the ROC curve by name, if it is defined."""
+def _detection_auc(positives: str, kind: str, uncertainty: Singles, is_positive: Bools) -> dict[str, float]:
     if is_positive.all() or not is_positive.any():
         return {}
     return {f"{positives} auc by {kind}": area_under_roc(uncertainty, is_positive)}

@@ -102,13 +102,11 @@ def pagerank_of_first(graph: Graph) -> float:
 
 
 @lru_cache(maxsize=2)
-def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
-    """Return the model of all networks with given nodes."""
+def _fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
     return KnownNetwork.by_name(dataset, nodes, degree, child(dataset_seed(seed, dataset), NODES))
 
 
-def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
-    """Read pairs of a number of nodes and a mean degree."""
+def _read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
     pairs: list[Any] = value if isinstance(value, list) and value else [None]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
@@ -152,7 +150,7 @@ class NetworkTask(Task):
 class CoverageTask(NetworkTask):
     """Coverage of intervals on networks of known models."""
 
-    sizes: tuple[tuple[int, int], ...] = key(read_sizes)  # numbers of nodes and mean degrees
+    sizes: tuple[tuple[int, int], ...] = key(_read_sizes)  # numbers of nodes and mean degrees
     reference: str = key("text")
     target: str = key(MEANINGS, default="edges")
     known_labels: tuple[str, ...] = key(["text"], default=())  # methods that get the true blocks as labels
@@ -202,19 +200,19 @@ class CoverageTask(NetworkTask):
         statistics = self.list_statistics(cell, network, graph)
         model: Any = instantiate(cell.path, cell.settings, cell.section, device)
         if isinstance(model, KnownNetwork):
-            return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
+            return _score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
         if self.target == "edges" and cell.method not in self.known_labels:
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
             options: Any = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
             rng = child(seed, TrialSeeds.METHOD)
             result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
-            return score_result(result, truths)
+            return _score_result(result, truths)
 
     def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
         nodes, degree = cell.conditions.values()
         if self.target == "edges":
-            return fixed_network(cell.dataset, nodes, degree, cell.seed)
+            return _fixed_network(cell.dataset, nodes, degree, cell.seed)
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
@@ -275,8 +273,7 @@ def parse_truths(content: Mapping[str, Any], names: Sequence[str]) -> Truths:
     return {name: Truth(*numbers) for name, numbers in content.items()}
 
 
-def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
-    """Return the scores of each statistic, of the four ``KINDS``."""
+def _score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
     scores: dict[str, float] = {}
     doubtful = {problem.statistic for problem in result.problems}
     for row in result:
@@ -289,8 +286,7 @@ def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
     return scores
 
 
-def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
-    """Return the scores of intervals with the true quantiles."""
+def _score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
     scores: dict[str, float] = {}
     for name, value in observed.items():
         truth = truths[name]

@@ -1,7 +1,7 @@
 """The task ``generate``: statistics of samples of graph models, compared with the observed graph.
 
-A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the model that the
-table shows on its own. A model with a ``sampler`` is trained once for all samplers.
+A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the model in the table.
+A model with a ``sampler`` is trained once for all samplers.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class GenerateTask(Task):
         graph = self.load(cell)
         for trial in trials:
             start = time.perf_counter()
-            model = fit_model(cell, trial, device)
+            model = _fit_model(cell, trial, device)
             seconds_to_fit = seconds = time.perf_counter() - start
             statistics: list[Statistics] = []
             seed = cell.trial_seed(trial, GenerationSeeds.SAMPLES)
@@ -131,8 +131,7 @@ class GenerateTask(Task):
             yield Record(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
 
 
-def fit_model(cell: Cell, trial: int, device: str) -> Any:
-    """Return the graph model of a cell, fitted in a trial."""
+def _fit_model(cell: Cell, trial: int, device: str) -> Any:
     graph, seed = cell.task.load(cell), cell.trial_seed(trial, GenerationSeeds.FIT)
 
     def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """The tasks ``recommend``, on random splits, and ``public-split``, on the splits by which papers compare.
 
 Of a method's ``search``, the settings with the best Recall@20 on the validation part count; ties go to the
-first. All fits of a trial get the same seed. A setting ``{ class = "module.Class", use = "fitted", ... }`` is
+first. A setting ``{ class = "module.Class", use = "fitted", ... }`` is
 the recommender that the table shows on its own.
 """
 
@@ -149,7 +149,7 @@ class PublicSplitTask(RankingTask):
             settings = merge_settings(cell.settings, details.get("chosen", {}))
             model, seconds = replace(fits, split=split, has_validation=False).fit(cell.path, settings)
             scores = dict(model.evaluate(split.test, metrics=[*DEFAULT_METRICS, *TAIL]))
-            details |= describe_fit(model, seconds)
+            details |= _describe_fit(model, seconds)
             yield Record(trial, scores, time.perf_counter() - start, details)
 
 
@@ -168,7 +168,7 @@ class TrialFits:
         cell = self.cell
         if not cell.search:
             best, seconds = self.fit(cell.path, cell.settings)
-            return best, describe_fit(best, seconds)
+            return best, _describe_fit(best, seconds)
         candidate_scores: list[dict[str, Any]] = []
         best_recall = -1.0
         for choice in cell.search:
@@ -177,7 +177,7 @@ class TrialFits:
             candidate_scores.append({"settings": dict(choice), SELECTION_SCORE: recall})
             if recall > best_recall:  # the first of ties
                 best, seconds, best_recall, chosen = model, time_to_fit, recall, dict(choice)
-        return best, {"chosen": chosen, "search": candidate_scores, **describe_fit(best, seconds)}
+        return best, {"chosen": chosen, "search": candidate_scores, **_describe_fit(best, seconds)}
 
     def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
         before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
@@ -200,7 +200,6 @@ class TrialFits:
         return model, seconds
 
 
-def describe_fit(model: Recommender, seconds: float) -> dict[str, Any]:
-    """Return the details of a fit that a record keeps."""
+def _describe_fit(model: Recommender, seconds: float) -> dict[str, Any]:
     fitted = {name.strip("_"): getattr(model, name) for name in FITTED_DETAILS if hasattr(model, name)}
     return {"seconds_to_fit": seconds, **fitted}
