@@ -262,18 +262,9 @@ def loop_over_donors(A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus
     return users, items
 
 
-@pytest.mark.parametrize("max_inverted_items", [0, 100])
 @pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize(("q1", "q2", "bonus"), [(0.0, 0.0, 0.0), (0.3, 0.5, 0.2), (0.6, 0.0, 0.1)])
-def test_parts_of_donors_against_a_loop(
-    q1: float,
-    q2: float,
-    bonus: float,
-    is_uniform: bool,
-    max_inverted_items: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ease, "MAX_INVERTED_ITEMS", max_inverted_items)
+def test_parts_of_donors_against_a_loop(q1: float, q2: float, bonus: float, is_uniform: bool) -> None:
     log = random_log()
     rules: list[Any] = []
     for matrix in (log.matrix, log.matrix.T):
@@ -334,7 +325,6 @@ def test_the_uniform_rule_needs_no_matrix_between_users() -> None:
 
 
 def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ease, "MAX_INVERTED_ITEMS", 0)
     monkeypatch.setattr(ease, "MAX_STEPS", 1)
     model = EASE(REGULARISATION).fit(random_log())
     with pytest.warns(DataWarning, match="conjugate gradients did not converge in 1 steps"):

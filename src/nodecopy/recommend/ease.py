@@ -25,7 +25,6 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
 from nodecopy.recommend import algebra
-from nodecopy.recommend.algebra import copied_moments
 from nodecopy.recommend.base import Recommender, append_interactions, check_nonempty
 from nodecopy.recommend.baselines import relative_popularity
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
@@ -34,7 +33,6 @@ Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
 N_SCALED_USERS = 1024  # whose scores give the scale of the low-pass filter
-MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
 ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
 # Parameters on which the moments do not depend
@@ -411,27 +409,16 @@ class DonorSystem:
         bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
         a[history] = 1
-        if weights is None and n_items <= MAX_INVERTED_ITEMS:
-            t = self.inverse @ a
-            t -= self.inverse[:, item] * (t[item] / self.inverse[item, item])
-        else:
-            is_input = np.ones(n_items, bool)
-            if weights is not None:  # an item whose weight is the bonus alone is no neighbour
-                is_input = np.abs(weights - bonus) > MIN_WEIGHT_SHARE * np.abs(weights)
-            columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
-            t = np.zeros(n_items)
-            t[columns] = self._solve(a[columns], columns)
+        is_input = np.ones(n_items, bool)
+        if weights is not None:  # an item whose weight is the bonus alone is no neighbour
+            is_input = np.abs(weights - bonus) > MIN_WEIGHT_SHARE * np.abs(weights)
+        columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
+        t = np.zeros(n_items)
+        t[columns] = self._solve(a[columns], columns)
         y = self.w * self.A[:, [item]].toarray()[:, 0]
         users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
         items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
         return np.asarray(users), np.asarray(items)
-
-    @cached_property
-    def inverse(self) -> Values:
-        """(M + lambda I)^-1; without an item, it differs by a multiple of the item's column."""
-        P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
-        M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
-        return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b by conjugate gradients."""
