@@ -47,7 +47,6 @@ def compare_closed_forms(name: str, rounds: int) -> None:
     }
     others: dict[str, Callable[[], object]] = {
         "EASE, fit": fits["EASE, fit"],
-        "CopyEASE, path of 10": lambda: list(CopyEASE().fit_path(train, np.geomspace(10, 500, 10).tolist())),
         "ItemKNN, fit": lambda: ItemKNN().fit(train),
         "EASE, 10 items for all users": lambda: ease.recommend(k=10),
         "CopyEASE, 10 items for all users": lambda: ours.recommend(k=10),

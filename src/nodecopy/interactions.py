@@ -90,7 +90,8 @@ class Interactions(RowData):
         """Return interactions from the columns of a log.
 
         Of repeated interactions of a user with an item the latest one counts, the last one without
-        ``times``. Without ``user_ids`` and ``item_ids`` the distinct ids are in ascending order.
+        ``times``; its time is that of the first, so that splits by time keep the pair in the training part.
+        Without ``user_ids`` and ``item_ids`` the distinct ids are in ascending order.
         """
         users, items = check_ids(users, "users"), check_ids(items, "items")
         check_vector(items, "items", length=len(users), per="row")
@@ -103,9 +104,10 @@ class Interactions(RowData):
             return cls(deduplicate(first, second, values, shape, np.zeros(len(users))), row_ids, column_ids)
         when = check_times(times, len(users))
         matrix = deduplicate(first, second, values, shape, rank=when)
-        row = deduplicate(first, second, np.arange(float(len(users))), shape, rank=when)
-        latest = row.data[matrix.data != 0].astype(np.int64)  # a rating of zero is no interaction
-        return cls(matrix, row_ids, column_ids, when[latest])
+        order = -np.unique(when, return_inverse=True)[1]
+        row = deduplicate(first, second, np.arange(float(len(users))), shape, rank=order)
+        earliest = row.data[matrix.data != 0].astype(np.int64)  # a rating of zero is no interaction
+        return cls(matrix, row_ids, column_ids, when[earliest])
 
     @property
     def matrix(self) -> sparse.csr_array:

@@ -130,7 +130,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "predict": {"X": shared["features"]}, "predict_proba": {"X": shared["features"]},
         "DGLFRM": {"alpha": 50.0}, "DGLFRMB": {"alpha": 50.0}, "MMSBM": {"alpha": 1.0},
         "CopyEASE": {"n_neighbours": "auto"}, "EASE": {"n_neighbours": "auto"},
-        "fit_path": {"regularisations": [1.0, 10.0]},
         "evaluate": {"metrics": ["recall@2", "ndcg@3"]},
         "tune": {"validation": held_out, "budget": 2},
         "GraphClassifier": {"n_neighbours": 3},

@@ -129,6 +129,16 @@ def as_set(part: Interactions) -> set[tuple[int, int]]:
     return set(zip(users.tolist(), items.tolist(), strict=True))
 
 
+def test_a_repeated_item_stays_in_train() -> None:
+    """An interaction before the bound is not taken out of train because the item is met again after it."""
+    users, items = ["ann", "ann", "ann", "bob"], ["tea", "jam", "tea", "ham"]
+    log = Interactions.from_table(users, items, [1, 2, 5, 3], times=[1, 2, 4, 3])
+    train, _, test = datasets.time_split(log, (0.7, 0.0, 0.3))
+    assert train.table()[1].tolist() == ["jam", "tea"]
+    assert train.matrix.data.tolist() == [2, 5]
+    assert test.table()[1].tolist() == ["ham"]
+
+
 @given(
     seed=st.integers(0, 2**32), shares=st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.0, 0.5), (0.6, 0.4, 0.0)])
 )

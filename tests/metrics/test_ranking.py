@@ -45,7 +45,9 @@ def oracle(
         hidden |= validation.matrix.toarray() > 0
     relevant = test.matrix.toarray() > 0
     popularity = (train.matrix.toarray() > 0).sum(axis=0)
-    recall, ndcg, listed = [], [], []
+    by_popularity = sorted(np.flatnonzero(popularity).tolist(), key=lambda item: popularity[item])
+    tail = by_popularity[: round(0.2 * len(by_popularity))]
+    recall, ndcg, listed, tail_hits = [], [], [], 0
     others: dict[str, list[float]] = {
         name: [] for name in ("precision", "hit_rate", "map", "mrr", "popularity", "diversity")
     }
@@ -62,6 +64,7 @@ def oracle(
         recall.append(sum(hits[:k]) / relevant[user].sum())
         ndcg.append(gain / best if best else 0.0)
         listed += ranked[:k]
+        tail_hits += sum(relevant[user, item] for item in ranked[:k] if item in tail)
         others["precision"].append(sum(hits[:k]) / k)
         others["hit_rate"].append(float(any(hits[:k])))
         ranks = [rank for rank, hit in enumerate(hits[:k], 1) if hit]
@@ -78,6 +81,7 @@ def oracle(
         f"ndcg@{k}": sum(ndcg) / len(ndcg),
         f"coverage@{k}": len(set(listed)) / test.n_items,
         f"novelty@{k}": sum(bits) / len(bits) if bits else 0.0,
+        f"tail_recall@{k}": tail_hits / max(1, relevant[:, tail].sum()),
         **{f"{name}@{k}": sum(values) / len(values) for name, values in others.items()},
     }
 
@@ -141,7 +145,7 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     blocks = evaluate(score, train, test, metrics=names)
     assert set(sizes) == {2}
     assert blocks == whole
-    assert set(names) - set(whole.per_user) == {"coverage@5", "novelty@5"}
+    assert set(names) - set(whole.per_user) == {"coverage@5", "novelty@5", "tail_recall@5"}
     for name, values in whole.per_user.items():
         assert np.array_equal(values, blocks.per_user[name])
 

@@ -118,7 +118,7 @@ def test_diverging_training() -> None:
         (LightGCN(n_layers=0), "n_layers of LightGCN must be an integer of at least 1; got 0"),
         (EnsembleBPR(EASE()), r"base of EnsembleBPR must be a network such as LightGCN\(\); got EASE"),  # type: ignore[arg-type]
         (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
-        (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be a donor rule"),
+        (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be one of"),
         (SampledGraphBPR(LightGCN(), thresholds=()), "thresholds of SampledGraphBPR must hold at least one"),
         (SampledGraphBPR(LightGCN()), "threshold of SampledGraphBPR must be given if there is no validation"),
     ],

@@ -33,6 +33,7 @@ from nodecopy.recommend.sparse_ridge import (
 from tests.contracts.recommenders import tastes
 from tests.recommend.test_algebra import ridge_without_itself
 
+PLAIN: Any = {"low_pass": 0.0, "popularity_penalty": 0.0, "degree_exponent": 0.0}
 UNIFORM: Any = {"user_donors": "uniform", "item_donors": "uniform"}
 
 
@@ -62,42 +63,51 @@ def test_penalties_by_popularity(model_class: type[EASE | CopyEASE]) -> None:
     log = Interactions(tastes().matrix.toarray() * (np.arange(24) != 3))
     counts = np.maximum(log.matrix.toarray().sum(axis=0), 1)
     p = counts / counts.mean()
-    model = model_class(regularisation=3.0, regularisation_exponent=0.7)
+    model = model_class(regularisation=3.0, regularisation_exponent=0.7, **PLAIN)
     moments = model.moments(log)
     K = np.linalg.inv(np.asarray(moments.M, np.float64) + np.diag(3.0 * p**0.7))
     B = K @ moments.C
     B -= K * (np.diag(B) / np.diag(K))
     np.testing.assert_allclose(model.solve(moments), B, atol=1e-5)
     plain = model.fit(log).weights_
-    path = list(model.fit_path(log, [3.0] * ease.MIN_SPECTRAL_PATH))
-    np.testing.assert_allclose(path[-1].weights_, plain, atol=1e-6)
     penalised = model.set_params(popularity_penalty=0.3).fit(log).weights_
     np.testing.assert_allclose(penalised, plain * p**-0.3, rtol=1e-5)
 
 
-@pytest.mark.parametrize("min_spectral_path", [1, 99])
-@pytest.mark.parametrize("model", [EASE(), CopyEASE()])
-def test_a_path_equals_single_fits(
-    model: EASE | CopyEASE, min_spectral_path: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ease, "MIN_SPECTRAL_PATH", min_spectral_path)
-    log = tastes()
-    for value, fitted in zip([2.0, 20.0], model.fit_path(log, [2.0, 20.0]), strict=True):
-        single = type(model)(regularisation=value).fit(log)
-        assert fitted.regularisation == value
-        np.testing.assert_allclose(fitted.weights_, single.weights_, atol=1e-5)
-    assert not hasattr(model, "interactions_")
-    assert [part.n_neighbours_ for part in EASE(n_neighbours=5).fit_path(log, [2.0, 3.0])] == [5, 5]
+@pytest.mark.parametrize("model", [EASE(2.0), CopyEASE(regularisation=2.0, popularity_penalty=0.2)])
+@pytest.mark.parametrize("rank", [2, 9])
+def test_low_pass_filter(model: EASE | CopyEASE, rank: int, tmp_path: Path) -> None:
+    """Against a dense decomposition; both terms have the same deviation; donors and files keep the sums."""
+    log = Interactions(np.random.default_rng(0).random((15, 9)) < 0.5)
+    A, options = log.matrix.toarray(), {"low_pass": 0.3, "low_pass_rank": rank}
+    plain = model.set_params(low_pass=0.0).fit(log).weights_
+    roots = np.sqrt(A.sum(axis=1)), np.sqrt(A.sum(axis=0))
+    _, s, V_t = np.linalg.svd(A / np.outer(*roots), full_matrices=False)
+    expected = (V_t[:rank].T * s[:rank]) @ V_t[:rank] * roots[1] / roots[1][:, None]
+    expected *= 0.3 * (A @ plain).std() / (A @ expected).std()
+    model.set_params(**options).fit(log)
+    np.testing.assert_allclose(model.weights_ - plain, expected, atol=1e-5)
+    np.testing.assert_allclose(model.singular_values_, s[:rank], atol=1e-5)
+    explanation = model.explain(USER, ITEM, None)
+    assert explanation.remainder == pytest.approx(0, abs=1e-5)
+    assert explanation.score == pytest.approx(model.score([USER])[0, ITEM], abs=1e-5)
+    model.set_params(n_neighbours=3).fit(log).save(tmp_path / "model.npz")
+    loaded = nodecopy.load(tmp_path / "model.npz", mmap=True)
+    np.testing.assert_array_equal(loaded.score(), model.score())
+    np.testing.assert_allclose(loaded.explain(USER, ITEM, None).remainder, 0, atol=1e-5)
+    own = (log.matrix @ model.weights_).toarray()
+    assert (model.score_rows(log.matrix) - own).std() == pytest.approx(0.3 * own.std(), rel=1e-4)
+    model.set_params(n_neighbours="auto")
 
 
 @pytest.mark.parametrize("item_donors", [default_donors(), "uniform"])
 def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_rule(item_donors: Any) -> None:
     log = tastes()
-    B = CopyEASE(item_donors=item_donors, item_bonus=0.0).fit(log).weights_
+    B = CopyEASE(item_donors=item_donors, item_bonus=0.0, **PLAIN).fit(log).weights_
     rule = donor_matrix(item_donors, Interactions(log.matrix.T))
     Q_t = (np.ones((24, 24)) - np.eye(24)) / 23 if rule is None else rule.toarray().T
     coefficient = np.linalg.lstsq(Q_t.reshape(-1, 1), B.ravel())[0].item()
-    model = CopyEASE(item_donors=item_donors).fit(log)
+    model = CopyEASE(item_donors=item_donors, **PLAIN).fit(log)
     assert model.item_bonus_ == pytest.approx(0.75 * coefficient, rel=1e-4)
     np.testing.assert_allclose(model.weights_, B + model.item_bonus_ * Q_t, atol=1e-5)
 
@@ -105,9 +115,11 @@ def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_rule(item_donor
 def test_special_cases_of_copy_ease() -> None:
     """EASE without copying; an empty diagonal; single precision; equal weights are the uniform rule."""
     log = tastes()
-    plain = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0).fit(log).weights_
+    plain = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0, **PLAIN).fit(log).weights_
     np.testing.assert_allclose(plain, EASE(regularisation=7.0).fit(log).weights_, atol=1e-5)
-    double, single = (CopyEASE(item_bonus=0.0, precision=name).fit(log) for name in ("double", "single"))
+    double, single = (
+        CopyEASE(item_bonus=0.0, low_pass=0.0, precision=name).fit(log) for name in ("double", "single")
+    )
     assert not np.diag(double.weights_).any()
     np.testing.assert_allclose(single.weights_, double.weights_, atol=1e-4)
     rule = copying.Weighted(np.ones((log.n_users, log.n_users)) - np.eye(log.n_users))
@@ -116,7 +128,7 @@ def test_special_cases_of_copy_ease() -> None:
     np.testing.assert_allclose(weighted.weights_, uniform.weights_, atol=1e-5)
     first, second = CopyEASE(), CopyEASE()
     first.set_params(user_donors__exponent=1.0)
-    assert (first.item_donors.exponent, second.user_donors.exponent) == (4.0, 4.0)
+    assert (first.item_donors.exponent, second.user_donors.exponent) == (2.5, 2.5)
 
 
 @pytest.mark.parametrize("n_neighbours", [None, 3])
@@ -187,24 +199,6 @@ def test_long_ids_take_little_memory() -> None:
     assert model.recommend(["x" * 100, names[0]], 1)[0].tolist() == [["jam"], ["jam"]]
 
 
-def test_only_changed_users_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = datasets.load("library")
-    sizes: list[int] = []
-    part = algebra._part
-
-    def count(A: Any, w: Any, P: Any, rows: Any) -> Any:
-        sizes.append(len(rows))
-        return part(A, w, P, rows)
-
-    monkeypatch.setattr(algebra, "_part", count)
-    new = Interactions.from_table(library.user_ids[:3], library.item_ids[:3])
-    EASE(degree_exponent=0.5).fit(library).partial_fit(new)
-    assert 0 < sizes[0] <= 3
-    rule = Jaccard(include_self=False, max_donors=2)
-    CopyEASE(user_donors=rule, item_donors=rule).fit(library).partial_fit(new)
-    assert 0 < max(sizes[2:]) < library.n_users
-
-
 def test_partial_fits_of_changed_models() -> None:
     """Parameters may change in between, seen interactions stay seen, and the sparse form is fitted again."""
     first, second, _ = parts(tastes(), 1)
@@ -268,18 +262,9 @@ def loop_over_donors(A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus
     return users, items
 
 
-@pytest.mark.parametrize("max_inverted_items", [0, 100])
 @pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize(("q1", "q2", "bonus"), [(0.0, 0.0, 0.0), (0.3, 0.5, 0.2), (0.6, 0.0, 0.1)])
-def test_parts_of_donors_against_a_loop(
-    q1: float,
-    q2: float,
-    bonus: float,
-    is_uniform: bool,
-    max_inverted_items: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ease, "MAX_INVERTED_ITEMS", max_inverted_items)
+def test_parts_of_donors_against_a_loop(q1: float, q2: float, bonus: float, is_uniform: bool) -> None:
     log = random_log()
     rules: list[Any] = []
     for matrix in (log.matrix, log.matrix.T):
@@ -333,13 +318,13 @@ def test_the_uniform_rule_needs_no_matrix_between_users() -> None:
         assert tracemalloc.get_traced_memory()[1] < 10e6
     finally:
         tracemalloc.stop()
-    model = CopyEASE(0.3, 0.0, user_donors="uniform", item_bonus=0.0, regularisation=REGULARISATION)
+    options: dict[str, Any] = {"user_donors": "uniform", "item_bonus": 0.0, **PLAIN}
+    model = CopyEASE(0.3, 0.0, regularisation=REGULARISATION, **options)
     score = model.fit(log).weights_[:2, ITEM].sum()
     assert users.sum() + items.sum() == pytest.approx(score, abs=1e-6)
 
 
 def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ease, "MAX_INVERTED_ITEMS", 0)
     monkeypatch.setattr(ease, "MAX_STEPS", 1)
     model = EASE(REGULARISATION).fit(random_log())
     with pytest.warns(DataWarning, match="conjugate gradients did not converge in 1 steps"):
@@ -427,9 +412,7 @@ def test_all_neighbours_give_the_exact_solution(model: EASE | CopyEASE) -> None:
     log = Interactions(np.random.default_rng(0).random((60, 12)) < 0.5)  # all pairs of items co-occur
     weights = model.set_params(n_neighbours=None).fit(log).weights_
     model.set_params(n_neighbours=log.n_items).fit(log)
-    np.testing.assert_allclose(model.weights_.toarray(), weights, atol=1e-4)
-    (path,) = model.fit_path(log, [model.regularisation])
-    np.testing.assert_allclose(path.weights_.toarray(), weights, atol=1e-4)
+    np.testing.assert_allclose(model.score_rows(sparse.eye_array(12, format="csr")), weights, atol=1e-4)
 
 
 def test_weights_are_regressions_on_the_neighbours() -> None:

@@ -47,7 +47,7 @@ def test_the_search_finds_the_peak_of_the_path(monkeypatch: pytest.MonkeyPatch) 
     trials = model.tuning_
     scores = {tuple(t["settings"].values()): t["recall@20"] + t["ndcg@20"] for t in trials}
     chosen = tuple(model.get_params()[name] for name in model.tuning_[0]["settings"])
-    assert scores[chosen] == max(scores.values()) > scores[5.0, 0.0, 0.0, 0.0]
+    assert scores[chosen] == max(scores.values()) > scores[5.0, 0.0, 0.0, 0.0, 0.0]
     assert len(scores) == len(model.tuning_) < 60
 
 

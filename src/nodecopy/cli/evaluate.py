@@ -60,7 +60,7 @@ def evaluate(
         "mrr, popularity, diversity, coverage, novelty.",
         metavar="NAME",
     ),
-    tune: bool = opt.more("First tune EASE and CopyEASE on the validation part.", False),
+    tune: bool = opt.more("First tune EASE, CopyEASE and IALS on the validation part.", False),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction; others are left out."),
     unknown: Literal["count", "error", "ignore"] = opt.more(
         "Users and items that are not in training: count as misses, are an error or are left out.", "count"
@@ -105,7 +105,7 @@ def evaluate(
     for name, recommender in recommenders.items():
         start = time.perf_counter()
         with show_training(f"fitting {name}"):
-            if tune and hasattr(recommender, "tune"):
+            if tune and recommender.coordinates():
                 tuning_seed = child(seed_sequence(seed), TrialSeeds.VALIDATION)
                 recommender.tune(parts.train, parts.validation, rng=tuning_seed)
             fitted = fit_recommender(recommender, parts.train, seed, validation=parts.validation)
@@ -140,8 +140,8 @@ def _make_recommenders(
     recommenders = {name: make_recommender(name, device) for name in names}
     if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
         raise InputError(f"--split user needs models that score users outside training; got {networks[0]}.")
-    if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
-        raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
+    if tune and not any(recommender.coordinates() for recommender in recommenders.values()):
+        raise InputError(f"--tune needs --model ease, copy-ease or ials; got {', '.join(recommenders)}.")
     return recommenders
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 VALIDATION_SHARE = 0.1  # interactions by which networks choose their number of epochs
 NETWORKS = ("bprmf", "lightgcn", "mgccf")
-MODELS_OF = {"tune": ("ease", "copy-ease"), "explain": ("ease", "copy-ease", "item-knn")}
+MODELS_OF = {"tune": ("ease", "copy-ease", "ials"), "explain": ("ease", "copy-ease", "item-knn")}
 
 
 def make_recommender(model: str, device: str) -> Any:
@@ -102,7 +102,7 @@ def recommend(
     explain: opt.Natural = opt.common("Items of the history and donors to name with each recommendation.", 0),
     model: Annotated[str | None, RECOMMENDERS] = opt.common("The recommender. (default: copy-ease)"),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction and fitted."),
-    tune: bool = opt.more("First tune EASE or CopyEASE on held-out interactions.", False),
+    tune: bool = opt.more("First tune EASE, CopyEASE or IALS on held-out interactions.", False),
     device: opt.Device = "cpu",
     seed: opt.Seed = 0,
     out: Path | None = opt.writes("File for the recommendations: .csv, .tsv, .txt or .parquet."),

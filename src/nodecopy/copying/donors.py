@@ -29,6 +29,7 @@ from nodecopy._core.arrays import (
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import from_name
+from nodecopy._core.parallel import map_on_cores
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows, KeepingDistribution
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import shared_nearest, shared_neighbourhoods
@@ -39,7 +40,7 @@ from nodecopy.interactions import Interactions
 
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000  # of the row sums of Balanced, and of its iterations
 N_CANDIDATES = 4  # per wanted neighbour in searches within groups
-MAX_BLOCK_ENTRIES = 2**22  # similarities that Jaccard holds in memory at once
+MAX_BLOCK_ENTRIES = 2**20  # similarities that a thread of Jaccard holds in memory at once
 MIN_COMPILED_PRODUCTS = 2**25  # multiplications from which Jaccard uses compiled code
 
 
@@ -404,7 +405,11 @@ class Jaccard(Configurable):
             return DonorRows.from_similarity(self._sharpen(index))
         block_of = np.cumsum(n_entries) // MAX_BLOCK_ENTRIES
         bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), rows.n_rows]
-        blocks = [self._similarities(slice(*bound), pattern, transpose) for bound in pairwise(bounds)]
+
+        def compare(bound: tuple[int, int]) -> sparse.csr_array:
+            return self._similarities(slice(*bound), pattern, transpose)
+
+        blocks = map_on_cores(compare, pairwise(bounds))
         empty = sparse.csr_array((0, rows.n_rows))
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 

@@ -145,7 +145,8 @@ def time_split(
     """Split the interactions by time: the first ones are the training part, the last ones the test part.
 
     Parameters are those of :func:`interaction_split`. Interactions at the same time are in the same part, the
-    later one. Users and items of the test part may have no interactions in the training part.
+    later one, and repeated ones of a user with an item count at their first time. Users and items of the test
+    part may have no interactions in the training part.
 
     >>> from nodecopy import Interactions, datasets
     >>> log = Interactions.from_table(["ann"] * 4, ["tea", "jam", "ham", "rye"], times=[3, 1, 4, 2])

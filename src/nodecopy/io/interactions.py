@@ -69,8 +69,8 @@ def read_interactions(
 
     Notes
     -----
-    Of repeated interactions of a user with an item the latest row counts. A rating of zero is no interaction.
-    Ids are as in :func:`~nodecopy.read_graph`.
+    Of repeated interactions of a user with an item the latest row counts, with the time of the first. A
+    rating of zero is no interaction. Ids are as in :func:`~nodecopy.read_graph`.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from nodecopy.interactions import Interactions
 
 HIT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "map", "mrr")
 PER_USER_METRICS = (*HIT_METRICS, "popularity", "diversity")
-METRICS = (*PER_USER_METRICS, "coverage", "novelty")
+METRICS = (*PER_USER_METRICS, "coverage", "novelty", "tail_recall")
 DEFAULT_METRICS = tuple(
     f"{metric}@{k}" for k in (10, 20) for metric in ("recall", "ndcg", "coverage", "novelty")
 )
@@ -35,6 +35,7 @@ CONVENTIONS = ("formula", "printed")
 PRINTED_IDEAL_DEPTH = 100  # length of the list whose hits make up the ideal list of the printed convention
 MAX_BLOCK_SCORES = 2**23  # of one block of users
 LISTS_PER_BLOCK = 512  # whose diversity is computed at once
+TAIL_SHARE = 0.2  # of the items, the least popular ones
 MAX_SORTED_RATIO = 8  # rows with at most this many times k candidates are sorted; others have ties
 
 
@@ -46,8 +47,8 @@ class Evaluation(dict[str, float]):
     users
         Ids of the users with test items, over whom the means are taken.
     per_user
-        The values of these users by metric. Coverage and novelty are metrics of all lists together and
-        have none.
+        The values of these users by metric. Coverage, novelty and the recall of the long tail are metrics of
+        all lists together and have none.
 
     Examples
     --------
@@ -108,9 +109,11 @@ def evaluate(
           of the items' training users; 0 for lists of a single item;
         - ``coverage``: the share of items that are in at least one list;
         - ``novelty``: the mean over all items in the lists of -log2(share of users who have the item in
-          training), in bits. An item without users counts as if one user had it.
+          training), in bits. An item without users counts as if one user had it;
+        - ``tail_recall``: the hits on the fifth of the items of training with the fewest users (long tail),
+          divided by the number of test interactions with these items.
 
-        All but the last two are means over the users with test items.
+        All but the last three are means over the users with test items.
     convention
         ``"formula"`` (default) or ``"printed"``, see :mod:`nodecopy.metrics.ranking`.
     """
@@ -136,7 +139,10 @@ def evaluate(
     rows, means, per_user = train.binary().rows, {}, {}
     for name, (metric, k) in parsed.items():
         is_hit = metric in HIT_METRICS
-        values = lists.metric(metric, k) if is_hit else _item_metric(metric, lists.items[:, :k], rows)
+        if metric == "tail_recall":
+            values: Any = _tail_recall(lists, k, test.rows, rows)
+        else:
+            values = lists.metric(metric, k) if is_hit else _item_metric(metric, lists.items[:, :k], rows)
         means[name] = float(np.mean(values))
         if metric in PER_USER_METRICS:
             per_user[name] = values
@@ -218,6 +224,16 @@ class Lists:
         gain = (hits * discount[:k]).sum(axis=1)  # no BLAS: the same bits in any block
         ideal = np.append(0.0, np.cumsum(discount))[np.minimum(self.n_ideal, k)]
         return np.asarray(np.divide(gain, ideal, out=np.zeros(len(hits)), where=ideal > 0))
+
+
+def _tail_recall(lists: Lists, k: int, test: Rows, train: Rows) -> float:
+    """Return the recall of the interactions with the least popular items; ties go to the first."""
+    counts = np.bincount(train.indices, minlength=train.n_columns)
+    by_popularity = np.argsort(counts, kind="stable")[np.count_nonzero(counts == 0) :]
+    is_tail = np.zeros(len(counts), bool)
+    is_tail[by_popularity[: round(TAIL_SHARE * len(by_popularity))]] = True
+    n_hits = np.count_nonzero(is_tail[lists.items[:, :k]] & lists.hits[:, :k])
+    return n_hits / max(1, np.count_nonzero(is_tail[test.indices]))
 
 
 def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:

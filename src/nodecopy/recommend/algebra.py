@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,11 @@ MAX_BLOCK_ENTRIES = 2**24
 MIN_DENSE_SHARE = 0.12  # of stored entries from which a dense product with donor probabilities is faster
 PANEL_BYTES = 256  # width of the columns of a sparse product: a panel of all rows then fits into the cache
 MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product takes several threads
+N_POWER_STEPS = 3  # by which the largest eigenvalue is bounded
 MAX_CONDITION = 1e5  # up to which single precision is used: errors of weights stay below a percent
 BYTES_PER_PAIR = 24  # of items: M and C of CopyEASE in single and in double precision
+RANK_PER_ROOT = 1.25  # of the number of items: the automatic rank of the low-pass filter
+N_SUBSPACE_STEPS, MIN_OVERSAMPLING, MIN_SINGULAR_VALUE = 6, 10, 1e-4  # of its singular vectors
 ASSUMED_MEMORY = 2**34  # on Windows, where Python does not know it
 
 
@@ -81,74 +84,6 @@ def _copied_gram(A: Any, A_t: Any, dense: Matrix | None, weights: Any, P: sparse
     return total
 
 
-class _Product(NamedTuple):
-    matrix: sparse.csr_array
-    weights: NDArray[np.float64]
-    P: sparse.csr_array | None
-    result: NDArray[np.float64]  # A'DA or A'DPA
-
-
-class RunningGrams:
-    """Gram matrices in double precision that are updated for new interactions, users and items.
-
-    Entries, weights and donors are compared with those of the last update, so that the result is exact.
-    """
-
-    def __init__(self) -> None:
-        self.products: dict[str, _Product] = {}
-
-    def update(self, name: str, matrix: sparse.csr_array, weights: Any = None, P: Any = None) -> Any:
-        """Return :func:`gram_matrix`, from the last product of the same name if there is one."""
-        A = sparse.csr_array(matrix.astype(np.float64))
-        w = np.ones(A.shape[0]) if weights is None else np.asarray(weights, np.float64)
-        if name not in self.products or (self.products[name].P is None) != (P is None):
-            self.products[name] = _Product(A, w, P, gram_matrix(matrix, weights, P))
-            return self.products[name].result.copy()
-        old = _pad(self.products[name], A.shape)
-        ratio = np.divide(w, old.weights, out=np.zeros_like(w), where=old.weights > 0)
-        scale = float(np.median(ratio[ratio > 0])) if (ratio > 0).any() else 1.0
-        is_new = _differs(A, old.matrix)
-        changed = is_new | ~np.isclose(w, scale * old.weights, rtol=1e-12, atol=0.0)
-        if P is not None and old.P is not None:
-            changed |= (P @ is_new.astype(np.float64) > 0) | _differs(P, old.P)
-        rows, result = np.flatnonzero(changed), old.result
-        # Computed first: an interrupted update must not leave a product that does not fit its factors.
-        change = _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)
-        result *= scale
-        result += change
-        self.products[name] = _Product(A, w, P, result)
-        return result.copy()
-
-
-def _pad(product: _Product, shape: tuple[int, int]) -> _Product:
-    """Return a product with rows and columns of zeros for new users and items."""
-    if product.matrix.shape == shape:
-        return product
-    n_users, n_old_items = shape[0], len(product.result)
-    result = np.zeros((shape[1], shape[1]))
-    result[:n_old_items, :n_old_items] = product.result
-    weights = np.append(product.weights, np.zeros(n_users - len(product.weights)))
-    matrix: Any = product.matrix.copy()
-    matrix.resize(shape)
-    P: Any = None if product.P is None else product.P.copy()
-    if P is not None:
-        P.resize((n_users, n_users))
-    return _Product(matrix, weights, P, result)
-
-
-def _differs(first: sparse.csr_array, second: sparse.csr_array) -> NDArray[np.bool_]:
-    difference: Any = sparse.csr_array(first - second)
-    difference.eliminate_zeros()
-    return np.asarray(np.diff(difference.indptr) > 0)
-
-
-def _part(A: Any, w: NDArray[np.float64], P: Any, rows: IntArray) -> NDArray[np.float64]:
-    """Return the part of A'DA or A'DPA that comes from some users."""
-    left = sparse.csr_array(sparse.diags_array(w[rows]) @ A[rows])
-    right = A[rows] if P is None else P[rows] @ A
-    return np.asarray((left.T @ right).toarray())
-
-
 def copied_moments(
     matrix: sparse.csr_array,
     P: sparse.csr_array | None,
@@ -159,7 +94,6 @@ def copied_moments(
     *,
     dtype: Any = np.float64,
     device: str = "cpu",
-    running: RunningGrams | None = None,
 ) -> tuple[Any, Any]:
     """Return M = E[X'DX] and C = E[X'DA] of the copied input X, where D holds the weights of users.
 
@@ -167,21 +101,19 @@ def copied_moments(
     ``None`` for the uniform rule; q1 and q2 are their shares.
     """
 
-    def gram(name: str, weights: Any, P: Any = None) -> Any:
-        if running is not None:
-            return running.update(name, matrix, weights, P)
+    def gram(weights: Any, P: Any = None) -> Any:
         return gram_matrix(matrix, weights, P, dtype=dtype, device=device)
 
     q0 = 1 - q1 - q2
-    G = gram("own", weights)
+    G = gram(weights)
     counts = 1 * G.diagonal()
     # Off the diagonal M = S + S'. All products with Q but one are products with C', so two are enough.
     if q1:
-        S = gram("donors", _donor_weights(P, weights, matrix.shape[0], dtype))
+        S = gram(_donor_weights(P, weights, matrix.shape[0], dtype))
         diagonal = q0 * counts + q1 * S.diagonal()
         S *= q1 * q1 / 2
         _add_multiple(S, q0 * q0 / 2, G)
-        C_t = gram("copied", weights, P) if P is not None else _uniform_copies(matrix, G)
+        C_t = gram(weights, P) if P is not None else _uniform_copies(matrix, G)
         _add_multiple(S, q0 * q1, C_t)
         C_t *= q1
         _add_multiple(C_t, q0, G)
@@ -336,24 +268,6 @@ def _diagonal_of_product(V: Matrix, Y: Matrix) -> Matrix:
     return diagonal
 
 
-def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:
-    """Yield :func:`solve_constrained` for each of many lambdas, from one eigendecomposition."""
-    # With M = V diag(w) V' the solution is B = V (w + lambda)^-1 (V'C - V' diag(mu)).
-    w, V = linalg.eigh(M, driver="evd")
-    w, V = np.maximum(w, 0.0), np.ascontiguousarray(V)
-    V_t = np.ascontiguousarray(V.T)
-    rotated = V_t @ C
-    squares, products = V * V, V * rotated.T
-    for regularisation in regularisations:
-        inverse = 1.0 / (w + regularisation)
-        inner = V_t * -(products @ inverse / (squares @ inverse))
-        inner += rotated
-        inner *= inverse[:, None]
-        B = V @ inner
-        np.fill_diagonal(B, 0.0)
-        yield B
-
-
 def singular_matrix(regularisation: Any) -> InputError:
     """Return the error of a singular matrix."""
     smallest = np.min(regularisation)
@@ -364,8 +278,11 @@ def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
     """Return ``precision`` itself, or for ``"auto"`` the one that M + lambda I needs."""
     if precision != "auto":
         return precision
-    # Eigenvalues lie between the smallest lambda and the largest one plus the largest sum of a row.
-    largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
+    # Entries are not negative: for any positive x the largest (M x)_i / x_i is a bound of the eigenvalues.
+    x, largest = M.sum(1), np.inf
+    for _ in range(N_POWER_STEPS):
+        x, before = M @ x, x
+        largest = min(largest, float((x[before > 0] / before[before > 0]).max()))
     bound = MAX_CONDITION * np.min(regularisation)
     return "single" if largest + np.max(regularisation) <= bound else "double"
 
@@ -373,11 +290,6 @@ def choose_precision(M: Any, regularisation: Any, precision: str) -> str:
 def like(values: NDArray[Any], array: Any) -> Any:
     """Return values as an array of the type, precision and device of another one."""
     return values.astype(array.dtype) if isinstance(array, np.ndarray) else array.new_tensor(values)
-
-
-def to_device(values: NDArray[Any], device: str) -> Any:
-    """Return the array itself on the CPU, a tensor of the same precision on other devices."""
-    return values if device == "cpu" else import_torch_for(device).tensor(values, device=device)
 
 
 def to_numpy(matrix: Any) -> Any:
@@ -405,16 +317,60 @@ def set_diagonal(matrix: Any, values: Any) -> None:
     matrix[places, places] = values
 
 
-def best_unseen(rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
-    """Return the ``k`` items with the best scores ``rows @ weights`` that are not in the row."""
-    if not isinstance(weights, (np.ndarray, sparse.csr_array)):
-        histories = _csr_tensor(rows, weights)
-        scores = (histories @ weights).masked_fill_(histories.to_dense() > 0, -np.inf)
-        return np.asarray(scores.topk(k, dim=1).indices.cpu().numpy())
-    scores = rows @ weights
-    scores = scores.toarray() if isinstance(scores, sparse.csr_array) else scores
+def multiply_rows(rows: sparse.csr_array, weights: Any) -> Any:
+    """Return ``rows @ weights`` as a dense array, or as a tensor if the weights are one."""
+    is_tensor = not isinstance(weights, (np.ndarray, sparse.csr_array))
+    scores: Any = (_csr_tensor(rows, weights) if is_tensor else rows) @ weights
+    return scores.toarray() if isinstance(scores, sparse.csr_array) else scores
+
+
+def best_unseen(rows: sparse.csr_array, scores: Any, k: int) -> IntArray:
+    """Return the ``k`` items with the best scores, which are overwritten, that are not in the row."""
     scores[rows.nonzero()] = -np.inf
+    if not isinstance(scores, np.ndarray):
+        return np.asarray(scores.topk(k, dim=1).indices.cpu().numpy())
     return top_items(scores, k)
+
+
+def low_pass_filter(
+    matrix: sparse.csr_array, rank: int | str, max_rank: int | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Return a factor F and singular values s of a low-pass filter of binary interactions.
+
+    The filter is the items x items matrix D^-1 F'F = D^-1/2 V diag(s) V' D^1/2, where D holds the number of
+    users of each item, and s and V are the largest singular values and the right singular vectors of the
+    matrix whose entries are divided by the roots of the degrees of their user and item. The automatic rank
+    is a multiple of the root of the number of items, at most ``max_rank``.
+    """
+    degrees, counts = (np.maximum(part, 1) for part in (np.diff(matrix.indptr), count_users(matrix)))
+    values = np.repeat(degrees, np.diff(matrix.indptr)) * counts[matrix.indices]
+    parts = (1 / np.sqrt(values)).astype(np.float32), matrix.indices, matrix.indptr
+    A = sparse.csr_array(parts, shape=matrix.shape)
+    A_t = sparse.csr_array(A.T)
+    if isinstance(rank, str):
+        rank = min(round(RANK_PER_ROOT * len(counts) ** 0.5), max_rank or len(counts))
+    width = min(rank + MIN_OVERSAMPLING + rank // 2, *matrix.shape)
+    # Subspace iteration from a fixed start: the same filter in every fit.
+    V = np.random.default_rng(0).standard_normal((len(counts), width), np.float32)
+    for _ in range(N_SUBSPACE_STEPS):
+        V = linalg.qr(A_t @ (A @ V), mode="economic", overwrite_a=True, check_finite=False)[0]
+    _, s, rotation = linalg.svd(A @ V, full_matrices=False, check_finite=False)
+    s = s[: min(rank, np.count_nonzero(s > MIN_SINGULAR_VALUE))]
+    factor = np.sqrt(s)[:, None] * (rotation[: len(s)] @ V.T) * np.sqrt(counts, dtype=np.float32)
+    return np.ascontiguousarray(factor, np.float32), s.astype(np.float64)
+
+
+def low_pass_scores(rows: sparse.csr_array, counts: IntArray, factor: Any) -> NDArray[np.float32]:
+    """Return the product of the rows of a matrix with a low-pass filter D^-1 F'F."""
+    scaled = rows @ sparse.diags_array((1 / np.maximum(counts, 1)).astype(np.float32))
+    return np.asarray((scaled @ factor.T) @ factor)
+
+
+def add_low_pass(weights: Any, counts: IntArray, factor: NDArray[np.float32]) -> None:
+    """Add a low-pass filter D^-1 F'F to dense weights in place."""
+    F, F_t = like(factor, weights), like((factor / np.maximum(counts, 1)).T, weights)
+    for block in row_blocks(len(weights)):
+        weights[block] += F_t[block] @ F
 
 
 def import_torch_for(device: str) -> Any:

@@ -9,7 +9,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -38,9 +38,13 @@ from nodecopy.io import InteractionsLike, convert_interactions
 from nodecopy.metrics import ranking
 from nodecopy.recommend.algebra import count_users, row_blocks
 
+if TYPE_CHECKING:
+    from nodecopy.recommend.tuning import Coordinate
+
 Model = TypeVar("Model", bound="Recommender")
 Scores = NDArray[np.float32]
 MAX_BLOCK_SCORES = 2**25  # of one block of users: 128 MiB, and as much again while the best are selected
+NO_ITEM = -1  # fills the rows of users with few candidates where ids are integers
 IGNORE = "unknown='ignore' leaves such ids out."
 SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts with the same ids."
 
@@ -222,6 +226,46 @@ class Recommender(Saveable, ABC):
             self.seen_ = train.union(seen)
         return self
 
+    def coordinates(self) -> list[Coordinate]:
+        """Return the parameters that :meth:`tune` searches, in this order; by default none."""
+        return []
+
+    def fit_trial(self, train: Interactions, shared: dict[str, Any]) -> None:
+        """Fit the model as a trial of :meth:`tune`; ``shared`` may keep what trials have in common."""
+        self.fit(train, rng=0)
+
+    def tune(
+        self,
+        interactions: InteractionsLike,
+        validation: InteractionsLike | None = None,
+        *,
+        budget: int = 40,
+        k: int | None = None,
+        rng: Rng = None,
+    ) -> Self:
+        """Set the parameters by held-out interactions and return the model, which is not fitted.
+
+        The search starts from the parameters of the model and changes one at a time, as long as recall@k +
+        NDCG@k improves by more than half of the gain's standard error over users. The choice is logged, and
+        ``tuning_`` holds all scores.
+
+        Parameters
+        ----------
+        interactions, validation
+            Training interactions, and those to hold out: all or none of them in ``interactions``. By default
+            a random tenth of ``interactions``.
+        budget
+            Largest number of settings to fit.
+        k
+            Length of the lists; 20 by default, or the number of items.
+        rng
+            Seed or generator of the default validation part.
+        """
+        from nodecopy.recommend import tuning  # which imports this module
+
+        tuning.tune(self, interactions, validation, budget, k, rng)
+        return self
+
     def save(self, path: PathLike) -> None:
         """Write the model, without the device, to a file that :func:`nodecopy.load` reads."""
         self.check_fitted()
@@ -280,15 +324,15 @@ class Recommender(Saveable, ABC):
     ) -> tuple[NDArray[Any], Scores]:
         """Return the ids and scores of the ``k`` best items for some users, best first.
 
-        Both arrays have shape ``[len(users), k]``. Ties go to the first item. Where a user has too few
-        candidates, seen ones with a score of minus infinity fill the row.
+        Both arrays have shape ``[len(users), k]``, or fewer columns if there are fewer candidates. Ties go to
+        the first item. The end of the row of a user with fewer candidates holds the id ``""`` or -1 and NaN.
 
         Parameters
         ----------
         users
             User ids; all users by default.
         k
-            Number of items for each user, at most the number of candidates.
+            Number of items for each user.
         items, exclude
             Ids of the candidates, such as items in stock, and of items that are not candidates.
         exclude_seen
@@ -347,7 +391,7 @@ class Recommender(Saveable, ABC):
         """
         item_ids = self.check_fitted().item_ids
         positions = find_ids(items, item_ids, "items")
-        return _select_similar(self.similarity_rows, positions, item_ids, k, "n_items - 1")
+        return _select_similar(self.similarity_rows, positions, item_ids, k)
 
     def similar_users(self, users: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids and similarities of the ``k`` users most similar to each user, best first.
@@ -355,9 +399,7 @@ class Recommender(Saveable, ABC):
         Models with embeddings use the cosine of user embeddings, all others that of the users' items.
         """
         user_ids, positions = self.check_fitted().user_ids, self._user_positions(users)
-        return _select_similar(
-            lambda rows: self.user_similarities(rows.indices), positions, user_ids, k, "n_users - 1"
-        )
+        return _select_similar(lambda rows: self.user_similarities(rows.indices), positions, user_ids, k)
 
     def explain(self, user: Any, item: Any, k: int | None = 10, *, donors: bool = True) -> Explanation:
         """Return why an item has its score for a user: what items of the history and donors add to it.
@@ -677,10 +719,9 @@ def select_best(
     candidates: IntArray | None = None,
     seen: sparse.csr_array | None = None,
 ) -> tuple[NDArray[Any], Scores]:
-    """Return ids and scores of the ``k`` best candidates of each row; entries of ``seen`` come last."""
+    """Return ids and scores of the ``k`` best candidates, or all of them, of each row without ``seen``."""
     chosen_ids = ids if candidates is None else ids[candidates]
-    high_name = "n_items" if candidates is None else "number of candidates"
-    check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
+    k = min(check_integer(k, "k", low=1), len(chosen_ids))
     columns, best = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float32)
     for block in row_blocks(n_rows, max(1, MAX_BLOCK_SCORES // len(ids))):
         scores = np.array(score_block(block), np.float32)
@@ -690,7 +731,9 @@ def select_best(
             scores = scores[:, candidates]
         columns[block] = ranking.top_items(scores, k)
         best[block] = np.take_along_axis(scores, columns[block], axis=1)
-    return chosen_ids[columns], best
+    listed, is_filler = chosen_ids[columns], np.isneginf(best)
+    listed[is_filler], best[is_filler] = "" if listed.dtype.kind == "U" else NO_ITEM, np.nan
+    return listed, best
 
 
 def _select_similar(
@@ -698,11 +741,9 @@ def _select_similar(
     positions: IntArray,
     ids: NDArray[Any],
     k: int,
-    high_name: str,
 ) -> tuple[NDArray[Any], Scores]:
     """Return the ids and similarities of the ``k`` most similar others."""
-    check_integer(k, "k", low=1, high=len(ids) - 1, high_name=high_name)
-    own = one_hot(positions, len(ids))
+    own, k = one_hot(positions, len(ids)), min(check_integer(k, "k", low=1), max(len(ids) - 1, 1))
     return select_best(lambda block: similarity_rows(own[block]), len(positions), k, ids, seen=own)
 
 

@@ -22,6 +22,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend import RECOMMENDERS
 from nodecopy.recommend.algebra import count_users, import_torch_for, singular_matrix
 from nodecopy.recommend.base import EmbeddingRecommender, Recommender, fit_copy
+from nodecopy.recommend.tuning import Coordinate
 
 MAX_BLOCK_PAIRS = 2**22
 MAX_BATCH_ENTRIES = 2**28  # of the factors or matrices of the rows that IALS solves at once
@@ -139,9 +140,9 @@ class IALS(EmbeddingRecommender):
     (1, 3)
     """
 
-    n_factors: int = 32
-    regularisation: float = 10.0
-    confidence: float = 10.0
+    n_factors: int = 128
+    regularisation: float = 120.0
+    confidence: float = 40.0
     n_iterations: int = 15
     device: str = "cpu"
 
@@ -161,6 +162,13 @@ class IALS(EmbeddingRecommender):
         for name in ("regularisation", "confidence") if state else ():
             check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
         super().set_state(state)
+
+    def coordinates(self) -> list[Coordinate]:
+        return [
+            Coordinate(("regularisation",), (10.0, 20.0, 40.0, 80.0, 120.0, 180.0, 250.0)),
+            Coordinate(("confidence",), (5.0, 10.0, 20.0, 40.0, 80.0)),
+            Coordinate(("n_factors",), (32, 64, 128, 256, 512)),
+        ]
 
     def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
         als = import_optional("implicit.cpu.als", "IALS")

@@ -26,13 +26,13 @@ from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"
 BONUS_SHARE = 0.75  # the automatic bonus as a multiple of the regression coefficient
-EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+EXPONENTS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
 def default_donors() -> Jaccard:
     """Return the default donor rule of users and of items."""
-    return Jaccard(include_self=False, exponent=4.0, max_donors=50)
+    return Jaccard(include_self=False, exponent=2.5, max_donors=50)
 
 
 @dataclass(eq=False)
@@ -45,20 +45,20 @@ class CopyEASE(LinearRecommender):
         Probability that an entry of the input is that of a donor user (q1) or at a donor item (q2). With
         both 0, the model is EASE.
     user_donors, item_donors
-        Donor rules of users and of items, ``Jaccard(include_self=False, exponent=4.0, max_donors=50)`` by
+        Donor rules of users and of items, ``Jaccard(include_self=False, exponent=2.5, max_donors=50)`` by
         default. With ``"uniform"``, a control, all others have equal probability.
     item_bonus
         Weight of the expected item copy A Q' in the scores. ``"auto"`` is 0.75 times the coefficient of the
         regression of the weights B on Q'.
     regularisation, regularisation_exponent, precision, degree_exponent, popularity_penalty
         As in :class:`.EASE`.
-    device, n_neighbours
+    device, n_neighbours, low_pass, low_pass_rank
         As in :class:`.EASE`.
 
     Attributes
     ----------
-    weights_, n_neighbours_
-        As in :class:`.EASE`; the weights are B + bonus Q', divided by the popularity penalty.
+    weights_, n_neighbours_, low_pass_, singular_values_
+        As in :class:`.EASE`; the weights are B + bonus Q', divided by the popularity penalty, and the filter.
     item_bonus_
         The weight of A Q' that was used.
 
@@ -78,11 +78,13 @@ class CopyEASE(LinearRecommender):
     regularisation: float = 60.0
     item_bonus: float | str = AUTO
     precision: str = "auto"
-    degree_exponent: float = 0.0
+    degree_exponent: float = 0.3
     device: str = "cpu"
     n_neighbours: int | str | None = "auto"
     regularisation_exponent: float = 0.0
-    popularity_penalty: float = 0.0
+    popularity_penalty: float = 0.1
+    low_pass: float = 0.4
+    low_pass_rank: int | str = AUTO
 
     def check_params(self) -> None:
         super().check_params()
@@ -98,11 +100,9 @@ class CopyEASE(LinearRecommender):
                 allowed = "must be a donor rule such as Jaccard() or 'uniform'"
                 raise InputError(f"{name} of CopyEASE", f"{allowed}; got {show(rule)}.")
 
-    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
         # Single precision is enough for sums, but not always for the solver.
-        dtype, device = (np.float32, self.device) if running is None else (np.float64, "cpu")
-        options: Any = {"dtype": dtype, "device": device, "running": running}
-        return copied_moments(A, P, Q, *self.shares, weights, **options)
+        return copied_moments(A, P, Q, *self.shares, weights, dtype=np.float32, device=self.device)
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)

@@ -6,9 +6,8 @@ Scores are A B, where B predicts each item from the others by ridge regression. 
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -20,14 +19,12 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_sequence, check_settings
+from nodecopy._core.checks import check_settings, type_name
 from nodecopy._core.messages import log_decision, warn_about_data
-from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
-from nodecopy.recommend import algebra, tuning
-from nodecopy.recommend.algebra import RunningGrams, copied_moments
+from nodecopy.recommend import algebra
 from nodecopy.recommend.base import Recommender, append_interactions, check_nonempty
 from nodecopy.recommend.baselines import relative_popularity
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
@@ -35,10 +32,14 @@ from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
-MIN_SPECTRAL_PATH = 8  # regularisations from which one eigendecomposition is faster
-MAX_INVERTED_ITEMS = 2000
+N_SCALED_USERS = 1024  # whose scores give the scale of the low-pass filter
 COLUMNS_PER_BLOCK = 256
 ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
+# Parameters on which the moments do not depend
+NO_MOMENTS = (
+    *("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision"),
+    *("low_pass", "low_pass_rank"),
+)
 TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
 MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form; less beside the bonus is rounding
 
@@ -48,7 +49,9 @@ class Moments(NamedTuple):
 
     M: Any  # E[X'DX] for the input X and weights D of users; in the sparse form S, where M = S + S'
     C: Any  # E[X'DA]; in the sparse form its transpose
+    train: Interactions
     popularity: Values
+    filters: dict[Any, Any]  # low-pass filters by their rank
     Q: sparse.csr_array | None = None  # donor probabilities of items; None for the uniform rule, and in EASE
 
     @property
@@ -63,20 +66,23 @@ class LinearRecommender(Recommender):
     degree_exponent: float
     regularisation_exponent: float
     popularity_penalty: float
+    low_pass: float
+    low_pass_rank: int | str
     precision: str
     device: str
     n_neighbours: int | str | None
     weights_: Any
+    low_pass_: NDArray[np.float32] | None = None
+    singular_values_: Values | None = None
     n_neighbours_: int | None
-    tuning_: list[dict[str, Any]]
 
     is_linear: ClassVar[bool] = True
-    _running: RunningGrams | None = None
+    _donors: Sequence[Any] | None = None  # donor probabilities of the fit, which a file does not hold
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
-    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
-        """Return M and C, possibly from Gram matrices to update."""
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
+        """Return M and C."""
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -87,36 +93,18 @@ class LinearRecommender(Recommender):
         """Return donor probabilities of users and of items, ``None`` for the uniform rule."""
         return None, None
 
-    def moments(self, train: Interactions, running: RunningGrams | None = None, rules: Any = None) -> Moments:
-        """Return moments, possibly from Gram matrices to update and donor probabilities in ``rules``."""
+    def moments(self, train: Interactions, rules: Any = None) -> Moments:
+        """Return moments, possibly from donor probabilities in ``rules``."""
         self.n_neighbours_ = self.sparse_neighbours(train.n_items)
-        P, Q = self.donor_probabilities(train, rules)
+        P, Q = self._donors = self.donor_probabilities(train, rules)
         weights = self.user_weights(train)
         if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             parts = sparse_moments(train.matrix, P, Q, *self.shares, weights, self.n_neighbours_)
         else:
-            parts = self.dense_moments(train.matrix, P, Q, weights, running)
-        return Moments(*parts, relative_popularity(train), Q)
-
-    def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
-        """Yield a fitted recommender for each regularisation, from one set of moments."""
-        train = check_nonempty(interactions, "interactions")
-        regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
-        for value in (self.regularisation, *regularisations):
-            copy.copy(self).set_params(regularisation=value).check_params()
-        moments = self.moments(train)  # sets n_neighbours_, which the copies need
-        models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
-        is_spectral = len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu"
-        if is_spectral and not self.regularisation_exponent and not moments.is_sparse:
-            solutions = algebra.solve_constrained_path(*self._in_precision(moments), regularisations)
-        else:
-            solutions = (model.solve(moments) for model in models)
-        for model, solution in zip(models, solutions, strict=True):
-            model._store(solution, moments)
-            model.interactions_ = model.seen_ = train
-            yield model
+            parts = self.dense_moments(train.matrix, P, Q, weights)
+        return Moments(*parts, train, relative_popularity(train), {}, Q)
 
     def check_params(self) -> None:
         check_settings(self, regularisation=0.0, degree_exponent=0.0, precision=["double", "single", "auto"])
@@ -124,8 +112,10 @@ class LinearRecommender(Recommender):
         if self.regularisation == 0.0:
             name = f"regularisation of {type(self).__name__}"
             raise InputError(name, f"must be above 0; got {self.regularisation!r}.")
-        if self.n_neighbours not in (None, "auto"):
-            check_settings(self, n_neighbours=1)
+        check_settings(self, low_pass=0.0)
+        for name in ("n_neighbours", "low_pass_rank"):
+            if getattr(self, name) not in (None, "auto"):
+                check_settings(self, **{name: 1})
         if self.device != "cpu":
             algebra.import_torch_for(self.device)
 
@@ -150,15 +140,13 @@ class LinearRecommender(Recommender):
         return (popularity**-self.popularity_penalty).astype(np.float32)
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        self._running = None
         moments = self.moments(interactions)
         self._store(self.solve(moments, overwrite=True), moments)
 
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to the training interactions; the result equals a fit to all of them.
 
-        Users and items may be new. Donor rules and the sparse form are fitted again, sums over users are
-        updated. The first call computes and keeps these sums, up to three items x items matrices.
+        Users and items may be new. The weights are fitted again, which takes as long as a fit.
 
         >>> from nodecopy import Interactions
         >>> from nodecopy.recommend import EASE
@@ -173,15 +161,7 @@ class LinearRecommender(Recommender):
         self.check_params()
         train, is_all_seen = append_interactions(self.interactions_, new), self.seen_ is self.interactions_
         seen = train if is_all_seen else append_interactions(self.seen_, new)
-        if self.sparse_neighbours(train.n_items):
-            self.fit_interactions(train, None, SeedSequence(0))
-        else:
-            if self._running is None:
-                self._running = RunningGrams()
-                self.moments(self.interactions_, self._running)
-            moments = self.moments(train, self._running)
-            M, C = (algebra.to_device(part, self.device) for part in moments[:2])
-            self._store(self.solve(moments._replace(M=M, C=C), overwrite=True), moments)
+        self.fit_interactions(train, None, SeedSequence(0))
         self.interactions_, self.seen_ = train, seen
         return self
 
@@ -227,6 +207,22 @@ class LinearRecommender(Recommender):
             weights.data *= factors[weights.indices]
         elif factors is not None:
             weights *= algebra.like(factors, weights)
+        self.low_pass_ = self.singular_values_ = None
+        if not self.low_pass:
+            return weights
+        A, counts = moments.train.matrix, algebra.count_users(moments.train.matrix)
+        rank = self.low_pass_rank
+        if rank not in moments.filters:
+            moments.filters[rank] = algebra.low_pass_filter(A, rank, self.n_neighbours_)
+        factor, self.singular_values_ = moments.filters[rank]
+        users = np.flatnonzero(moments.train.rows.degrees)
+        rows = A[users[np.linspace(0, len(users) - 1, min(N_SCALED_USERS, len(users))).astype(int)]]
+        scores = algebra.to_numpy(algebra.multiply_rows(rows, weights))
+        deviation = algebra.low_pass_scores(rows, counts, factor).std()
+        scale = self.low_pass * scores.std() / deviation if deviation else 0.0
+        self.low_pass_ = factor * np.float32(np.sqrt(scale))
+        if not moments.is_sparse:
+            algebra.add_low_pass(weights, counts, self.low_pass_)
         return weights
 
     def _store(self, solution: Any, moments: Moments) -> None:
@@ -235,6 +231,10 @@ class LinearRecommender(Recommender):
         vars(self).pop("_donor_system", None)
 
     def set_state(self, state: dict[str, Any]) -> None:
+        factor, values = (state.get(name) for name in ("low_pass_", "singular_values_"))
+        shape = None if values is None else (len(values), state["interactions_"].n_items)
+        if getattr(factor, "shape", None) != shape:
+            raise InputError("low_pass_", f"must be a matrix of shape {shape}; got {type_name(factor)}.")
         super().set_state(state)
         self._fitted_as = self._describe_parameters()
 
@@ -245,44 +245,30 @@ class LinearRecommender(Recommender):
         """Return the parameters that :meth:`tune` searches, in this order."""
         return [
             Coordinate(("regularisation",), REGULARISATIONS),
-            Coordinate(("degree_exponent",), (0.0, 0.25, 0.5, 0.75, 1.0)),
+            Coordinate(("degree_exponent",), (0.0, 0.15, 0.3, 0.45, 0.6, 0.8)),
+            Coordinate(("low_pass",), (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)),
             Coordinate(("popularity_penalty",), (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.3)),
             Coordinate(("regularisation_exponent",), (-0.25, 0.0, 0.25, 0.5)),
         ]
 
-    def tune(
-        self,
-        interactions: InteractionsLike,
-        validation: InteractionsLike | None = None,
-        *,
-        budget: int = 40,
-        k: int | None = None,
-        rng: Rng = None,
-    ) -> Self:
-        """Set the parameters by held-out interactions and return the model, which is not fitted.
-
-        The search starts from the parameters of the model and changes one at a time, as long as recall@k +
-        NDCG@k improves by more than half of the gain's standard error over users. The choice is logged, and
-        ``tuning_`` holds all scores.
-
-        Parameters
-        ----------
-        interactions, validation
-            Training interactions, and those to hold out: all or none of them in ``interactions``. By default
-            a random tenth of ``interactions``.
-        budget
-            Largest number of settings to fit.
-        k
-            Length of the lists; 20 by default, or the number of items.
-        rng
-            Seed or generator of the default validation part.
-        """
-        tuning.tune(self, interactions, validation, budget, k, rng)
-        return self
+    def fit_trial(self, train: Interactions, shared: dict[str, Any]) -> None:
+        """Fit with the moments of the last trial if they are the same; weights stay on the device."""
+        params = self.get_params(deep=False).items()
+        fixed = repr({name: value for name, value in params if name not in NO_MOMENTS})
+        if shared.get("fixed") != fixed:
+            shared.pop("moments", None)  # frees the memory first
+            shared["moments"] = self.moments(train, rules=shared.setdefault("rules", {})), self.n_neighbours_
+            shared["fixed"] = fixed
+        moments, self.n_neighbours_ = shared["moments"]
+        self.interactions_ = train
+        self.weights_ = self.finish_weights(self.solve(moments), moments)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        scores: Any = rows @ self.weights_
-        return np.asarray(scores.toarray() if isinstance(scores, sparse.csr_array) else scores)
+        scores: Any = algebra.multiply_rows(rows, self.weights_)
+        if isinstance(self.weights_, sparse.csr_array) and self.low_pass_ is not None:
+            counts = algebra.count_users(self.interactions_.matrix)
+            scores += algebra.low_pass_scores(rows, counts, self.low_pass_)
+        return scores  # type: ignore[no-any-return]
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return self.score_rows(rows)
@@ -291,7 +277,8 @@ class LinearRecommender(Recommender):
     def _donor_system(self) -> DonorSystem:
         train = self.interactions_
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
-        (P, Q), bonus = self.donor_probabilities(train), getattr(self, "item_bonus_", 0.0)
+        P, Q = self._donors or self.donor_probabilities(train)
+        bonus = getattr(self, "item_bonus_", 0.0)
         return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -305,7 +292,14 @@ class LinearRecommender(Recommender):
         if isinstance(self.weights_, sparse.csr_array):
             column_weights = self.weights_[:, [column]].toarray()[:, 0] / factor
         users, items = self._donor_system.parts(history, column, column_weights)
-        return factor * users, factor * items
+        users, items = factor * users, factor * items
+        if (F := self.low_pass_) is not None and (s := self.singular_values_) is not None:
+            # V s V' = V (1 / s) V' R'R, a sum over users; R is A divided by the roots of the degrees.
+            A, degrees = self.interactions_.matrix, np.maximum(self.interactions_.rows.degrees, 1)
+            counts = np.maximum(algebra.count_users(A), 1)
+            spread = F.T @ ((F[:, history] @ (1 / counts[history])) / s**2)
+            users = users + A[:, [column]].toarray()[:, 0] / degrees * (A @ (spread / counts))
+        return users, items
 
 
 @dataclass(eq=False)
@@ -332,12 +326,19 @@ class EASE(LinearRecommender):
         divided by the mean number.
     popularity_penalty
         The scores of an item are divided by p^popularity_penalty; 0.1 moves less popular items up.
+    low_pass, low_pass_rank
+        Weight and rank of a low-pass filter of the interactions, whose scores, scaled to the standard
+        deviation of the others, are added. The rank ``"auto"`` is 1.25 times the root of the number of items,
+        at most ``n_neighbours`` in the sparse form.
 
     Attributes
     ----------
     weights_
         The matrix B, in single precision, CSR in the sparse form; entry (i, j) is what item i in a history
-        adds to the score of item j.
+        adds to the score of item j. The exact form contains the low-pass filter.
+    low_pass_, singular_values_
+        A matrix F and the singular values of the low-pass filter D^-1 F'F, where D holds the numbers of users
+        of the items; ``None`` without a filter.
     n_neighbours_
         The number of neighbours of the sparse form, ``None`` for the exact solution.
 
@@ -357,13 +358,12 @@ class EASE(LinearRecommender):
     n_neighbours: int | str | None = "auto"
     regularisation_exponent: float = 0.0
     popularity_penalty: float = 0.0
+    low_pass: float = 0.0
+    low_pass_rank: int | str = "auto"
 
-    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any, running: Any) -> Any:
-        if running is not None:
-            gram = running.update("own", A, weights)
-        else:
-            dtype = np.float32 if self.precision == "single" else np.float64
-            gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
+    def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
+        dtype = np.float32 if self.precision == "single" else np.float64
+        gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
         return gram, gram
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
@@ -409,27 +409,16 @@ class DonorSystem:
         bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
         a[history] = 1
-        if weights is None and n_items <= MAX_INVERTED_ITEMS:
-            t = self.inverse @ a
-            t -= self.inverse[:, item] * (t[item] / self.inverse[item, item])
-        else:
-            is_input = np.ones(n_items, bool)
-            if weights is not None:  # an item whose weight is the bonus alone is no neighbour
-                is_input = np.abs(weights - bonus) > MIN_WEIGHT_SHARE * np.abs(weights)
-            columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
-            t = np.zeros(n_items)
-            t[columns] = self._solve(a[columns], columns)
+        is_input = np.ones(n_items, bool)
+        if weights is not None:  # an item whose weight is the bonus alone is no neighbour
+            is_input = np.abs(weights - bonus) > MIN_WEIGHT_SHARE * np.abs(weights)
+        columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
+        t = np.zeros(n_items)
+        t[columns] = self._solve(a[columns], columns)
         y = self.w * self.A[:, [item]].toarray()[:, 0]
         users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
         items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
         return np.asarray(users), np.asarray(items)
-
-    @cached_property
-    def inverse(self) -> Values:
-        """(M + lambda I)^-1; without an item, it differs by a multiple of the item's column."""
-        P, Q = (None if isinstance(rule, UniformDonors) else rule for rule in (self.P, self.Q))
-        M, _ = copied_moments(self.A, P, Q, self.q1, self.q2, self.w)
-        return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b by conjugate gradients."""

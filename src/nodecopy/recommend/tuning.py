@@ -1,7 +1,4 @@
-"""Coordinate search for the parameters of linear recommenders, by interactions that are held out.
-
-Moments do not depend on the regularisation, so that they are computed once for all of its values.
-"""
+"""Coordinate search for the parameters of recommenders, by interactions that are held out."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ from nodecopy.recommend.base import MAX_BLOCK_SCORES, align, check_nonempty
 HELD_OUT_SHARE, DEFAULT_K = 0.1, 20
 REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
 MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5  # smallest gain: more than rounding, and than noise over users
-# Parameters on which the moments do not depend
-NO_MOMENTS = ("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision")
 
 
 class Coordinate(NamedTuple):
@@ -51,6 +46,8 @@ class Coordinate(NamedTuple):
 
 def tune(model: Any, interactions: InteractionsLike, validation: Any, budget: int, k: Any, rng: Rng) -> None:
     """Set the best parameters of a model on held-out interactions; see its method ``tune``."""
+    if not model.coordinates():
+        raise InputError(f"tune needs a model that declares coordinates(); {type(model).__name__} has none.")
     train = check_nonempty(interactions, "interactions")
     check_integer(budget, "budget", low=1)
     k = min(DEFAULT_K, train.n_items) if k is None else k
@@ -117,8 +114,7 @@ class Search:
     k: int
     budget: int
     trials: list[ScoredSettings] = field(default_factory=list)
-    rules: dict[Any, Any] = field(default_factory=dict)  # donor probabilities, by side and rule
-    last: Any = (None, None, None)  # settings of the last moments, the model and the moments
+    shared: dict[str, Any] = field(default_factory=dict)  # what fits share
 
     def run(self) -> ScoredSettings:
         """Return the best trial."""
@@ -167,21 +163,19 @@ class Search:
             return None
         if next(steps, None) is None:
             return None
-        fixed = {name: value for name, value in settings.items() if name not in NO_MOMENTS}
-        if fixed != self.last[0]:
-            self.last = (None, None, None)  # frees the memory first
-            self.last = fixed, candidate, candidate.moments(self.fitted, rules=self.rules)
-        _, owner, moments = self.last
-        candidate = copy.copy(owner).set_params(**settings)
-        weights = candidate.finish_weights(candidate.solve(moments), moments)
-        self.trials.append(ScoredSettings(settings, self.evaluate(weights)))
+        candidate.fit_trial(self.fitted, self.shared)
+        self.trials.append(ScoredSettings(settings, self.evaluate(candidate)))
         return self.trials[-1]
 
-    def evaluate(self, weights: Any) -> NDArray[np.float64]:
+    def evaluate(self, model: Any) -> NDArray[np.float64]:
+        """Return the recall and the NDCG of each user."""
         parts = []
         for block in row_blocks(len(self.users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
-            items = best_unseen(self.fitted.matrix[self.users[block]], weights, self.k)
-            relevant = self.held_out.rows.csr[self.users[block]]
+            users = self.users[block]
+            rows, relevant = self.fitted.matrix[users], self.held_out.rows.csr[users]
+            on_device = hasattr(getattr(model, "weights_", None), "cpu")
+            scores = model.score_rows(rows) if on_device else np.array(model.score_positions(users))
+            items = best_unseen(rows, scores, self.k)
             hits = np.take_along_axis(relevant.toarray() > 0, items, axis=1)
             lists = Lists(items, hits, np.diff(relevant.indptr), np.diff(relevant.indptr))
             parts.append([lists.metric(name, self.k) for name in ("recall", "ndcg")])

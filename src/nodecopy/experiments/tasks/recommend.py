@@ -21,6 +21,7 @@ from nodecopy.experiments.spec import Cell, Column, TrialSeeds, instantiate, key
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks import BEST_NOTE, Task
 from nodecopy.interactions import Interactions
+from nodecopy.metrics.ranking import DEFAULT_METRICS
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
@@ -30,6 +31,7 @@ SELECTION_SCORE = "recall@20"
 FITTED_DETAILS = ("n_epochs_", "threshold_", "n_neighbours_", "item_bonus_")  # a record keeps them
 SETTINGS_AFTER_FIT = ("test_graph",)  # recommenders that differ in nothing else share a fit
 FORMULA = {f"{name.lower()}@{k}": f"{name}@{k}" for name in ("Recall", "NDCG") for k in (10, 20)}
+TAIL = {"tail_recall@20": "Tail recall@20"}
 SCORES = FORMULA | {
     f"printed {score}": f"{heading}, printed convention" for score, heading in FORMULA.items()
 }
@@ -70,7 +72,7 @@ class RankingTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
+        return tuple(Column(score, heading=(SCORES | TAIL)[score]) for score in self.scores)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,7 @@ class RecommendTask(RankingTask):
 class PublicSplitTask(RankingTask):
     """Recommendation on published splits."""
 
-    scores: tuple[str, ...] = key([FORMULA], default=("recall@20", "ndcg@20"))
+    scores: tuple[str, ...] = key([FORMULA | TAIL], default=("recall@20", "ndcg@20", *TAIL))
     verdict_of: str = key("text", default="")
 
     published_by = "published"
@@ -146,7 +148,7 @@ class PublicSplitTask(RankingTask):
             details: dict[str, Any] = fits.search()[1] if cell.search else {}
             settings = merge_settings(cell.settings, details.get("chosen", {}))
             model, seconds = replace(fits, split=split, has_validation=False).fit(cell.path, settings)
-            scores = dict(model.evaluate(split.test))
+            scores = dict(model.evaluate(split.test, metrics=[*DEFAULT_METRICS, *TAIL]))
             details |= _describe_fit(model, seconds)
             yield Record(trial, scores, time.perf_counter() - start, details)
 
