@@ -8,12 +8,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Array,
     FloatArray,
     IntArray,
+    Ints,
     RowData,
     Rows,
     as_matrix,
@@ -81,7 +83,7 @@ class Graph(RowData):
 
     how_to_change = "graph.replace({}=...) returns a changed copy"
     features: FloatArray | sparse.csr_array | None
-    label_codes: NDArray[np.int64] | None
+    label_codes: Ints | None
     label_names: tuple[str, ...] | None
     directed: bool
     feature_encoder: Any = None
@@ -173,19 +175,19 @@ class Graph(RowData):
         return self.rows.degrees
 
     @property
-    def node_ids(self) -> NDArray[Any]:
+    def node_ids(self) -> Array:
         """The external node ids."""
-        ids: NDArray[Any] | None = self.__dict__["_node_ids"]
+        ids: Array | None = self.__dict__["_node_ids"]
         return np.arange(self.n_nodes) if ids is None else ids
 
     @property
-    def labels(self) -> NDArray[Any] | None:
+    def labels(self) -> Array | None:
         """The labels as they were given: integers (-1 if unlabelled) or strings (empty if unlabelled)."""
         if self.label_codes is None or self.label_names is None:
             return self.label_codes
         return freeze(np.array([*self.label_names, ""])[self.label_codes])
 
-    def edges(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray | None]:
+    def edges(self) -> tuple[Array, Array, FloatArray | None]:
         """Return ids of sources, ids of targets and weights (``None`` if binary), undirected edges once."""
         first, second, weights = self.rows.row_numbers, self.rows.indices, self.rows.weights
         if not self.directed:
@@ -279,7 +281,7 @@ class Graph(RowData):
         graph = cls(**parts)
         return graph if names is None else graph.with_label_names(names)
 
-    def positions(self, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
+    def positions(self, nodes: ArrayLike, name: str = "nodes") -> Ints:
         """Return the positions of nodes that are given by position, by a boolean mask or by id.
 
         Integers are positions, booleans (one per node) a mask, strings node ids. To choose nodes by integer
@@ -355,7 +357,7 @@ def _features(values: Any, n_nodes: int) -> Any:
 
 def encode_labels(
     values: ArrayLike | None, n_nodes: int | None = None
-) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
+) -> tuple[Ints | None, tuple[str, ...] | None]:
     """Return integer codes, -1 for unlabelled nodes, and the names of the codes if labels are strings."""
     if values is None:
         return None, None
@@ -383,9 +385,7 @@ def encode_labels(
     return freeze(np.array([code_of[text] for text in texts], np.int64)), tuple(names)
 
 
-def class_codes(
-    labels: NDArray[np.int64], nodes: IntArray | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def class_codes(labels: Ints, nodes: IntArray | None = None) -> tuple[Ints, Ints]:
     """Return the distinct labels (of ``nodes``) in order, and every node's position among them, or -1."""
     classes = np.unique(labels if nodes is None else labels[nodes])
     classes = classes[classes != UNLABELLED]
@@ -393,7 +393,7 @@ def class_codes(
     return classes, codes.astype(np.int64)
 
 
-def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def training_classes(graph: Graph, train: IntArray) -> tuple[Ints, Ints]:
     """Return :func:`class_codes` of the training nodes, and warn about classes that none of them has."""
     assert graph.label_codes is not None
     classes, codes = class_codes(graph.label_codes, train)

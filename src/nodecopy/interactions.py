@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Array,
+    Bools,
     RowData,
     Rows,
     check_ids,
@@ -55,9 +57,9 @@ class Interactions(RowData):
     """
 
     how_to_change = "build new ones from their matrix and ids"
-    user_ids: NDArray[Any]
-    item_ids: NDArray[Any]
-    times: NDArray[Any] | None = None
+    user_ids: Array
+    item_ids: Array
+    times: Array | None = None
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class Interactions(RowData):
         """Number of distinct pairs of user and item."""
         return self.rows.n_entries
 
-    def table(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    def table(self) -> tuple[Array, Array, Array | None]:
         """Return columns of user ids, item ids and weights (``None`` if binary)."""
         return self.user_ids[self.rows.row_numbers], self.item_ids[self.rows.indices], self.rows.weights
 
@@ -143,7 +145,7 @@ class Interactions(RowData):
         """Return the interactions without times."""
         return self if self.times is None else self._with(times=None)
 
-    def select(self, mask: NDArray[np.bool_]) -> Interactions:
+    def select(self, mask: Bools) -> Interactions:
         """Return the interactions, in the order of :meth:`table`, where ``mask`` is true.
 
         >>> Interactions([[1, 1], [0, 1]]).select([True, False, True]).matrix.toarray().tolist()
@@ -227,7 +229,7 @@ class Interactions(RowData):
         return f"Interactions({counts}, {kind})"
 
 
-def check_times(times: ArrayLike, length: int) -> NDArray[Any]:
+def check_times(times: ArrayLike, length: int) -> Array:
     """Return times, numbers or dates without missing ones, as an array."""
     when = check_vector(times, "times", length=length, per="interaction")
     if when.dtype.kind not in "iufM":

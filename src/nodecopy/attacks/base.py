@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nodecopy._core.arrays import Ints
 from nodecopy._core.checks import MAX_COUNT, check_callable, check_unique, show
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
@@ -20,7 +21,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import as_graph
 
-Nodes = NDArray[np.int64]
+Nodes = Ints
 Budget = int | float | str  # a number of flips, a share of the target's edges, or "degree"
 Progress = Callable[[list[int]], Iterable[int]]  # yields the targets that it is given
 

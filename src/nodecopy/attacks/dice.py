@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_settings
 from nodecopy._core.random import generator
 from nodecopy.attacks.base import Attack, Budget, Nodes, TargetedAttack, ceil_of_share, check_labels
@@ -72,7 +73,7 @@ class DICE(TargetedAttack):
         for other in np.concatenate([removed, connected]).tolist():
             edits.flip(target, other)
 
-    def _removable(self, edits: Edits, target: int) -> NDArray[Any]:
+    def _removable(self, edits: Edits, target: int) -> Array:
         labels, neighbours = edits.graph.label_codes, edits.neighbours(target)
         assert labels is not None
         return neighbours if self.delete == "any" else neighbours[labels[neighbours] == labels[target]]
@@ -123,7 +124,7 @@ class GlobalDICE(Attack):
 
 def _draw_external_pairs(
     graph: Graph, labels: Nodes, n_crossing: int, n_pairs: int, draws: Generator
-) -> NDArray[np.int64]:
+) -> Ints:
     """Draw unconnected pairs of nodes of different classes, by rejection instead of listing all pairs."""
     nodes = np.flatnonzero(labels != UNLABELLED)
     sizes = np.unique(labels[nodes], return_counts=True)[1].astype(np.int64)

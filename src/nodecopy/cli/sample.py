@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 from nodecopy import datasets
 from nodecopy._core.checks import show
@@ -42,9 +42,9 @@ from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
 
 ORIGIN = "samples.json"  # only folders with this file are continued or overwritten
-Draw: TypeAlias = Callable[[int], Any]  # returns the sample of a number
-Save: TypeAlias = Callable[[Any, Any], dict[str, Any]]  # writes a sample to a path, if any, and describes it
-Work: TypeAlias = AbstractContextManager[tuple[Draw, Save]]
+Draw = Callable[[int], Any]  # returns the sample of a number
+Save = Callable[[Any, Any], dict[str, Any]]  # writes a sample to a path, if any, and describes it
+Work = AbstractContextManager[tuple[Draw, Save]]
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 RULES: dict[Any, type] = {**NAMED_RULES, "weighted": Weighted}
 SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, FloatArray, IntArray, Ints, Singles
 from nodecopy._core.checks import check_indices, check_sequence, check_type, check_unique, show, type_name
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import from_name
@@ -66,7 +66,7 @@ class AttackedState:
     """
 
     graph: Graph
-    probabilities: NDArray[np.float32]
+    probabilities: Singles
     classifier: Any
     networks: TrainedModel | None
     seed: SeedSequence
@@ -78,7 +78,7 @@ class AttackedState:
         """Return embeddings of the nodes."""
         return NodeEmbeddings(self.graph)
 
-    def predict(self, graph: Graph) -> NDArray[np.float32]:
+    def predict(self, graph: Graph) -> Singles:
         """Return the classifier's predictions on another graph."""
         return evaluate(self.classifier, self.networks, graph).probabilities
 
@@ -101,10 +101,10 @@ class Correction:
     [[0.2, 0.8]]
     """
 
-    def __init__(self, probabilities: NDArray[np.floating[Any]]) -> None:
+    def __init__(self, probabilities: FloatArray) -> None:
         self.probabilities = probabilities
 
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def predict_proba(self, nodes: IntArray) -> FloatArray:
         """Return the corrected probabilities of some nodes, given by position."""
         return np.asarray(self.probabilities[nodes])
 
@@ -164,7 +164,7 @@ class Defence(Classifier):
     optional_state: ClassVar[set[str]] = {"trial_", "state_", "correction_"}
 
     undefended_: Prediction
-    targets_: NDArray[np.int64] | None
+    targets_: Ints | None
     classifier_: Any
     seed_: Any
     state_: AttackedState
@@ -308,7 +308,7 @@ class Defence(Classifier):
         return classifier.fit_trials(changed, keep_networks=True)
 
     def train_corrections(
-        self, trials: Sequence[Trial], targets: Sequence[NDArray[np.int64] | None]
+        self, trials: Sequence[Trial], targets: Sequence[Ints | None]
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
         """Train the classifiers of trials at once; yield the prediction, state and correction of each."""
         trained: Sequence[Trial] = trials
@@ -357,12 +357,12 @@ class Defence(Classifier):
             prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
         return prediction, self.build_state(self.classifier_, graph, prediction, self._trial_on(graph))
 
-    def undefended(self, graph: Graph | None = None) -> NDArray[Any]:
+    def undefended(self, graph: Graph | None = None) -> Array:
         """Return the class of each node that the classifier predicts without the defence."""
         codes = self.undefended_proba(graph).argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def undefended_proba(self, graph: Graph | None = None) -> NDArray[np.float32]:
+    def undefended_proba(self, graph: Graph | None = None) -> Singles:
         """Return the class probabilities of each node without the defence; see :meth:`predict_proba`."""
         self.check_fitted()
         if graph is None:
@@ -434,7 +434,7 @@ class Defence(Classifier):
         """Whether the classifier is trained without the edges of the targets."""
         return self.retrain and not self.detects
 
-    def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> NDArray[np.int64] | None:
+    def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> Ints | None:
         if targets is not None:
             return check_distinct(graph, targets, "targets")
         if self._prunes:
@@ -474,9 +474,7 @@ class Defence(Classifier):
         return trial.with_graph(trial.graph.replace(**changes))
 
 
-def correct_prediction(
-    prediction: Prediction, correction: Correction, targets: NDArray[np.int64] | None
-) -> Prediction:
+def correct_prediction(prediction: Prediction, correction: Correction, targets: Ints | None) -> Prediction:
     """Return a prediction that is corrected at the targets, or at all nodes."""
     nodes = np.arange(len(prediction.probabilities)) if targets is None else targets
     probabilities = prediction.probabilities.copy()
@@ -507,7 +505,7 @@ def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Pr
     return Prediction.from_array(probabilities, graph, "predict_proba of the classifier")
 
 
-def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
+def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> Ints:
     """Return the positions of nodes, each of which may be given once."""
     positions = graph.positions(nodes, name)
     check_unique(positions, name)

@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings
 from nodecopy._core.random import Rng
 from nodecopy.classify import GCN, MLP, Classifier, Trial
@@ -123,12 +123,12 @@ class DistilledFeatures(Defence):
         return Correction(distil_mlp(state, self.n_folds, self.device))
 
 
-def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
+def assign_folds(n_nodes: int, n_folds: int) -> Ints:
     """Return the fold of every node."""
     return np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % n_folds
 
 
-def distil(state: AttackedState, n_folds: int) -> NDArray[np.float64]:
+def distil(state: AttackedState, n_folds: int) -> Floats:
     """Return class probabilities from the features of each node, by logistic regression on other folds."""
     rows, folds = state.embeddings.weighted_features, assign_folds(state.graph.n_nodes, n_folds)
     targets = state.probabilities.astype(np.float64)
@@ -149,16 +149,14 @@ def find_training_nodes(graph: Graph) -> IntArray:
     return np.flatnonzero(has_edges | ~has_edges.any())
 
 
-def fit_softmax(
-    rows: sparse.csr_array, targets: NDArray[np.float64], *, start: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def fit_softmax(rows: sparse.csr_array, targets: Floats, *, start: Floats | None = None) -> Floats:
     """Return the weights ``[n_features + 1, n_classes]`` of a logistic regression, the intercepts last.
 
     The loss is C times the sum of cross-entropies plus half the sum of squared weights without intercepts.
     """
     columns, shape = sparse.csr_array(rows.T), (rows.shape[1] + 1, targets.shape[1])
 
-    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(shape)
         log_p = log_softmax(rows @ weights[:-1] + weights[-1], axis=1)
         residuals = INVERSE_PENALTY * (np.exp(log_p) - targets)
@@ -172,9 +170,7 @@ def fit_softmax(
     return np.asarray(result.x.reshape(shape))
 
 
-def sharpen(
-    probabilities: NDArray[np.float64], predictions: NDArray[np.floating[Any]]
-) -> NDArray[np.float64]:
+def sharpen(probabilities: Floats, predictions: FloatArray) -> Floats:
     """Return log-probabilities after temperature scaling, since a penalty makes them too uncertain."""
     log_p = np.log(np.maximum(probabilities, 1e-5))
     codes = predictions.argmax(axis=1)
@@ -186,7 +182,7 @@ def sharpen(
     return np.asarray(log_softmax(best.x * log_p, axis=1))
 
 
-def distil_mlp(state: AttackedState, n_folds: int, device: str) -> NDArray[np.float64]:
+def distil_mlp(state: AttackedState, n_folds: int, device: str) -> Floats:
     """Return class probabilities from the features of each node, by MLPs trained on other folds."""
     p, train = state.probabilities, find_training_nodes(state.graph)
     folds, seed = assign_folds(len(p), n_folds), SeedSequence(FOLDS_SEED)
@@ -244,7 +240,7 @@ class GCNJaccard(Defence):
         return keep_edges(graph, jaccard_similarities(graph) >= self.threshold)
 
 
-def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
+def jaccard_similarities(graph: Graph) -> Floats:
     """Return the Jaccard similarity of the ends of every stored entry of A; one if both have no features."""
     features: Any = graph.features
     present = sparse.csr_array(features, copy=True)
@@ -252,7 +248,7 @@ def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
     present.data = np.ones(present.nnz, np.float32)
     sizes = np.diff(present.indptr)
     first, second = graph.rows.row_numbers, graph.rows.indices
-    common: list[NDArray[Any]] = [np.zeros(0)]
+    common: list[Array] = [np.zeros(0)]
     for start in range(0, len(first), EDGES_PER_BLOCK):
         part = slice(start, start + EDGES_PER_BLOCK)
         common.append((present[first[part]] * present[second[part]]).sum(axis=1))

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import softmax
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints, Rows
 from nodecopy._core.checks import check_choice, check_integer
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import child, sample_key, threefry, unit_interval
@@ -34,8 +34,8 @@ from nodecopy.nn.compiled import SLOPES
 from nodecopy.nn.engine import Ensemble
 
 # A copier returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets.
-Copier: TypeAlias = Callable[[IntArray, IntArray], NDArray[np.floating[Any]]]
-Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # row number, node and weight
+Copier = Callable[[IntArray, IntArray], FloatArray]
+Entries = tuple[IntArray, IntArray, FloatArray]  # row number, node and weight
 MODES = ("swap-features", "copy-row")
 DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
 MAX_SECONDS = 60.0  # estimated duration beyond which a warning is issued
@@ -52,9 +52,9 @@ class TwoHopCopier:
         if networks.weight_scaling.kind != "raw":
             self.rows = Rows.from_matrix(networks.weight_scaling.apply(graph.adjacency), "adjacency")
         row_sums: Any = graph.degrees if self.rows.weights is None else self.rows.csr.sum(axis=1)
-        self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)  # of A + I
+        self.row_sums: Floats = 1.0 + np.asarray(row_sums, np.float64)  # of A + I
 
-    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> Floats:
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
         convolutions = self.swap_features if self.mode == "swap-features" else self.copy_rows
         owner, inner, _ = self._entries(donors)
@@ -88,7 +88,7 @@ class TwoHopCopier:
         shape = len(nodes), len(self.row_sums)
         changes = sparse.csr_array((difference, (owner, changed)), shape=shape)
 
-        def changed_row_sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
+        def changed_row_sums(pair: IntArray, node: IntArray) -> Floats:
             return self.row_sums[node] + np.asarray(changes[pair, node]).ravel()
 
         is_loop = row[1] == nodes[row[0]]
@@ -101,7 +101,7 @@ class TwoHopCopier:
         first = weight / np.sqrt(products)
         return (owner, outer, first), (pair, inner, second)
 
-    def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
+    def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> Floats:
         """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
         n_inner = len(second[0])
         columns_in_use, column = np.unique(first[1], return_inverse=True)
@@ -140,9 +140,7 @@ class TwoHopCopier:
         return _concatenate(entries, loops) if self_loops else entries
 
 
-def predict_copies(
-    state: AttackedState, mode: str, nodes: IntArray, donors: IntArray
-) -> NDArray[np.floating[Any]]:
+def predict_copies(state: AttackedState, mode: str, nodes: IntArray, donors: IntArray) -> FloatArray:
     """Evaluate any classifier on a whole graph for each pair of a node and its donor."""
     swaps = mode == "swap-features"
     change = replace_features if swaps else copy_row
@@ -157,12 +155,12 @@ def predict_copies(
     return np.array(rows)
 
 
-def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
     """Return the predictions of the nodes, exact for classifiers that do not use edges."""
     return state.probabilities[nodes]
 
 
-def predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+def predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
     """Return the predictions of the donors, without copying."""
     return state.probabilities[donors]
 
@@ -202,11 +200,11 @@ def _concatenate(first: Entries, second: Entries) -> Entries:
     return rows, nodes, weights
 
 
-def _select(entries: Entries, mask: NDArray[np.bool_]) -> Entries:
+def _select(entries: Entries, mask: Bools) -> Entries:
     return entries[0][mask], entries[1][mask], entries[2][mask]
 
 
-def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> NDArray[np.int64]:
+def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> Ints:
     """Return the donors of some nodes, ``[len(nodes), n_donors]``: the nearest other nodes, nearest first."""
     _, donors = search.nearest(n_donors, of=nodes, include_self=False)
     return donors.reshape(len(nodes), n_donors).astype(np.int64)
@@ -247,19 +245,19 @@ class CopyingCorrection(Correction):
     n_graphs: int | None = None
     trust_edges: bool = False
 
-    def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
+    def find_donors(self, nodes: IntArray) -> Ints:
         return find_donors(self.search, self.n_donors, nodes)
 
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def predict_proba(self, nodes: IntArray) -> FloatArray:
         copied = self.average_copies(nodes)
         if not self.trust_edges:
             return copied
         state = self.state
         trust, trusted_graph = estimate_trust(state.complete_graph, state.embeddings.features, nodes)
-        own: NDArray[np.floating[Any]] = state.predict(trusted_graph)[nodes]
+        own: FloatArray = state.predict(trusted_graph)[nodes]
         return (1 - trust) * copied + trust * own
 
-    def average_copies(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def average_copies(self, nodes: IntArray) -> FloatArray:
         if not len(nodes):
             return self.state.probabilities[:0]
         donors = self.find_donors(nodes)
@@ -276,7 +274,7 @@ class CopyingCorrection(Correction):
         search = self.state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         return replace(self, search=search)
 
-    def score_nodes(self) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    def score_nodes(self) -> tuple[Floats, Array, Array]:
         """Return the suspicion of every node, and its mean prediction by its donors and by similar donors."""
         state, nodes = self.state, np.arange(self.state.graph.n_nodes)
         copied, similar = (part.average_copies(nodes) for part in (self, self.with_similar_donors()))
@@ -320,7 +318,7 @@ class DonorDefence(Defence):
     def prepare_correction(self, state: AttackedState) -> Correction:
         return self.prepare_copying(state)
 
-    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+    def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
         ``graph`` is the attacked graph, by default the one given to ``fit``. The classifier is the one that
@@ -328,7 +326,7 @@ class DonorDefence(Defence):
         """
         return self.prepare_copying(self.attacked_state(graph)[1]).score_nodes()[0]
 
-    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
+    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Ints:
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
         correction: Any
         _, state, correction = self.prepare_graph(graph)

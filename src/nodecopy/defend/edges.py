@@ -13,11 +13,10 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, rel_entr
 
-from nodecopy._core.arrays import IntArray, unit_rows
+from nodecopy._core.arrays import Array, Bools, Floats, IntArray, unit_rows
 from nodecopy._core.linalg import fit_penalised_logistic
 from nodecopy.features.embeddings import (
     Matrix,
@@ -37,7 +36,7 @@ DEGREE_EXPONENT = 0.4  # many implausible edges are stronger evidence than one, 
 OUTLIER_WEIGHT = 4.0  # weight of the divergence between a node's prediction and those of its neighbours
 
 
-def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
+def keep_edges(graph: Graph, mask: Bools) -> Graph:
     """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
     return graph.with_rows(graph.rows.keep_entries(mask))
 
@@ -64,7 +63,7 @@ class EdgeModel:
         self.graph, self.describe, self.max_pairs, self.options = graph, describe, max_pairs, options
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Return the weights of the regression; zero if the graph has no edges."""
         # The seed is fixed, so that the weights depend on the graph only. Stored results depend on it.
         draws = np.random.default_rng(0)
@@ -78,9 +77,7 @@ class EdgeModel:
         outcomes = is_edge.astype(np.float64)
         return fit_penalised_logistic(self.describe(*both, is_edge), outcomes, **self.options)
 
-    def log_odds(
-        self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def log_odds(self, first: IntArray, second: IntArray, is_edge: Bools | None = None) -> Floats:
         """Return the log-odds of pairs of nodes; ``is_edge`` marks edges of the graph, by default all."""
         is_edge = np.ones(len(first), bool) if is_edge is None else is_edge
         parts = [np.zeros(0)]
@@ -90,7 +87,7 @@ class EdgeModel:
         return np.concatenate(parts)
 
 
-def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
+def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[Floats, Graph]:
     """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
 
     Trust is the probability of an edge by the cosines of the ``features`` (an embedding) of its ends and of
@@ -136,7 +133,7 @@ def _compare_neighbourhoods(
     n_neighbours: IntArray,
     first: IntArray,
     second: IntArray,
-    is_edge: NDArray[np.bool_],
+    is_edge: Bools,
 ) -> Matrix:
     """Return the inputs of the credibility, ``[n_pairs, rank + 6]``."""
     embedding, expected = embeddings.features, embeddings.expected
@@ -159,12 +156,8 @@ def _compare_neighbourhoods(
 
 
 def score_suspicion(
-    embeddings: NodeEmbeddings,
-    own: NDArray[Any],
-    copied: NDArray[Any],
-    similar: NDArray[Any],
-    doubt: NDArray[np.float64] | float = 1.0,
-) -> NDArray[np.float64]:
+    embeddings: NodeEmbeddings, own: Array, copied: Array, similar: Array, doubt: Floats | float = 1.0
+) -> Floats:
     """Return a score for every node; attacked nodes tend to have the highest ones.
 
     The first score is (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4, with means
@@ -187,7 +180,7 @@ def score_suspicion(
     dissimilarity = doubt * (1.0 - by_features) * (1.0 - by_neighbourhoods)
     implausibility = divergence(copied[first], copied[second]) * dissimilarity
 
-    def sum_over_edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum_over_edges(values: Floats) -> Floats:
         return np.bincount(first, values, minlength=graph.n_nodes).astype(np.float64)
 
     degrees, total = graph.degrees, sum_over_edges(implausibility)
@@ -205,7 +198,7 @@ def score_suspicion(
     return np.asarray(blame_scores * np.exp(OUTLIER_WEIGHT * outlier / np.maximum(degrees, 1)))
 
 
-def divergence(p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:
+def divergence(p: Array, q: Array) -> Floats:
     """Return the Jensen-Shannon divergence of the rows of ``p`` and ``q``, in nats."""
     middle = (p + q) / 2
     return np.asarray((rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=1) / 2)

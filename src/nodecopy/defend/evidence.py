@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import log_softmax, logsumexp
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_integer, check_settings, check_type
 from nodecopy._core.messages import log_decision
 from nodecopy.attacks import Edits, TargetedAttack
@@ -32,7 +32,6 @@ from nodecopy.defend.edges import EdgeModel, build_credibility
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
-Array = NDArray[np.float64]
 ATTACKED_SHARE = 1 / 2  # prior probability that a node was attacked, given that it is to be corrected
 GRID = (np.arange(8) + 0.5) / 8  # shares of genuine edges under attack; the prior is proportional to it
 GENUINE_SHARE = 0.95  # share of genuine edges of a node that was not attacked
@@ -53,8 +52,8 @@ MAX_RANKED_NODES = 2_000  # number of nodes, evenly spaced, that decide how unce
 
 
 def combine_evidence(
-    log_prior: Array, owner: IntArray, log_odds: Array, neighbours: Array, class_edges: Array
-) -> tuple[Array, Array]:
+    log_prior: Floats, owner: IntArray, log_odds: Floats, neighbours: Floats, class_edges: Floats
+) -> tuple[Floats, Floats]:
     """Return the log-likelihood of the edges of some nodes, and the probability that each edge is genuine.
 
     The log-likelihood is ``[n, n_classes]``, up to a constant; ``log_prior``, of the same shape, is without
@@ -85,7 +84,7 @@ def combine_evidence(
     return np.concatenate(likelihoods), np.concatenate(credibilities)
 
 
-def weigh_hypotheses(n_classes: int) -> Array:
+def weigh_hypotheses(n_classes: int) -> Floats:
     """Return the prior log-probabilities of the hypotheses about a node of each class.
 
     ``[n_classes, n_hypotheses]``: no attack; for each share of genuine edges, an attack that connects the
@@ -99,7 +98,7 @@ def weigh_hypotheses(n_classes: int) -> Array:
     return weights
 
 
-def weigh_edges(log_odds: Array, neighbours: Array, class_edges: Array) -> tuple[Array, Array]:
+def weigh_edges(log_odds: Floats, neighbours: Floats, class_edges: Floats) -> tuple[Floats, Floats]:
     """Return the likelihood of edges if they are genuine, and in all, for classes and hypotheses.
 
     Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`. The edges of a node are
@@ -121,7 +120,7 @@ def weigh_edges(log_odds: Array, neighbours: Array, class_edges: Array) -> tuple
     return genuine, genuine + false * (1 - shares)
 
 
-def compare_classes(class_edges: Array, remaining_share: float = 1.0) -> Array:
+def compare_classes(class_edges: Floats, remaining_share: float = 1.0) -> Floats:
     """Return the probability of a neighbour's class given the node's, over its share of all ends of edges.
 
     ``remaining_share`` is the share of the edges within a class that an attacker leaves.
@@ -130,7 +129,7 @@ def compare_classes(class_edges: Array, remaining_share: float = 1.0) -> Array:
     return np.asarray(left / left.sum(axis=1, keepdims=True) / (class_edges.sum(axis=0) / class_edges.sum()))
 
 
-def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_]) -> Array:
+def add_evidence(log_prior: Floats, log_evidence: Floats, counts: Bools) -> Floats:
     """Return log-probabilities of classes with the evidence of edges of those nodes for which it counts."""
     return np.asarray(log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1))
 
@@ -239,13 +238,13 @@ class EvidenceCorrection(Correction):
     owner: str = "EvidenceDefence"
 
     @cached_property
-    def predictions(self) -> Array:
+    def predictions(self) -> Floats:
         """Return the classifier's predictions, in which every class has at least about 0.001."""
         p = np.maximum(self.state.probabilities.astype(np.float64), MIN_PROBABILITY)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     @cached_property
-    def from_features(self) -> Array:
+    def from_features(self) -> Floats:
         """Return the log-probabilities by features: the mean over a logistic regression and an MLP."""
         n_nodes = self.state.graph.n_nodes
         logistic = sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
@@ -261,7 +260,7 @@ class EvidenceCorrection(Correction):
         return build_credibility(self.state.embeddings)
 
     @cached_property
-    def class_edges(self) -> Array:
+    def class_edges(self) -> Floats:
         """Return how many edges connect two classes, and one edge of each kind more."""
         p = self.predictions
         return np.asarray(p.T @ (self.state.graph.adjacency @ p) + 1.0)
@@ -280,19 +279,19 @@ class EvidenceCorrection(Correction):
         highest = self.without_edges(nodes).max(axis=1)
         return float(np.exp(np.quantile(highest, self.uncertain_share)))
 
-    def from_donors(self, nodes: IntArray) -> Array | None:
+    def from_donors(self, nodes: IntArray) -> Floats | None:
         """Return the mean prediction of the donors of each node."""
         if not self.n_donors or not len(nodes):
             return None
         return np.asarray(self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1))
 
-    def without_edges(self, nodes: IntArray) -> Array:
+    def without_edges(self, nodes: IntArray) -> Floats:
         """Return the log-probabilities of some nodes by features and donors."""
         log_p, donors = FEATURE_WEIGHT * self.from_features[nodes], self.from_donors(nodes)
         log_p = log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors)
         return np.asarray(log_softmax(log_p, axis=1))
 
-    def is_uncertain(self, log_prior: Array) -> NDArray[np.bool_]:
+    def is_uncertain(self, log_prior: Floats) -> Bools:
         """Return whether the edges of nodes with these log-probabilities count."""
         return np.asarray(np.exp(log_prior.max(axis=1)) < self.max_probability)
 
@@ -301,12 +300,12 @@ class EvidenceCorrection(Correction):
         rows = self.state.complete_graph.rows.csr[nodes].tocoo()
         return rows.row, rows.col
 
-    def log_odds(self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None) -> Array:
+    def log_odds(self, first: IntArray, second: IntArray, is_edge: Bools | None = None) -> Floats:
         """Return the log-odds that pairs are edges, between -10 and 10; see :meth:`.EdgeModel.log_odds`."""
         log_odds = self.credibility.log_odds(first, second, is_edge)
         return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
-    def weigh(self, nodes: IntArray) -> tuple[Array, Array, Array, Array]:
+    def weigh(self, nodes: IntArray) -> tuple[Floats, Floats, Floats, Floats]:
         """Return log-probabilities without edges; the log-likelihood, log-odds and credibility of edges."""
         log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
         first, is_edge = nodes[owner], None
@@ -317,21 +316,19 @@ class EvidenceCorrection(Correction):
         log_evidence, credibility = combine_evidence(log_prior, owner, log_odds, classes, self.class_edges)
         return log_prior, log_evidence, log_odds, credibility
 
-    def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
+    def certify(self, nodes: IntArray) -> Bools:
         return ~self.is_uncertain(self.without_edges(nodes))
 
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def predict_proba(self, nodes: IntArray) -> FloatArray:
         if not len(nodes):
             return self.state.probabilities[:0]
         return np.exp(self.predict_log_proba(nodes))
 
-    def predict_log_proba(self, nodes: IntArray) -> Array:
+    def predict_log_proba(self, nodes: IntArray) -> Floats:
         log_prior, log_evidence, _, _ = self.weigh(nodes)
         return add_evidence(log_prior, log_evidence, self.is_uncertain(log_prior))
 
-    def explain(
-        self, nodes: IntArray, classes: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
-    ) -> list[NodeReport]:
+    def explain(self, nodes: IntArray, classes: Array, before: Array, after: Array) -> list[NodeReport]:
         """Return reports of some nodes, given their class probabilities before and after."""
         log_prior, log_evidence, log_odds, credibility = self.weigh(nodes)
         owner, neighbours = self.edges_of(nodes)
@@ -431,7 +428,7 @@ class EvidenceDefence(Defence):
         share = float(self.uncertain_share)
         return EvidenceCorrection(state, self.n_donors, share, self.device, type(self).__name__)
 
-    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
+    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Bools:
         """Return for which nodes no change of their own edges can change the corrected class.
 
         It is a guarantee against flips of these edges, if the classifier was trained without them
@@ -466,7 +463,7 @@ class EvidenceDefence(Defence):
 class EvidenceEdits(Edits):
     """Edits of a graph with the defence that is attacked."""
 
-    def __init__(self, graph: Graph, codes: NDArray[np.int64], correction: EvidenceCorrection) -> None:
+    def __init__(self, graph: Graph, codes: Ints, correction: EvidenceCorrection) -> None:
         super().__init__(graph)
         self.codes, self.correction = codes, correction
 
@@ -482,7 +479,7 @@ class TargetEvidence:
         self.weights = weigh_hypotheses(self.log_prior.shape[1])
         self.counts = correction.is_uncertain(self.log_prior)
 
-    def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
+    def predict(self, log_likelihood: Floats, changes: Floats) -> tuple[Floats, Floats]:
         """Return log-probabilities after changes of the likelihood: corrected, and if edges always count."""
         joint = self.weights + log_likelihood
         highest = joint.max()
@@ -490,7 +487,7 @@ class TargetEvidence:
         corrected = add_evidence(self.log_prior, log_evidence, self.counts)
         return corrected, add_evidence(self.log_prior, log_evidence, np.array([True]))
 
-    def losses(self, code: int, log_likelihood: Array, changes: Array) -> Array:
+    def losses(self, code: int, log_likelihood: Floats, changes: Floats) -> Floats:
         """Return the loss of a class after each of some changes."""
         corrected, always = self.predict(log_likelihood, changes)
         return np.asarray(-corrected[:, code] - TIE_WEIGHT * always[:, code])

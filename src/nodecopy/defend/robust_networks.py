@@ -9,16 +9,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, MutableMapping
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple, Self, TypeAlias
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from nodecopy._core.arrays import Ints
 from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import check_name
@@ -40,7 +41,7 @@ MAX_DENSITY = 0.35  # largest share of non-zero features for which a sparse prod
 N_COMPARED = 2**20  # features that are compared at once, few enough for the cache of a processor
 
 
-SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]  # masks of edges for either layer
+SentMessages = tuple[Tensor | slice, Tensor | slice]  # masks of edges for either layer
 ALL_MESSAGES: SentMessages = slice(None), slice(None)
 
 
@@ -303,7 +304,7 @@ class SoftMedianGCN(RobustNetworkDefence):
 class NetworkEdits(Edits):
     """Edits of a graph with the trained network that is attacked, and the scaled features ``x``."""
 
-    def __init__(self, graph: Graph, codes: NDArray[np.int64], network: ModuleNetwork, x: Tensor) -> None:
+    def __init__(self, graph: Graph, codes: Ints, network: ModuleNetwork, x: Tensor) -> None:
         super().__init__(graph)
         assert isinstance(network.module, RobustNetwork)
         self.codes, self.network, self.x = torch.from_numpy(codes).to(x.device), network, x

@@ -10,17 +10,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import AttackedState, Correction, Defence
 from nodecopy.defend.copying import CopyingCorrection, DonorDefence, choose_copier, find_donors
 from nodecopy.defend.edges import score_suspicion
-from nodecopy.defend.evidence import MIN_PROBABILITY, Array, EvidenceCorrection, EvidenceDefence
+from nodecopy.defend.evidence import MIN_PROBABILITY, EvidenceCorrection, EvidenceDefence
 from nodecopy.graph import Graph
 
 # The share of nodes that are corrected without validation nodes, and that lose their edges before retraining.
@@ -35,21 +34,21 @@ CLASSIFIER_WEIGHT = 0.5  # exponent of the prediction for nodes that are not sus
 class DetectedCorrection(Correction):
     """Predictions of all nodes, of which ``source`` corrected the most suspicious."""
 
-    probabilities: NDArray[np.floating[Any]]
-    suspicion: NDArray[np.float64]
-    is_corrected: NDArray[np.bool_]
+    probabilities: FloatArray
+    suspicion: Floats
+    is_corrected: Bools
     source: Any
 
     def details(self) -> dict[str, Any]:
         return {"suspicion": self.suspicion, "corrected": self.is_corrected}
 
-    def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
+    def find_donors(self, nodes: IntArray) -> Ints:
         return np.asarray(self.source.find_donors(nodes))
 
     def explain(self, *arguments: Any) -> Any:
         return self.source.explain(*arguments)
 
-    def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
+    def certify(self, nodes: IntArray) -> Bools:
         """Return that no node is certified, since its edges decide whether it is corrected at all."""
         return np.zeros(len(nodes), bool)
 
@@ -59,7 +58,7 @@ class DetectingDefence(Defence):
 
     detects = True
 
-    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+    def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
         ``graph`` is the attacked graph, by default the one given to ``fit``.
@@ -122,9 +121,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
         probabilities = np.where(is_corrected[:, None], copied, similar)
         return DetectedCorrection(probabilities, scores, is_corrected, copying)
 
-    def _copy_retrained(
-        self, copying: CopyingCorrection, suspects: IntArray
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _copy_retrained(self, copying: CopyingCorrection, suspects: IntArray) -> tuple[Array, Array]:
         """Return both copied predictions after training without the suspects' edges."""
         retrained = self.retrain_without(copying.state, suspects)
         # Similar donors are chosen, and copied, in the graph with all edges.
@@ -136,11 +133,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
 
 
 def choose_n_corrected(
-    share: float | None,
-    state: AttackedState,
-    order: IntArray,
-    corrected: NDArray[Any],
-    uncorrected: NDArray[Any],
+    share: float | None, state: AttackedState, order: IntArray, corrected: Array, uncorrected: Array
 ) -> int:
     """Return how many nodes, in ``order``, are corrected; the validation nodes decide without a ``share``."""
     trial: Any = state.trial
@@ -224,16 +217,16 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
         return replace(evidence, n_donors=0)
 
 
-def select_highest(scores: NDArray[np.float64], share: float) -> IntArray:
+def select_highest(scores: Floats, share: float) -> IntArray:
     """Return the positions of a share of the scores, the highest ones; ties go to the lowest positions."""
     return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
 
 
-def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
+def score_all(evidence: EvidenceCorrection) -> tuple[Floats, Floats]:
     """Return two suspicion scores of every node: with doubtful edges counting most, and with all alike."""
     state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
     expected = np.exp(evidence.without_edges(nodes))
-    similar: Array = expected
+    similar: Floats = expected
     if evidence.n_donors:
         search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         similar = evidence.predictions[find_donors(search, evidence.n_donors, nodes)].mean(axis=1)
