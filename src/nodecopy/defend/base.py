@@ -1,8 +1,4 @@
-"""The contract of defences: classifiers whose predictions at attacked nodes are corrected.
-
-A :class:`Defence` trains a classifier on the attacked graph, which gives an :class:`AttackedState`, and
-prepares a :class:`Correction` of its nodes from it.
-"""
+"""The contract of defences: classifiers whose predictions at attacked nodes are corrected."""
 
 from __future__ import annotations
 
@@ -75,7 +71,6 @@ class AttackedState:
 
     @cached_property
     def embeddings(self) -> NodeEmbeddings:
-        """Return embeddings of the nodes."""
         return NodeEmbeddings(self.graph)
 
     def predict(self, graph: Graph) -> Singles:
@@ -117,8 +112,8 @@ class Defence(Classifier):
     """A classifier whose predictions at nodes that may have been attacked are corrected.
 
     ``fit(graph, train, targets=...)`` trains a classifier on the attacked graph. ``predict`` and all other
-    methods of a classifier return corrected predictions at the targets and the classifier's own elsewhere;
-    without ``targets``, every node is corrected. :meth:`undefended` returns the classifier's predictions.
+    methods of a classifier return corrected predictions at the targets, by default all nodes, and the
+    classifier's own elsewhere, as :meth:`undefended` does.
 
     A subclass writes :meth:`prepare_correction`, and where it needs them :meth:`check_parameters`,
     :meth:`build_classifier` and :meth:`preprocess`. Of its parameters, ``classifier``, ``retrain`` and
@@ -210,8 +205,7 @@ class Defence(Classifier):
             As in :meth:`.Classifier.fit`.
         targets
             Nodes that may have been attacked and are corrected: positions, a boolean mask or node ids, each
-            once; by default all nodes. The correction of a node depends on the other targets only with
-            ``retrain`` or ``trust_edges``.
+            once; by default all. Only with ``retrain`` or ``trust_edges`` do corrections depend on them.
         """
         with log_decisions_once():
             trial = Trial(graph, train, validation, rng)
@@ -278,10 +272,9 @@ class Defence(Classifier):
         targets: Sequence[ArrayLike] | None = None,
         keep_networks: bool = False,
     ) -> list[Prediction]:
-        """Return the corrected prediction of each trial; all classifiers are trained at once.
+        """Return the corrected prediction of each trial, without networks; all are trained at once.
 
-        ``targets`` are those of each trial, as in :meth:`fit`. The predictions hold no networks, whatever
-        ``keep_networks`` is.
+        ``targets`` are those of each trial, as in :meth:`fit`.
         """
         trials = check_trials(trials)
         given = [None] * len(trials) if targets is None else targets
@@ -296,7 +289,7 @@ class Defence(Classifier):
         return predictions
 
     def train_classifiers(self, trials: Sequence[Trial]) -> list[Prediction]:
-        """Return the predictions of the classifier in each trial, with networks and without correction."""
+        """Return predictions with networks and without correction."""
         if trials:
             self.check_parameters(trials[0].graph)
         graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
@@ -310,7 +303,6 @@ class Defence(Classifier):
     def train_corrections(
         self, trials: Sequence[Trial], targets: Sequence[Ints | None]
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
-        """Train the classifiers of trials at once; yield the prediction, state and correction of each."""
         trained: Sequence[Trial] = trials
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
@@ -331,7 +323,6 @@ class Defence(Classifier):
         return correct_prediction(prediction, correction, self.targets_ if is_same else None)
 
     def prepare_graph(self, graph: Graph | None) -> tuple[Prediction, AttackedState, Correction]:
-        """Return the prediction, state and correction of the observed or another graph."""
         self.check_fitted()
         if graph is None:
             return self.undefended_, self._check_state(), self.correction_
@@ -345,7 +336,7 @@ class Defence(Classifier):
         return prediction, state, self.prepare_correction(state)
 
     def attacked_state(self, graph: Graph | None) -> tuple[Prediction, AttackedState]:
-        """Return the prediction and the state of the classifier that was trained with all edges."""
+        """Return the same of the classifier that was trained with all edges, without a correction."""
         self.check_fitted()
         if graph is None:
             prediction, state = self.undefended_, self._check_state()
@@ -359,15 +350,13 @@ class Defence(Classifier):
 
     def undefended(self, graph: Graph | None = None) -> Array:
         """Return the class of each node that the classifier predicts without the defence."""
-        codes = self.undefended_proba(graph).argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return np.asarray(self.classes_[self.undefended_proba(graph).argmax(axis=1)])
 
     def undefended_proba(self, graph: Graph | None = None) -> Singles:
         """Return the class probabilities of each node without the defence; see :meth:`predict_proba`."""
         self.check_fitted()
-        if graph is None:
-            return self.undefended_.probabilities
-        return self._undefended_on(self.check_graph(graph)).probabilities
+        prediction = self.undefended_ if graph is None else self._undefended_on(self.check_graph(graph))
+        return prediction.probabilities
 
     def save(self, path: PathLike) -> None:
         """Write parameters, trained networks and predictions to an ``.npz`` file, without the graph.
@@ -405,7 +394,7 @@ class Defence(Classifier):
     def build_state(
         self, classifier: Any, graph: Graph, prediction: Prediction, trial: Trial | None
     ) -> AttackedState:
-        """Return the input of a correction; without a ``trial``, its seed is that of the observed graph."""
+        """Return the input of a correction; without a ``trial``, the seed is that of ``fit``."""
         seen = complete = _preprocess(self, classifier, graph)
         if trial is not None and trial.graph is not graph:
             complete = _preprocess(self, classifier, trial.graph)
@@ -413,7 +402,6 @@ class Defence(Classifier):
         return AttackedState(seen, prediction.probabilities, classifier, networks, seed, complete, trial)
 
     def retrain_without(self, state: AttackedState, nodes: IntArray) -> AttackedState:
-        """Return the state after training without the edges of nodes that a defence has detected."""
         trial = self.check_trial(state.trial)
         pruned = trial.with_graph(remove_edges_of(trial.graph, nodes))
         (prediction,) = self.train_classifiers([pruned])
@@ -421,7 +409,6 @@ class Defence(Classifier):
         return self.build_state(classifier, pruned.graph, prediction, trial)
 
     def check_trial(self, trial: Trial | None) -> Trial:
-        """Return the trial to train again on, or raise an error that says why there is none."""
         if trial is not None:
             return trial
         if hasattr(self, "trial_"):
@@ -458,7 +445,7 @@ class Defence(Classifier):
         return evaluate(self.classifier_, self.undefended_.networks, seen)
 
     def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:
-        """Return the classifier of a prediction; without networks it is fitted to predict other graphs."""
+        """Return the classifier; without networks it is fitted to predict other graphs."""
         classifier = self.build_classifier()
         if prediction.networks is not None or not _predicts_graphs(classifier):
             return classifier
@@ -466,7 +453,6 @@ class Defence(Classifier):
         return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
 
     def _trial_on(self, graph: Graph) -> Trial | None:
-        """Return the trial of ``fit`` on another graph of the same nodes, or None."""
         trial: Trial | None = getattr(self, "trial_", None)
         if trial is None or not np.array_equal(graph.node_ids, trial.graph.node_ids):
             return None
@@ -475,7 +461,7 @@ class Defence(Classifier):
 
 
 def correct_prediction(prediction: Prediction, correction: Correction, targets: Ints | None) -> Prediction:
-    """Return a prediction that is corrected at the targets, or at all nodes."""
+    """Return a prediction that is corrected at the targets, by default all nodes."""
     nodes = np.arange(len(prediction.probabilities)) if targets is None else targets
     probabilities = prediction.probabilities.copy()
     probabilities[nodes] = correction.predict_proba(nodes).astype(np.float32)
@@ -485,7 +471,7 @@ def correct_prediction(prediction: Prediction, correction: Correction, targets: 
 
 
 def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Prediction:
-    """Return the prediction of trained networks, or of a classifier without any, on a graph."""
+    """Return the prediction of trained networks, if there are any, or of a classifier."""
     if networks is not None:
         return Prediction(*networks.predict(graph, classifier.network_device()))
     if isinstance(classifier, Classifier):
@@ -507,16 +493,14 @@ def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Pr
 
 def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> Ints:
     """Return the positions of nodes, each of which may be given once."""
-    positions = graph.positions(nodes, name)
-    check_unique(positions, name)
+    check_unique(positions := graph.positions(nodes, name), name)
     return positions
 
 
 def _evaluate_fitted(classifier: Classifier, graph: Graph) -> Prediction:
-    """Return the prediction of a fitted classifier on a graph, that of a defence without correction."""
-    if isinstance(classifier, Defence):
-        return classifier._undefended_on(graph)
-    return classifier.evaluate_graph(graph)
+    """Return the prediction on a graph, that of a defence without correction."""
+    is_defence = isinstance(classifier, Defence)
+    return classifier._undefended_on(graph) if is_defence else classifier.evaluate_graph(graph)
 
 
 def _predicts_graphs(classifier: Classifier) -> bool:
@@ -524,7 +508,7 @@ def _predicts_graphs(classifier: Classifier) -> bool:
 
 
 def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
-    """Return the graph as the networks of a defence see it, whose classifier may be a defence too."""
+    """Return the graph as the networks see it; the classifier may be a defence too."""
     graph = defence.preprocess(graph)
     if not isinstance(classifier, Defence):
         return graph
