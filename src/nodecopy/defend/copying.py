@@ -1,8 +1,4 @@
-"""Error correction by node copying (the paper's Algorithm 2).
-
-A node that may have been attacked is predicted with the neighbourhoods of its donors, similar nodes, in place
-of its own. :func:`choose_copier` picks the cheapest exact way to do so for a classifier.
-"""
+"""Error correction by node copying (the paper's Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -55,7 +51,6 @@ class TwoHopCopier:
         self.row_sums: Floats = 1.0 + np.asarray(row_sums, np.float64)  # of A + I
 
     def predict_pairs(self, nodes: IntArray, donors: IntArray) -> Floats:
-        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
         convolutions = self.swap_features if self.mode == "swap-features" else self.copy_rows
         owner, inner, _ = self._entries(donors)
         # About the number of entries of each pair: the degrees of its donor's neighbours, summed.
@@ -102,7 +97,6 @@ class TwoHopCopier:
         return (owner, outer, first), (pair, inner, second)
 
     def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> Floats:
-        """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
         n_inner = len(second[0])
         columns_in_use, column = np.unique(first[1], return_inverse=True)
         shape = n_inner, len(columns_in_use)
@@ -121,7 +115,7 @@ class TwoHopCopier:
         return np.asarray(total / len(networks.weights[0]))
 
     def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
-        """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
+        """Return changed rows of A + I: those of the nodes in ``others``, then of ``nodes``."""
         pair, inner, weight = others
         second_hop = self._entries(inner)
         if not self.directed:
@@ -133,7 +127,7 @@ class TwoHopCopier:
         return _concatenate(_concatenate(second_hop, own), loops)
 
     def _entries(self, nodes: IntArray, *, self_loops: bool = False) -> Entries:
-        """Return the entries of the rows of A, or of A + I, of some nodes; self-loops come last."""
+        """Return the rows of A, or of A + I with self-loops last."""
         rows = self.rows.csr[nodes].tocoo()
         entries: Entries = rows.row, rows.col, rows.data.astype(np.float64)
         loops = np.arange(len(nodes)), nodes, np.ones(len(nodes))
@@ -141,9 +135,9 @@ class TwoHopCopier:
 
 
 def predict_copies(state: AttackedState, mode: str, nodes: IntArray, donors: IntArray) -> FloatArray:
-    """Evaluate any classifier on a whole graph for each pair of a node and its donor."""
+    """Evaluate any classifier on a whole graph for each pair."""
     swaps = mode == "swap-features"
-    change = replace_features if swaps else copy_row
+    change = _replace_features if swaps else _copy_row
     start, rows = time.monotonic(), []
     for pair in zip(nodes.tolist(), donors.tolist(), strict=True):
         rows.append(state.predict(change(state.graph, *pair))[pair[swaps]])
@@ -155,14 +149,8 @@ def predict_copies(state: AttackedState, mode: str, nodes: IntArray, donors: Int
     return np.array(rows)
 
 
-def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
-    """Return the predictions of the nodes, exact for classifiers that do not use edges."""
-    return state.probabilities[nodes]
-
-
-def predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
-    """Return the predictions of the donors, without copying."""
-    return state.probabilities[donors]
+def _predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
+    return state.probabilities[nodes]  # exact for classifiers that do not use edges
 
 
 def choose_copier(state: AttackedState, mode: str) -> Copier:
@@ -170,22 +158,20 @@ def choose_copier(state: AttackedState, mode: str) -> Copier:
     if isinstance(state.networks, Ensemble):
         config = state.networks.config
         if config.propagation == "none":
-            return partial(predict_nodes, state)
+            return partial(_predict_nodes, state)
         if config.propagation == "convolution" and config.rank is None:
             return TwoHopCopier(state.networks, state.graph, mode).predict_pairs
     return partial(predict_copies, state, mode)
 
 
-def replace_features(graph: Graph, node: int, donor: int) -> Graph:
-    """Return the graph in which the donor has the features of the node."""
+def _replace_features(graph: Graph, node: int, donor: int) -> Graph:
     rows = np.arange(graph.n_nodes)
     rows[donor] = node
     features: Any = graph.features
     return graph.replace(features=features[rows])
 
 
-def copy_row(graph: Graph, node: int, donor: int) -> Graph:
-    """Return the graph in which the node has the donor's neighbours (undirected: in both directions)."""
+def _copy_row(graph: Graph, node: int, donor: int) -> Graph:
     row, rest = graph.adjacency[[donor]].tocoo(), graph.adjacency.tocoo()
     keep = rest.row != node
     if not graph.directed:
@@ -205,7 +191,7 @@ def _select(entries: Entries, mask: Bools) -> Entries:
 
 
 def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> Ints:
-    """Return the donors of some nodes, ``[len(nodes), n_donors]``: the nearest other nodes, nearest first."""
+    """Return the nearest other nodes, ``[len(nodes), n_donors]``, nearest first."""
     _, donors = search.nearest(n_donors, of=nodes, include_self=False)
     return donors.reshape(len(nodes), n_donors).astype(np.int64)
 
@@ -213,7 +199,7 @@ def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> Ints
 def build_donor_search(
     donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, caller: str
 ) -> NeighbourSearch:
-    """Return the search for donors by the parameter ``donors`` of the defence that errors name."""
+    """Return the search for donors by the parameter ``donors`` of the caller."""
     graph, name = embeddings.graph, f"donors of {caller}"
     if isinstance(donors, str):
         check_choice(donors, name, DONOR_NAMES)
@@ -275,7 +261,7 @@ class CopyingCorrection(Correction):
         return replace(self, search=search)
 
     def score_nodes(self) -> tuple[Floats, Array, Array]:
-        """Return the suspicion of every node, and its mean prediction by its donors and by similar donors."""
+        """Return suspicion scores, and the mean predictions by donors and by similar donors."""
         state, nodes = self.state, np.arange(self.state.graph.n_nodes)
         copied, similar = (part.average_copies(nodes) for part in (self, self.with_similar_donors()))
         scores = score_suspicion(state.embeddings, state.probabilities, copied, similar)
@@ -321,8 +307,8 @@ class DonorDefence(Defence):
     def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
-        ``graph`` is the attacked graph, by default the one given to ``fit``. The classifier is the one that
-        was trained with all edges. The time to find donors grows with the square of the number of nodes.
+        ``graph`` is the attacked graph, by default the one given to ``fit``. The classifier was trained with
+        all edges. The time to find donors grows with the square of the number of nodes.
         """
         return self.prepare_copying(self.attacked_state(graph)[1]).score_nodes()[0]
 
@@ -337,16 +323,16 @@ class DonorDefence(Defence):
 class CopyingDefence(DonorDefence):
     """Correct predictions at attacked nodes by giving them the neighbourhoods of similar nodes.
 
-    The classifier is trained on the attacked graph. At a node that may have been attacked, its prediction is
-    replaced by the mean of its predictions with each donor's neighbourhood in place of the node's own.
+    At a node that may have been attacked, the classifier's prediction is replaced by the mean of its
+    predictions with each donor's neighbourhood in place of the node's own.
 
     Parameters
     ----------
     classifier
         The classifier to train, a GCN by default; :meth:`from_classifier` takes one that is trained.
     donors
-        How donors are chosen among all other nodes, by Euclidean distances. ``"vgae"`` (the paper) or
-        ``"gae"``: by the autoencoder's embedding of the attacked graph. ``"features"``: by features alone.
+        How donors are chosen, by Euclidean distances. ``"vgae"`` (the paper) or ``"gae"``: by the
+        autoencoder's embedding of the attacked graph. ``"features"``: by features alone.
         ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features and the
         neighbourhood expected from them, which is learned from all other nodes, so that the node's own edges
         have no direct influence. Or an array with one row per node, or a function that returns one for a

@@ -1,9 +1,4 @@
-"""How plausible the edges of an attacked graph are, and graphs without some of their edges.
-
-A logistic regression (:class:`EdgeModel`) tells edges from random pairs of nodes. :func:`estimate_trust` fits
-it to two cosines, :func:`build_credibility` to everything known about a pair. :func:`score_suspicion` ranks
-nodes by how implausible their edges are.
-"""
+"""How plausible the edges of an attacked graph are, and graphs without some of their edges."""
 
 from __future__ import annotations
 
@@ -37,7 +32,7 @@ OUTLIER_WEIGHT = 4.0  # weight of the divergence between a node's prediction and
 
 
 def keep_edges(graph: Graph, mask: Bools) -> Graph:
-    """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
+    """Return the graph with the stored entries where ``mask`` is true."""
     return graph.with_rows(graph.rows.keep_entries(mask))
 
 
@@ -52,9 +47,8 @@ class EdgeModel:
     """The log-odds that a pair of nodes is an edge of a graph rather than a random pair.
 
     A logistic regression is fitted to edges of the graph, most of which are genuine, and to as many random
-    pairs, which stand for false edges. ``describe(first, second, is_edge)`` returns its inputs for pairs of
-    nodes, ``[n_pairs, n_inputs]``, given a mask of those that are edges of the graph. At most ``max_pairs``
-    edges are sampled, and so many pairs are described at once; by default all.
+    pairs. ``describe(first, second, is_edge)`` returns its inputs for pairs, ``[n_pairs, n_inputs]``, given
+    a mask of those that are edges. At most ``max_pairs`` edges are sampled, or pairs described at once.
     """
 
     def __init__(
@@ -64,7 +58,6 @@ class EdgeModel:
 
     @cached_property
     def weights(self) -> Floats:
-        """Return the weights of the regression; zero if the graph has no edges."""
         # The seed is fixed, so that the weights depend on the graph only. Stored results depend on it.
         draws = np.random.default_rng(0)
         first, second = self.graph.rows.row_numbers, self.graph.rows.indices
@@ -117,13 +110,12 @@ def build_credibility(embeddings: NodeEmbeddings) -> EdgeModel:
     It compares both nodes' features and expected neighbourhoods, and those of the first with the other
     neighbours of the second; the first node's own edges are not used.
     """
-    graph, features = embeddings.graph, embeddings.features
-    rows = graph.rows
+    graph, rows = embeddings.graph, embeddings.graph.rows
     ones = np.ones(len(rows.indices))
     pattern = sparse.csr_array((ones, rows.indices, rows.indptr), shape=graph.adjacency.shape)
     if graph.directed:  # neighbours in either direction
         pattern = sparse.csr_array(pattern.maximum(pattern.T))
-    sums, counts = np.asarray(pattern @ features), np.diff(pattern.indptr)
+    sums, counts = np.asarray(pattern @ embeddings.features), np.diff(pattern.indptr)
     return EdgeModel(graph, partial(_compare_neighbourhoods, embeddings, sums, counts), **CREDIBILITY)
 
 
@@ -135,7 +127,6 @@ def _compare_neighbourhoods(
     second: IntArray,
     is_edge: Bools,
 ) -> Matrix:
-    """Return the inputs of the credibility, ``[n_pairs, rank + 6]``."""
     embedding, expected = embeddings.features, embeddings.expected
     rows: Any = embeddings.weighted_features
     cosine = np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel()
@@ -158,17 +149,17 @@ def _compare_neighbourhoods(
 def score_suspicion(
     embeddings: NodeEmbeddings, own: Array, copied: Array, similar: Array, doubt: Floats | float = 1.0
 ) -> Floats:
-    """Return a score for every node; attacked nodes tend to have the highest ones.
+    """Return a score of every node; attacked nodes tend to have the highest ones.
 
     The first score is (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4, with means
     over the edges of a node. The dissimilarity of two neighbours is one minus the cosine of their features
     times one minus that of their expected neighbourhoods, times the doubt about their edge; its product with
     the divergence between their two copied predictions is the implausibility of the edge.
 
-    The blame for an implausible edge is then divided between its ends in proportion to their scores, and the
-    score of a node is multiplied by its share of the blame, so that neighbours of attacked nodes get lower
-    scores. Last, it is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction from
-    those of its neighbours minus the same for its copied prediction.
+    The blame for an implausible edge is then divided between its ends in proportion to their scores, and a
+    score is multiplied by the share of the blame, so that neighbours of attacked nodes get lower ones. Last,
+    it is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction from those of its
+    neighbours minus the same for its copied prediction.
 
     ``own``, ``copied`` and ``similar`` are the probabilities of all nodes by the classifier, with the
     neighbourhoods of their donors, and with neighbourhoods similar to their own. ``doubt`` is from 0 to 1, in
@@ -181,7 +172,7 @@ def score_suspicion(
     implausibility = divergence(copied[first], copied[second]) * dissimilarity
 
     def sum_over_edges(values: Floats) -> Floats:
-        return np.bincount(first, values, minlength=graph.n_nodes).astype(np.float64)
+        return np.bincount(first, values, graph.n_nodes).astype(np.float64)
 
     degrees, total = graph.degrees, sum_over_edges(implausibility)
     own_divergence = divergence(own, copied) + divergence(own, similar)

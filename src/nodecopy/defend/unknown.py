@@ -1,8 +1,4 @@
-"""Defences for unknown targets: score the suspicion of all nodes, and correct the most suspicious ones.
-
-:class:`SuspectCorrection` corrects them by copying, :class:`WholeGraphDefence` by all evidence. Both may
-train again without their edges.
-"""
+"""Defences for unknown targets: score the suspicion of all nodes, and correct the most suspicious ones."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ CLASSIFIER_WEIGHT = 0.5  # exponent of the prediction for nodes that are not sus
 
 @dataclass(eq=False)
 class DetectedCorrection(Correction):
-    """Predictions of all nodes, of which ``source`` corrected the most suspicious."""
+    """Predictions of all nodes, the most suspicious of which are corrected."""
 
     probabilities: FloatArray
     suspicion: Floats
@@ -49,8 +45,7 @@ class DetectedCorrection(Correction):
         return self.source.explain(*arguments)
 
     def certify(self, nodes: IntArray) -> Bools:
-        """Return that no node is certified, since its edges decide whether it is corrected at all."""
-        return np.zeros(len(nodes), bool)
+        return np.zeros(len(nodes), bool)  # its edges decide whether a node is corrected at all
 
 
 class DetectingDefence(Defence):
@@ -72,8 +67,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
     """Detect attacked nodes, and correct them by copying.
 
     The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
-    others are predicted with the neighbourhoods of donors whose neighbourhoods are similar to their own,
-    which makes up for the nodes that are corrected without need.
+    others are predicted with the neighbourhoods of donors whose neighbourhoods are similar to their own.
 
     Parameters
     ----------
@@ -122,7 +116,6 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
         return DetectedCorrection(probabilities, scores, is_corrected, copying)
 
     def _copy_retrained(self, copying: CopyingCorrection, suspects: IntArray) -> tuple[Array, Array]:
-        """Return both copied predictions after training without the suspects' edges."""
         retrained = self.retrain_without(copying.state, suspects)
         # Similar donors are chosen, and copied, in the graph with all edges.
         complete = replace(copying.state, classifier=retrained.classifier, networks=retrained.networks)
@@ -135,7 +128,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
 def choose_n_corrected(
     share: float | None, state: AttackedState, order: IntArray, corrected: Array, uncorrected: Array
 ) -> int:
-    """Return how many nodes, in ``order``, are corrected; the validation nodes decide without a ``share``."""
+    """Return how many nodes, in ``order``, are corrected, by ``share`` or by validation nodes."""
     trial: Any = state.trial
     if share is not None or trial is None or not trial.has_validation:
         return round((DEFAULT_SHARE if share is None else share) * len(order))
@@ -157,9 +150,9 @@ def choose_n_corrected(
 class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked.
 
-    The nodes with the highest suspicion scores (:func:`.score_suspicion`), in which doubtful edges count
-    most, are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is
-    multiplied by the square root of the classifier's prediction, before it was trained again.
+    The most suspicious nodes (:func:`.score_suspicion`, in which doubtful edges count most) are predicted by
+    all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is multiplied by the square
+    root of the classifier's prediction, before it was trained again.
 
     Parameters
     ----------
@@ -218,12 +211,12 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
 
 
 def select_highest(scores: Floats, share: float) -> IntArray:
-    """Return the positions of a share of the scores, the highest ones; ties go to the lowest positions."""
+    """Return the positions of the highest scores; ties go to the lowest positions."""
     return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
 
 
 def score_all(evidence: EvidenceCorrection) -> tuple[Floats, Floats]:
-    """Return two suspicion scores of every node: with doubtful edges counting most, and with all alike."""
+    """Return two suspicion scores: with doubtful edges counting most, and with all alike."""
     state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
     expected = np.exp(evidence.without_edges(nodes))
     similar: Floats = expected
