@@ -138,7 +138,7 @@ class Interactions(RowData):
         return self._with(rows=replace(self.rows, weights=None))
 
     def with_rows(self, rows: Rows) -> Interactions:
-        """Return a copy with other rows, which must be canonical and are not checked, without times."""
+        """Return a copy without times and with other rows, which must be canonical and are not checked."""
         return self._with(rows=rows, times=None)
 
     def without_times(self) -> Interactions:
@@ -159,7 +159,7 @@ class Interactions(RowData):
     def at_least(self, *, rating: float = 0.0, per_user: int = 1, per_item: int = 1) -> Interactions:
         """Return the interactions that pass three filters in turn, as in the paper's data.
 
-        First interactions with a rating below ``rating`` are dropped, then users with fewer than ``per_user``
+        Interactions with a rating below ``rating`` are dropped, then users with fewer than ``per_user``
         interactions, then items with fewer than ``per_item``; by default, those without any.
         """
         check_real(rating, "rating of at_least")
@@ -197,7 +197,7 @@ class Interactions(RowData):
         return self.select(~np.isin(own, others, assume_unique=True))
 
     def check_same_ids(self, other: Interactions, name: str) -> None:
-        """Raise an error that names ``other`` unless it has the same users and items in the same order."""
+        """Raise an error unless ``other`` has the same users and items in the same order."""
         check_type(other, Interactions, name, "Interactions")
         for what in ("user_ids", "item_ids"):
             if not np.array_equal(getattr(self, what), getattr(other, what)):
@@ -205,13 +205,13 @@ class Interactions(RowData):
                 raise InputError(name, f"must be of the same users and items in the same order; got {got}.")
 
     def to_parts(self) -> dict[str, Any]:
-        """Return the values from which :meth:`from_parts` rebuilds the interactions."""
+        """Return what :meth:`from_parts` takes."""
         parts = {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}
         return parts if self.times is None else parts | {"times": self.times}
 
     @classmethod
     def from_parts(cls, parts: dict[str, Any]) -> Interactions:
-        """Rebuild interactions, with every check of the constructor."""
+        """Rebuild interactions with every check."""
         return cls(**parts)
 
     def __eq__(self, other: object) -> bool:
@@ -230,7 +230,7 @@ class Interactions(RowData):
 
 
 def check_times(times: ArrayLike, length: int) -> Array:
-    """Return times, numbers or dates without missing ones, as an array."""
+    """Return times, numbers or dates without missing ones."""
     when = check_vector(times, "times", length=length, per="interaction")
     if when.dtype.kind not in "iufM":
         raise InputError("times", f"must be numbers or dates; got {when.dtype}.")

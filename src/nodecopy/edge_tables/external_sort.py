@@ -1,7 +1,6 @@
-"""External sort of pairs of integers without duplicates.
+"""External sort of distinct pairs of integers, by partitions of their first number.
 
-Pairs are distributed over partitions by their first number and sorted one partition at a time. That is
-several times faster than the hash tables of databases and needs the memory of one partition.
+It is several times faster than the hash tables of databases and needs the memory of one partition.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ class PairSorter:
         path.touch()
 
     def add(self, source: Array, target: Array, weight: Array | None = None) -> None:
-        """Append a block of pairs, ordered by partition."""
         piece, places = np.empty(len(source), self._type), np.empty(len(source), np.int32)
         bounds = _partition(source, target, piece["pair"], places)
         if weight is not None:
@@ -79,7 +77,7 @@ class PairSorter:
 
 @compiled
 def _partition(source: Any, target: Any, pairs: Any, places: Any) -> Any:
-    """Pack pairs by partition, write their positions, and return the bounds of the partitions."""
+    """Pack pairs by partition; return the bounds of the partitions."""
     bounds = np.zeros(N_PARTITIONS + 1, np.int64)
     for number in source:
         bounds[(np.int64(number) * HASH_FACTOR >> 24 & N_PARTITIONS - 1) + 1] += 1
@@ -94,7 +92,6 @@ def _partition(source: Any, target: Any, pairs: Any, places: Any) -> Any:
 
 
 def _distinct(part: Array) -> Array:
-    """Return each pair once, in ascending order, with its largest weight."""
     if "weight" not in (part.dtype.names or ()):
         return np.unique(part["pair"]).view(part.dtype)
     part = part[np.argsort(part["pair"])]
@@ -105,7 +102,6 @@ def _distinct(part: Array) -> Array:
 
 
 def _unpack_columns(part: Array) -> tuple[Array, ...]:
-    """Return the columns of the distinct pairs."""
     weighted = "weight" in (part.dtype.names or ())
     part = _distinct(part) if weighted else np.sort(part["pair"])
     source, target = np.empty((2, len(part)), np.int32)
@@ -115,7 +111,7 @@ def _unpack_columns(part: Array) -> tuple[Array, ...]:
 
 @compiled
 def _unpack_pairs(pairs: Any, source: Any, target: Any) -> int:
-    """Unpack the distinct pairs among sorted ones and return their number."""
+    """Unpack distinct pairs among sorted ones; return their number."""
     n_distinct, last = 0, pairs[0] - 1
     for pair in pairs:
         if pair != last:
