@@ -350,7 +350,8 @@ class Defence(Classifier):
 
     def undefended(self, graph: Graph | None = None) -> Array:
         """Return the class of each node that the classifier predicts without the defence."""
-        return np.asarray(self.classes_[self.undefended_proba(graph).argmax(axis=1)])
+        codes = self.undefended_proba(graph).argmax(axis=1)
+        return np.asarray(self.classes_[codes])
 
     def undefended_proba(self, graph: Graph | None = None) -> Singles:
         """Return the class probabilities of each node without the defence; see :meth:`predict_proba`."""

@@ -18,7 +18,6 @@ from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, In
 from nodecopy._core.checks import check_integer, check_settings, check_type
 from nodecopy._core.messages import log_decision
 from nodecopy.attacks import Edits, TargetedAttack
-from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import APPNP, Classifier, SelfTraining, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_distinct
@@ -496,7 +495,7 @@ class AdaptiveEvidenceAttack(TargetedAttack):
     together: bool = True
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], _EvidenceEdits]:
         check_settings(self, n_candidates=1)
         name = type(self).__name__

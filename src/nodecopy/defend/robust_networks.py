@@ -20,7 +20,6 @@ from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import check_name
 from nodecopy.attacks import Edits, TargetedAttack
-from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.gradients import Loss, RewiredModule, RewiredNetwork, choose_flips
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import Classifier, CustomNetwork, Trial
@@ -397,7 +396,7 @@ class AdaptiveNetworkAttack(TargetedAttack):
     together: bool = True
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], NetworkEdits]:
         check_settings(self, n_candidates=1)
         name = type(self).__name__
