@@ -125,10 +125,10 @@ def sample(
     work: Work
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
-        opt.check_applicable(
-            "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
-        )
-        data = _load(source, interactions, graph, log)
+        others = "--engine duckdb and --engine spark"
+        opt.check_applicable(others, "--engine memory", memory=memory, **of_engines)
+        is_log = _holds_interactions(source, interactions, graph, log)
+        data: Any = files.load_interactions(source, log) if is_log else files.load_graph(source, graph)
         rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
         suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
         suffix = format or (suffix if suffix in get_args(Format) else "csv")
@@ -192,7 +192,7 @@ def sample(
 def _in_memory(
     data: Graph | Interactions, model: NodeCopying[Any], seed: int, spreadsheet: bool
 ) -> Iterator[tuple[Draw, Save]]:
-    """Fit a model; yield a function of a sample's number, and one that writes the sample and describes it."""
+    """Fit a model; yield functions that draw a sample, and write and describe it."""
     write: Any = write_interactions if isinstance(data, Interactions) else write_graph
     with show_status("fitting the donor rule"):
         model.fit(data)
@@ -213,7 +213,7 @@ def _in_memory(
 def _on_engine(
     source: str, kind: dict[str, Any], model: Any, seed: int, start: Callable[[], Any]
 ) -> Iterator[tuple[Draw, Save]]:
-    """Do the same on an engine, where a sample is drawn while it is written."""
+    """Do the same on an engine, which draws a sample while it is written."""
     from nodecopy.edge_tables.engines import count_rows
 
     with start() as database:
@@ -229,7 +229,7 @@ def _on_engine(
 
 
 class _SampleFolder:
-    """A folder of samples, each of them whole, and a manifest of their run and of those that are finished."""
+    """A folder of whole samples, and a manifest of their run and of those that are finished."""
 
     def __init__(
         self, path: Path, origin: dict[str, Any], overwrite: bool, inputs: Collection[PathLike]
@@ -250,9 +250,9 @@ class _SampleFolder:
         for name in sorted({*self.origin, *stored} - {"n", "samples", "files"}):
             if stored.get(name) != self.origin.get(name):
                 got = f"{name} was {show(stored.get(name))} there and is {show(self.origin.get(name))} now"
-                way_out = "Write to another folder, or give --overwrite to replace it"
+                way_out = "Write to another folder, or give --overwrite to replace it."
                 raise InputError(
-                    f"{path} must hold samples of the same run, to be continued; {got}. {way_out}."
+                    f"{path} must hold samples of the same run, to be continued; {got}. {way_out}"
                 )
 
     def write(self, numbers: range, draw: Draw, save: Save, workers: int) -> None:
@@ -287,7 +287,7 @@ class _SampleFolder:
         return f"sample-{number:0{self.n_digits}d}.{self.origin['format']}"
 
     def _describe(self, folder: Path, rows: Mapping[int, dict[str, Any]], planned: Iterable[int]) -> None:
-        """Write the manifest; it names planned files too, so that a kill leaves none that it does not."""
+        """Write the manifest, which names planned files too, so that a kill leaves no others."""
         names = {*map(self._name, planned), *(row["file"] for row in rows.values()), *self.earlier}
         parts = {name: list_tree(folder / name) for name in names if (folder / name).is_dir()}
         listed = [*(names - parts.keys()), *(f"{name}/{part}" for name in parts for part in parts[name])]
@@ -295,14 +295,6 @@ class _SampleFolder:
         with atomic_write(folder / ORIGIN) as file:
             content = json.dumps(self.origin | about | {"files": sorted(listed)}, indent=2)
             file.write_text(content + "\n", encoding="utf-8")
-
-
-def _load(
-    source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
-) -> Graph | Interactions:
-    if _holds_interactions(source, interactions, graph, log):
-        return files.load_interactions(source, log)
-    return files.load_graph(source, graph)
 
 
 def _holds_interactions(
@@ -337,7 +329,7 @@ def _is_interaction_table(source: str) -> bool:
 
 
 def name_rule(donors: DonorRule) -> RuleName:
-    """Return the name of a donor rule on the command line."""
+    """Return the name of a rule on the command line."""
     return next(name for name, kind in RULES.items() if isinstance(donors, kind))
 
 
