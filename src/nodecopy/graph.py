@@ -198,8 +198,8 @@ class Graph(RowData):
         if unknown := changes.keys() - {"adjacency", "features", "labels", "node_ids", "directed"}:
             raise InputError(f"replace has no parameter {', '.join(sorted(unknown))}.")
         state = dict(self.__dict__)
-        if matrix := {name: changes[name] for name in ("adjacency", "directed") if name in changes}:
-            other = Graph(**{"adjacency": self.adjacency, "directed": self.directed} | matrix)
+        if changes.keys() & (names := {"adjacency", "directed"}):
+            other = Graph(**{name: changes.get(name, getattr(self, name)) for name in names})
             state |= {"rows": other.rows, "directed": other.directed}
             if "adjacency" in changes:
                 state["edge_settings"] = None

@@ -500,8 +500,9 @@ def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> Ints:
 
 def _evaluate_fitted(classifier: Classifier, graph: Graph) -> Prediction:
     """Return the prediction on a graph, that of a defence without correction."""
-    is_defence = isinstance(classifier, Defence)
-    return classifier._undefended_on(graph) if is_defence else classifier.evaluate_graph(graph)
+    if isinstance(classifier, Defence):
+        return classifier._undefended_on(graph)
+    return classifier.evaluate_graph(graph)
 
 
 def _predicts_graphs(classifier: Classifier) -> bool:
