@@ -8,12 +8,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Array,
     FloatArray,
     IntArray,
+    Ints,
     RowData,
     Rows,
     as_matrix,
@@ -49,9 +51,8 @@ class Graph(RowData):
     Parameters
     ----------
     adjacency
-        Square matrix, dense or SciPy sparse; entry (i, j) is the weight of the edge from i to j. Weights
-        are finite and not negative; zero means no edge. A graph whose weights are all one is binary and
-        stores no weights.
+        Square matrix, dense or SciPy sparse; entry (i, j) is the weight of the edge from i to j, finite and
+        not negative; zero means no edge. A graph whose weights are all one is binary.
     features
         Matrix with one row per node, dense or SciPy sparse, finite; none by default.
     labels
@@ -66,8 +67,7 @@ class Graph(RowData):
     -----
     - *Self-loops* are dropped from undirected graphs and kept in directed ones.
     - *Asymmetric undirected input*: each pair has the larger of its two weights.
-    - *Duplicates* of a sparse matrix are added, as in SciPy; those of an edge list have the largest weight
-      (see :meth:`from_edges`).
+    - *Duplicates* of a sparse matrix are added, as in SciPy.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Graph(RowData):
 
     how_to_change = "graph.replace({}=...) returns a changed copy"
     features: FloatArray | sparse.csr_array | None
-    label_codes: NDArray[np.int64] | None
+    label_codes: Ints | None
     label_names: tuple[str, ...] | None
     directed: bool
     feature_encoder: Any = None
@@ -127,9 +127,8 @@ class Graph(RowData):
     ) -> Graph:
         """Return a graph from arrays of node ids (integers or strings), one pair per edge.
 
-        Without ``node_ids`` the nodes are the distinct ids in ascending order. With them, nodes are in the
-        given order and may be isolated, and other ids are an error. An edge that is listed twice, or in both
-        directions of an undirected graph, has the largest of its weights.
+        By default the nodes are the distinct ids in ascending order; ``node_ids`` may hold isolated nodes.
+        An edge that is listed twice, or in both directions of an undirected graph, has its largest weight.
 
         >>> Graph.from_edges(["ann", "bob", "ann"], ["bob", "cleo", "bob"])
         Graph(3 nodes, 2 undirected edges, binary)
@@ -173,20 +172,20 @@ class Graph(RowData):
         return self.rows.degrees
 
     @property
-    def node_ids(self) -> NDArray[Any]:
+    def node_ids(self) -> Array:
         """The external node ids."""
-        ids: NDArray[Any] | None = self.__dict__["_node_ids"]
+        ids: Array | None = self.__dict__["_node_ids"]
         return np.arange(self.n_nodes) if ids is None else ids
 
     @property
-    def labels(self) -> NDArray[Any] | None:
+    def labels(self) -> Array | None:
         """The labels as they were given: integers (-1 if unlabelled) or strings (empty if unlabelled)."""
         if self.label_codes is None or self.label_names is None:
             return self.label_codes
         return freeze(np.array([*self.label_names, ""])[self.label_codes])
 
-    def edges(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray | None]:
-        """Return ids of sources, ids of targets and weights (``None`` if binary), undirected edges once."""
+    def edges(self) -> tuple[Array, Array, FloatArray | None]:
+        """Return ids of sources and targets, and weights (``None`` if binary), undirected edges once."""
         first, second, weights = self.rows.row_numbers, self.rows.indices, self.rows.weights
         if not self.directed:
             is_upper = first < second
@@ -196,13 +195,11 @@ class Graph(RowData):
 
     def replace(self, **changes: Any) -> Graph:
         """Return a copy with some of ``adjacency, features, labels, node_ids, directed`` changed."""
-        if unknown := set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}:
+        if unknown := changes.keys() - {"adjacency", "features", "labels", "node_ids", "directed"}:
             raise InputError(f"replace has no parameter {', '.join(sorted(unknown))}.")
         state = dict(self.__dict__)
-        if changes.keys() & {"adjacency", "directed"}:
-            other = Graph(
-                changes.get("adjacency", self.adjacency), directed=changes.get("directed", self.directed)
-            )
+        if changes.keys() & (names := {"adjacency", "directed"}):
+            other = Graph(**{name: changes.get(name, getattr(self, name)) for name in names})
             state |= {"rows": other.rows, "directed": other.directed}
             if "adjacency" in changes:
                 state["edge_settings"] = None
@@ -236,7 +233,7 @@ class Graph(RowData):
         )
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
-        """Return a copy with a name for every label code, also for codes that no node has."""
+        """Return a copy with a name for every label code, used or not."""
         given = check_vector(names, "names")
         texts = check_ids([str(name) for name in given.tolist()], "names", len(given)).tolist()
         if self.label_codes is None or self.label_codes.max(initial=UNLABELLED) >= len(texts) or "" in texts:
@@ -244,7 +241,7 @@ class Graph(RowData):
         return self._with(label_names=tuple(texts))
 
     def with_feature_encoder(self, encoder: Any) -> Graph:
-        """Return a copy with the encoder of its features, which encodes other rows alike."""
+        """Return a copy with the encoder of its features."""
         return self._with(feature_encoder=encoder)
 
     def with_edge_settings(self, **settings: Any) -> Graph:
@@ -267,23 +264,23 @@ class Graph(RowData):
         return self._with(rows=replace(self.rows, weights=None))
 
     def to_parts(self) -> dict[str, Any]:
-        """Return the values from which :meth:`from_parts` rebuilds the graph."""
+        """Return what :meth:`from_parts` takes."""
         names = ("adjacency", "features", "label_names", "directed")
         others = {"labels": self.label_codes, "node_ids": self.__dict__["_node_ids"]}
         return {name: getattr(self, name) for name in names} | others
 
     @classmethod
     def from_parts(cls, parts: dict[str, Any]) -> Graph:
-        """Rebuild a graph, with every check of the constructor."""
+        """Rebuild a graph with every check."""
         names = parts.pop("label_names")
         graph = cls(**parts)
         return graph if names is None else graph.with_label_names(names)
 
-    def positions(self, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
+    def positions(self, nodes: ArrayLike, name: str = "nodes") -> Ints:
         """Return the positions of nodes that are given by position, by a boolean mask or by id.
 
         Integers are positions, booleans (one per node) a mask, strings node ids. To choose nodes by integer
-        ids, pass ``np.isin(graph.node_ids, ids)``. ``name`` is what errors call the nodes.
+        ids, pass ``np.isin(graph.node_ids, ids)``. Errors call the nodes ``name``.
 
         >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], node_ids=["a", "b", "c"])
         >>> path.positions(["c", "a"]).tolist(), path.positions([True, False, True]).tolist()
@@ -322,7 +319,6 @@ class Graph(RowData):
 
 
 def _undirected(rows: Rows) -> Rows:
-    """Return rows without self-loops, with the larger weight of the two directions."""
     matrix = rows.csr
     loops = rows.row_numbers == rows.indices
     if loops.any():
@@ -355,8 +351,8 @@ def _features(values: Any, n_nodes: int) -> Any:
 
 def encode_labels(
     values: ArrayLike | None, n_nodes: int | None = None
-) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
-    """Return integer codes, -1 for unlabelled nodes, and the names of the codes if labels are strings."""
+) -> tuple[Ints | None, tuple[str, ...] | None]:
+    """Return integer codes, -1 if unlabelled, and their names if labels are strings."""
     if values is None:
         return None, None
     array = check_vector(values, "labels", length=n_nodes)
@@ -383,18 +379,16 @@ def encode_labels(
     return freeze(np.array([code_of[text] for text in texts], np.int64)), tuple(names)
 
 
-def class_codes(
-    labels: NDArray[np.int64], nodes: IntArray | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct labels (of ``nodes``) in order, and every node's position among them, or -1."""
+def class_codes(labels: Ints, nodes: IntArray | None = None) -> tuple[Ints, Ints]:
+    """Return the distinct labels (of ``nodes``), and every node's position among them, or -1."""
     classes = np.unique(labels if nodes is None else labels[nodes])
     classes = classes[classes != UNLABELLED]
     codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), UNLABELLED)
     return classes, codes.astype(np.int64)
 
 
-def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return :func:`class_codes` of the training nodes, and warn about classes that none of them has."""
+def training_classes(graph: Graph, train: IntArray) -> tuple[Ints, Ints]:
+    """Return :func:`class_codes` of the training nodes; warn about classes that none of them has."""
     assert graph.label_codes is not None
     classes, codes = class_codes(graph.label_codes, train)
     left_out = (codes == UNLABELLED) & (graph.label_codes != UNLABELLED)

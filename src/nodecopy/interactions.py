@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
+    Array,
+    Bools,
     RowData,
     Rows,
     check_ids,
@@ -55,9 +57,9 @@ class Interactions(RowData):
     """
 
     how_to_change = "build new ones from their matrix and ids"
-    user_ids: NDArray[Any]
-    item_ids: NDArray[Any]
-    times: NDArray[Any] | None = None
+    user_ids: Array
+    item_ids: Array
+    times: Array | None = None
 
     def __init__(
         self,
@@ -129,7 +131,7 @@ class Interactions(RowData):
         """Number of distinct pairs of user and item."""
         return self.rows.n_entries
 
-    def table(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    def table(self) -> tuple[Array, Array, Array | None]:
         """Return columns of user ids, item ids and weights (``None`` if binary)."""
         return self.user_ids[self.rows.row_numbers], self.item_ids[self.rows.indices], self.rows.weights
 
@@ -138,14 +140,14 @@ class Interactions(RowData):
         return self._with(rows=replace(self.rows, weights=None))
 
     def with_rows(self, rows: Rows) -> Interactions:
-        """Return a copy with other rows, which must be canonical and are not checked, without times."""
+        """Return a copy without times and with other rows, which must be canonical and are not checked."""
         return self._with(rows=rows, times=None)
 
     def without_times(self) -> Interactions:
         """Return the interactions without times."""
         return self if self.times is None else self._with(times=None)
 
-    def select(self, mask: NDArray[np.bool_]) -> Interactions:
+    def select(self, mask: Bools) -> Interactions:
         """Return the interactions, in the order of :meth:`table`, where ``mask`` is true.
 
         >>> Interactions([[1, 1], [0, 1]]).select([True, False, True]).matrix.toarray().tolist()
@@ -159,7 +161,7 @@ class Interactions(RowData):
     def at_least(self, *, rating: float = 0.0, per_user: int = 1, per_item: int = 1) -> Interactions:
         """Return the interactions that pass three filters in turn, as in the paper's data.
 
-        First interactions with a rating below ``rating`` are dropped, then users with fewer than ``per_user``
+        Interactions with a rating below ``rating`` are dropped, then users with fewer than ``per_user``
         interactions, then items with fewer than ``per_item``; by default, those without any.
         """
         check_real(rating, "rating of at_least")
@@ -197,7 +199,7 @@ class Interactions(RowData):
         return self.select(~np.isin(own, others, assume_unique=True))
 
     def check_same_ids(self, other: Interactions, name: str) -> None:
-        """Raise an error that names ``other`` unless it has the same users and items in the same order."""
+        """Raise an error unless ``other`` has the same users and items in the same order."""
         check_type(other, Interactions, name, "Interactions")
         for what in ("user_ids", "item_ids"):
             if not np.array_equal(getattr(self, what), getattr(other, what)):
@@ -205,13 +207,13 @@ class Interactions(RowData):
                 raise InputError(name, f"must be of the same users and items in the same order; got {got}.")
 
     def to_parts(self) -> dict[str, Any]:
-        """Return the values from which :meth:`from_parts` rebuilds the interactions."""
+        """Return what :meth:`from_parts` takes."""
         parts = {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}
         return parts if self.times is None else parts | {"times": self.times}
 
     @classmethod
     def from_parts(cls, parts: dict[str, Any]) -> Interactions:
-        """Rebuild interactions, with every check of the constructor."""
+        """Rebuild interactions with every check."""
         return cls(**parts)
 
     def __eq__(self, other: object) -> bool:
@@ -229,8 +231,8 @@ class Interactions(RowData):
         return f"Interactions({counts}, {kind})"
 
 
-def check_times(times: ArrayLike, length: int) -> NDArray[Any]:
-    """Return times, numbers or dates without missing ones, as an array."""
+def check_times(times: ArrayLike, length: int) -> Array:
+    """Return times, numbers or dates without missing ones."""
     when = check_vector(times, "times", length=length, per="interaction")
     if when.dtype.kind not in "iufM":
         raise InputError("times", f"must be numbers or dates; got {when.dtype}.")

@@ -1,4 +1,4 @@
-"""The contract of attacks, and the base class of those that attack one target after another."""
+"""The contract of attacks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nodecopy._core.arrays import Ints
 from nodecopy._core.checks import MAX_COUNT, check_callable, check_unique, show
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
@@ -20,7 +21,6 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import as_graph
 
-Nodes = NDArray[np.int64]
 Budget = int | float | str  # a number of flips, a share of the target's edges, or "degree"
 Progress = Callable[[list[int]], Iterable[int]]  # yields the targets that it is given
 
@@ -71,15 +71,15 @@ class Attack(Configurable, ABC):
             Number of flips for each target, or in total for an attack on the whole graph; by default the
             attack's ``default_budget``. ``"degree"`` is the target's degree in the clean graph. A float
             between 0 and 1 is a share, rounded up, of the edges of the target (or of the whole graph) before
-            the attack, unless the attack documents otherwise. Fewer flips are made if no other is allowed, or
-            estimated to raise the loss.
+            the attack, unless the attack documents otherwise. Fewer flips are made if no other is allowed or
+            expected to raise the loss.
         train
             Labelled nodes on which the attacker trains a surrogate model, given as the targets are. By
             default every labelled node that is not a target.
         rng
             Seed or generator; fresh entropy by default.
         progress
-            A function that yields the targets that it is given and shows progress, such as ``tqdm.tqdm``.
+            A function that yields the targets and shows progress, such as ``tqdm.tqdm``.
         """
         graph, seed, name = as_graph(graph), seed_sequence(rng), type(self).__name__
         check_attackable(graph)
@@ -97,13 +97,13 @@ class Attack(Configurable, ABC):
     def make_edits(
         self,
         graph: Graph,
-        targets: Nodes | None,
+        targets: Ints | None,
         budget: Budget,
         train: ArrayLike | None,
         seed: SeedSequence,
         progress: Progress | None,
     ) -> tuple[list[int], list[Edits]]:
-        """Return the number of flips granted for each target, and the edits with the flips that were made."""
+        """Return the number of flips granted for each target, and the edits that were made."""
 
     def __repr__(self) -> str:
         params = self.get_params(deep=False).items()
@@ -143,13 +143,13 @@ class TargetedAttack(Attack):
         """
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], Edits]:
-        """Check the parameters, train a surrogate, and return a function that starts edits of the graph."""
+        """Check parameters, train a surrogate, and return a function that starts edits of the graph."""
         return lambda: Edits(graph)
 
     def n_flips_of_share(self, edits: Edits, target: int, share: float) -> int:
-        """Return how many flips a budget given as a share grants: that share of the target's edges."""
+        """Return how many flips a share grants, by default of the target's edges."""
         return ceil_of_share(share, int(edits.graph.degrees[target]))
 
     def make_edits(
@@ -181,7 +181,7 @@ class TargetedAttack(Attack):
 
 
 def check_budget(budget: Any, attack: str) -> Budget:
-    """Return a valid budget: a number of flips, a share or ``"degree"``."""
+    """Return a valid budget."""
     if isinstance(budget, (float, np.floating)) and 0 <= budget <= 1:
         return float(budget)
     if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 0:
@@ -198,8 +198,8 @@ def ceil_of_share(share: float, number: int) -> int:
     return ceil(round(share * number, 9))
 
 
-def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
-    """Return the labels of a graph after a check that the targets have one."""
+def check_labels(graph: Graph, targets: Ints, attack: str) -> Ints:
+    """Return the labels of a graph, which all targets have."""
     if graph.label_codes is None:
         raise InputError("graph", f"must have labels for {attack}; this one has none.")
     unlabelled = targets[graph.label_codes[targets] == UNLABELLED]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_settings
 from nodecopy._core.random import generator
-from nodecopy.attacks.base import Attack, Budget, Nodes, TargetedAttack, ceil_of_share, check_labels
+from nodecopy.attacks.base import Attack, Budget, TargetedAttack, ceil_of_share, check_labels
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -23,7 +24,7 @@ class DICE(TargetedAttack):
     """Delete internally, connect externally: the targeted form of the paper's section 6.
 
     Half of the flips remove edges between the target and random neighbours of its own class; the other half
-    connects it to random nodes of other classes. Nodes without a label are neither removed (unless ``delete``
+    connects it to random nodes of other classes. Ints without a label are neither removed (unless ``delete``
     is ``"any"``) nor connected.
 
     A share as the budget (0.5 by default) refers to the neighbours that can be removed, rounded up as in the
@@ -34,7 +35,7 @@ class DICE(TargetedAttack):
     delete
         ``"same-class"`` (the paper's text) or ``"any"`` neighbour, as in the authors' code.
     together
-        Whether targets are attacked one after another in one graph, or each alone.
+        As in :class:`.TargetedAttack`.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class DICE(TargetedAttack):
     together: bool = True
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], Edits]:
         check_settings(self, delete=["same-class", "any"])
         check_labels(graph, targets, "DICE")
@@ -72,7 +73,7 @@ class DICE(TargetedAttack):
         for other in np.concatenate([removed, connected]).tolist():
             edits.flip(target, other)
 
-    def _removable(self, edits: Edits, target: int) -> NDArray[Any]:
+    def _removable(self, edits: Edits, target: int) -> Array:
         labels, neighbours = edits.graph.label_codes, edits.neighbours(target)
         assert labels is not None
         return neighbours if self.delete == "any" else neighbours[labels[neighbours] == labels[target]]
@@ -106,9 +107,8 @@ class GlobalDICE(Attack):
         labels = check_labels(graph, np.zeros(0, np.int64), "GlobalDICE")
         n_flips = ceil_of_share(budget, graph.n_edges) if isinstance(budget, float) else budget
         draws = generator(seed)
-        is_upper = graph.rows.row_numbers < graph.rows.indices
-        ends = graph.rows.row_numbers[is_upper], graph.rows.indices[is_upper]
-        edges = np.column_stack(ends).astype(np.int64)
+        edges = np.column_stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
+        edges = edges[edges[:, 0] < edges[:, 1]]
         first, second = labels[edges].T
         labelled = (first != UNLABELLED) & (second != UNLABELLED)
         internal = edges[labelled & (first == second)]
@@ -121,10 +121,8 @@ class GlobalDICE(Attack):
         return [], [edits]
 
 
-def _draw_external_pairs(
-    graph: Graph, labels: Nodes, n_crossing: int, n_pairs: int, draws: Generator
-) -> NDArray[np.int64]:
-    """Draw unconnected pairs of nodes of different classes, by rejection instead of listing all pairs."""
+def _draw_external_pairs(graph: Graph, labels: Ints, n_crossing: int, n_pairs: int, draws: Generator) -> Ints:
+    """Draw unconnected pairs of nodes of different classes by rejection."""
     nodes = np.flatnonzero(labels != UNLABELLED)
     sizes = np.unique(labels[nodes], return_counts=True)[1].astype(np.int64)
     n_possible = (len(nodes) ** 2 - int((sizes**2).sum())) // 2 - n_crossing
@@ -149,7 +147,7 @@ class RandomFlips(TargetedAttack):
     Parameters
     ----------
     together
-        Whether targets are attacked one after another in one graph, or each alone.
+        As in :class:`.TargetedAttack`.
 
     Examples
     --------

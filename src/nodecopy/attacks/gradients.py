@@ -1,4 +1,4 @@
-"""A trained network as a function of a few rows of its adjacency, and its gradient with respect to them.
+"""Attacks by gradients of a trained network with respect to a few rows of the adjacency.
 
 An attacker who may rewire the nodes r_1, ..., r_R adds rows V_1, ..., V_R to the adjacency:
 A' = A + sum_i (e_i V_i^T + V_i e_i^T). Every product with A' is then the product with the sparse A and
@@ -33,7 +33,7 @@ from nodecopy._core.checks import (
     check_settings,
 )
 from nodecopy._core.messages import log_decision, warn_about_data
-from nodecopy.attacks.base import Nodes, TargetedAttack
+from nodecopy.attacks.base import TargetedAttack
 from nodecopy.attacks.nettack import SurrogateLabels, surrogate_features, train_weights
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
@@ -51,14 +51,14 @@ TOLERANCE = 1e-4  # largest difference of log-probabilities between absent edges
 
 
 class RewiredNetwork(ABC):
-    """A trained network while R rows of the adjacency are changed; ``present`` are these rows before."""
+    """A trained network while R rows of the adjacency change; ``present`` are these rows before."""
 
     def __init__(self, rows: Tensor, present: Tensor) -> None:
         self.rows, self.present = rows, present
 
     @abstractmethod
     def logits(self, V: Tensor) -> Tensor:
-        """Return the logits of all nodes, ``[n_nodes, n_classes]``, after a change V of the rows."""
+        """Return the logits of all nodes after a change V of the rows."""
 
     @abstractmethod
     def copied_logits(self, V: Tensor, donors: Tensor, target: int) -> Tensor:
@@ -82,7 +82,7 @@ Loss = Callable[[RewiredNetwork, Tensor], Tensor]  # to raise, given the change 
 
 
 class AttackedModule:
-    """A trained module of a user and the graph on which it is attacked; errors name the ``owner``."""
+    """A trained module of a user and the graph on which it is attacked."""
 
     def __init__(self, module: torch.nn.Module, graph: Graph, owner: str) -> None:
         self.network = ModuleNetwork(module, owner)
@@ -138,7 +138,7 @@ class RewiredModule(RewiredNetwork):
         return self.network.log_probabilities(x, self.join_edges(pairs))
 
     def join_edges(self, pairs: Tensor) -> Tensor:
-        """Return the edges that touch no row, and the pairs in a mask in both directions."""
+        """Return the edges that touch no row, and pairs in both directions."""
         row, node = pairs.nonzero(as_tuple=True)
         ends = torch.stack([self.rows[row], node])
         return torch.cat([self.fixed, ends, ends.flip(0)], dim=1)
@@ -243,7 +243,7 @@ class RewiredGCN(RewiredNetwork):
 
 
 class GradientEdits(Edits):
-    """Edits of a graph with a trained network; ``rewire`` returns it with rows that may be rewired."""
+    """Edits with a function ``rewire`` that returns the network with rows that may be rewired."""
 
     def __init__(self, graph: Graph, labels: SurrogateLabels, rewire: Any, device: torch.device) -> None:
         super().__init__(graph)
@@ -264,7 +264,7 @@ class GradientAttack(TargetedAttack):
     device: str = "cpu"
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         name = type(self).__name__
         check_settings(self, flips_per_step=1)
@@ -287,7 +287,6 @@ class GradientAttack(TargetedAttack):
         return lambda: GradientEdits(graph, labels, rewire, device)
 
     def greedy_flips(self, edits: GradientEdits, rows: Ints, loss: Loss, budget: int) -> None:
-        """Flip at most ``budget`` pairs of ``rows``; stop if no flip promises a higher loss."""
         network = edits.rewire(edits, rows)
         for row, node in choose_flips(network, loss, budget, flips_per_step=self.flips_per_step):
             edits.flip(int(rows[row]), node)
@@ -296,7 +295,7 @@ class GradientAttack(TargetedAttack):
 def choose_flips(
     network: RewiredNetwork, loss: Loss, budget: int, *, flips_per_step: int = 1
 ) -> list[tuple[int, int]]:
-    """Return at most ``budget`` pairs (row, node) to flip, in the order of :meth:`.greedy_flips`."""
+    """Return at most ``budget`` pairs (row, node) to flip; fewer if no other promises a higher loss."""
     left, V = network.free_pairs(), torch.zeros_like(network.present)
     flips: list[tuple[int, int]] = []
     while len(flips) < budget:
@@ -326,8 +325,8 @@ def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[
 class FGA(GradientAttack):
     """Fast gradient attack (Chen et al., 2018): flip the target's pairs along the gradient of its loss.
 
-    The gradient is that of a GCN which the attacker trains once on the clean graph, or of a module of yours,
-    with respect to the target's row of the adjacency. The default budget is 20 flips.
+    The gradient is that of a GCN, trained once on the clean graph, or of a module of yours, with respect to
+    the target's row of the adjacency. The default budget is 20 flips.
 
     Parameters
     ----------
@@ -347,7 +346,7 @@ class FGA(GradientAttack):
         How the GCN scales features. ``"auto"`` (default): word counts by ``"rows"``, others are standardised;
         with weight matrices it is ``"rows"``. Also ``"standardise"``, ``"binary"`` and ``"none"``.
     together
-        Whether targets are attacked one after another in one graph, or each alone.
+        As in :class:`.TargetedAttack`.
     device
         ``"cpu"`` or ``"cuda"``, where gradients are computed; a module stays on its own device.
 
@@ -365,7 +364,7 @@ class FGA(GradientAttack):
     loss: str = "target"
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         check_settings(self, loss=["target", "training-set"])
         return super().prepare(graph, targets, train, seed)
@@ -394,8 +393,8 @@ class AdaptiveCopyingAttack(GradientAttack):
     ----------
     donors
         How the donors are chosen: ``"features"``, ``"neighbourhoods"`` or ``"expected"``, as in the
-        defence; a function that returns an embedding of a graph, one row per node; or an array
-        ``[n_targets, P]`` of positions, whose row i holds the donors of the i-th target.
+        defence; a function that returns an embedding of a graph, one row per node; or an array of positions
+        with the donors of a target in each row.
     n_donors
         Number of donors of each target; not used where ``donors`` is an array.
     at_target
@@ -418,7 +417,7 @@ class AdaptiveCopyingAttack(GradientAttack):
     at_target: bool = False
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         donors = dict(zip(targets.tolist(), self._find_donors(graph, targets), strict=True))
         start = super().prepare(graph, targets, train, seed)
@@ -442,7 +441,7 @@ class AdaptiveCopyingAttack(GradientAttack):
 
         self.greedy_flips(edits, rows, loss, budget)
 
-    def _find_donors(self, graph: Graph, targets: Nodes) -> IntArray:
+    def _find_donors(self, graph: Graph, targets: Ints) -> IntArray:
         owner = type(self).__name__
         if not isinstance(self.donors, str) and not callable(self.donors):
             donors = as_array(self.donors, f"donors of {owner}")

@@ -1,7 +1,4 @@
-"""Nettack (Zügner et al., 2018) with exact scores of all candidates in closed form.
-
-The surrogates of all attacks are trained here.
-"""
+"""Nettack (Zügner et al., 2018) with exact scores in closed form, and the surrogates of all attacks."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from scipy import sparse
 
 from nodecopy._core.arrays import Array, Bools, Floats, Ints
 from nodecopy._core.checks import check_choice, check_numbers, check_settings, check_unique
-from nodecopy.attacks.base import Nodes, TargetedAttack, check_labels
+from nodecopy.attacks.base import TargetedAttack, check_labels
 from nodecopy.attacks.perturbation import Edits
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, FeatureScaling
@@ -32,7 +29,7 @@ LINEAR = replace(KIPF, propagation="none", activation="none", features="none", d
 
 
 class NettackEdits(Edits):
-    """Edits of a graph that update the sums from which the logits of a linear network are computed."""
+    """Edits that update the sums in the logits of a linear network."""
 
     def __init__(
         self,
@@ -115,7 +112,7 @@ class NettackEdits(Edits):
         return np.asarray(total * np.broadcast_to(u_scale, len(d))[:, None])
 
     def common(self, u: int) -> Floats:
-        """Return for every node x the sum of 1 / d_k over nodes k at most one step from both u and x."""
+        """Return for every x the sum of 1 / d_k over nodes k at most one step from both u and x."""
         inside = self._closed_neighbourhood(u)
         reached = [self._closed_neighbourhood(k) for k in inside.tolist()]
         weights = np.repeat(1 / self.d[inside], [len(nodes) for nodes in reached])
@@ -133,7 +130,7 @@ class NettackEdits(Edits):
 
 
 class DegreeTest:
-    """Likelihood-ratio test of the degrees after a flip against those before the attack on a target."""
+    """Likelihood-ratio test of degrees after a flip against those before the attack on a target."""
 
     def __init__(self, degrees: Array) -> None:
         counted = degrees[degrees >= MIN_DEGREE]
@@ -141,10 +138,7 @@ class DegreeTest:
         self._now = self._start
 
     def ratio(self, first: Any, second: Any, change: Any) -> Floats:
-        """Return the likelihood ratio after each of some flips, given the degrees of both ends before it.
-
-        ``change`` is 1 for a flip that adds an edge, and -1 for one that removes it.
-        """
+        """Return the likelihood ratio after flips, given both degrees before; ``change`` is 1 or -1."""
         n, log_sum = self._after(first, second, change)
         n_start, start = self._start
         separate = _log_likelihood(n, log_sum) + _log_likelihood(n_start, start)
@@ -166,7 +160,7 @@ class DegreeTest:
 
 
 def _log_likelihood(n: Any, log_sum: Any) -> Any:
-    """Return the log-likelihood of n degrees with that sum of logarithms under the best power law."""
+    """Return the log-likelihood under the best power law."""
     n = np.asarray(n, np.float64)
     # Without any counted degree the likelihood is one.
     alpha = 1 + np.divide(n, log_sum - n * np.log(MIN_DEGREE - 0.5), out=np.ones_like(n), where=n > 0)
@@ -176,8 +170,8 @@ def _log_likelihood(n: Any, log_sum: Any) -> Any:
 class FeatureCoOccurrence:
     """Nettack's test of features that may be added to a node without being noticed.
 
-    A feature passes if a random step from one of the node's features to one that occurs together with it
-    has more than half of the largest possible probability.
+    A random step from a feature of the node to one that occurs together with it must have more than half of
+    the largest possible probability.
     """
 
     def __init__(self, features: sparse.csr_array) -> None:
@@ -190,7 +184,7 @@ class FeatureCoOccurrence:
         self.inverse = 1 / np.maximum(np.diff(occur_together.indptr), 1)
 
     def likely(self, node: int) -> Bools:
-        """Return a mask of the features that pass, given the features of the node in the clean graph."""
+        """Return a mask of the features that pass, given those of the node in the clean graph."""
         own = self.features.indices[self.features.indptr[node] : self.features.indptr[node + 1]]
         reached = self.inverse[own] @ self.occur_together[own]
         return np.asarray(reached > 0.5 * self.inverse[own].sum())
@@ -198,20 +192,18 @@ class FeatureCoOccurrence:
 
 @dataclass(frozen=True, eq=False)
 class SurrogateLabels:
-    """Class numbers of all nodes (-1 without a label), class names, and training nodes of a surrogate."""
+    """Class numbers of all nodes (-1 without a label), class names, and training nodes."""
 
     codes: Ints
     names: tuple[str, ...]
-    train: Nodes
+    train: Ints
 
     @property
     def n_classes(self) -> int:
         return len(self.names)
 
     @classmethod
-    def from_graph(
-        cls, graph: Graph, targets: Nodes, train: ArrayLike | None, attack: str
-    ) -> SurrogateLabels:
+    def from_graph(cls, graph: Graph, targets: Ints, train: ArrayLike | None, attack: str) -> SurrogateLabels:
         labels = check_labels(graph, targets, attack)
         if graph.features is None or not graph.features.shape[1]:
             raise InputError("graph", f"must have features for {attack}; this one has none.")
@@ -238,7 +230,7 @@ class SurrogateLabels:
 def linear_weights(
     graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence
 ) -> Floats:
-    """Train the surrogate Â²XW, of two linear layers, and return W, ``[n_features, n_classes]``."""
+    """Train the surrogate Â²XW, of two linear layers, and return W."""
     matrix = normalise_adjacency(graph.adjacency)
     inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))  # the rows of Â²X that are needed
     rows = np.arange(len(labels.train))
@@ -247,7 +239,7 @@ def linear_weights(
 
 
 def surrogate_features(graph: Graph, kind: str, counts: str, owner: str) -> sparse.csr_array:
-    """Return the features of a surrogate in single precision; ``"auto"`` scales word counts as ``counts``."""
+    """Return the features in single precision; ``"auto"`` scales word counts as ``counts``."""
     check_choice(kind, f"scale of {owner}", FEATURE_SCALINGS)
     scaling = FeatureScaling.fit(
         graph.features, kind, encoder=graph.feature_encoder, counts=counts, name="scale", purpose=PURPOSE
@@ -259,12 +251,12 @@ def train_weights(
     config: TrainingConfig,
     features: sparse.csr_array,
     matrix: sparse.csr_array | None,
-    rows: Nodes,
+    rows: Ints,
     labels: SurrogateLabels,
     seed: SeedSequence,
     device: str = "cpu",
 ) -> list[Floats]:
-    """Train a surrogate on the labels of the training nodes, which are ``rows``; return its layers."""
+    """Train a surrogate on the training nodes, which are ``rows``; return its layers."""
     missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
     if len(missing):
         name = labels.names[missing[0]]
@@ -301,10 +293,10 @@ class Nettack(TargetedAttack):
         The weights W, ``[n_features, n_classes]``. By default the attacker trains them.
     scale
         How the surrogate scales features. ``"auto"`` (default): word counts stay as they are, others are
-        standardised, and the choice is logged; with ``features`` or a ``surrogate`` it is ``"none"``. Also
-        ``"standardise"``, ``"rows"`` and ``"binary"``.
+        standardised; with ``features`` or a ``surrogate`` it is ``"none"``. Also ``"standardise"``,
+        ``"rows"`` and ``"binary"``.
     together
-        Whether targets are attacked one after another in one graph, or each alone.
+        As in :class:`.TargetedAttack`.
 
     Examples
     --------
@@ -325,7 +317,7 @@ class Nettack(TargetedAttack):
     together: bool = True
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], NettackEdits]:
         if not (self.structure or self.features):
             raise InputError("structure or features of Nettack must be True; got False for both.")
@@ -382,7 +374,7 @@ class Nettack(TargetedAttack):
         flipped: set[tuple[int, int]],
         test: DegreeTest | None,
     ) -> tuple[float, tuple[int, int]]:
-        """Return the lowest margin after one more edge flip and its pair; infinite where there is none."""
+        """Return the lowest margin after one more flip, or infinity, and its pair."""
         best, pair = np.inf, (-1, -1)
         for m in attackers if self.structure else ():
             allowed = np.ones(len(edits.d), bool)
@@ -403,9 +395,8 @@ class Nettack(TargetedAttack):
     ) -> tuple[float, tuple[int, int]]:
         """Return the same for features: a flip changes the logits by an entry of Â² times a row of W."""
         best, flip = np.inf, (-1, -1)
-        if not self.features:
+        if edits.co_occurrence is None:
             return best, flip
-        assert edits.co_occurrence is not None
         logits, common = edits.logits(target), edits.common(target)
         for node in attackers:
             has = edits.has_feature(node)

@@ -114,7 +114,7 @@ class Edits:
 
 
 def flip_entries(rows: Rows, flips: Ints) -> Rows:
-    """Return binary, symmetric rows with pairs flipped in turn; a pair flipped twice stays as it was."""
+    """Return binary, symmetric rows with pairs flipped in turn."""
     ends = np.concatenate([flips, flips[:, ::-1]])
     times = sparse.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=rows.csr.shape)
     times.data %= 2
@@ -133,8 +133,8 @@ def check_attackable(graph: Graph) -> None:
         raise InputError("graph", f"{message} read_graph(..., weight='') ignores the weights.")
 
 
-def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], Ints]:
-    """Return the edits of a graph that a table describes, and the targets in order of appearance.
+def _read_flips(path: Any, graph: Graph) -> tuple[list[Edits], Ints]:
+    """Return the edits in a table, and the targets in order of appearance.
 
     If a change is repeated, targets were attacked each alone, and there is one record for each of them.
     """
@@ -259,7 +259,7 @@ class Perturbation:
         *,
         together: bool = True,
     ) -> Perturbation:
-        """Collect the flips that an attack has made in one or more :class:`.Edits` of a graph."""
+        """Collect the flips in one or more :class:`.Edits` of a graph."""
 
         def collect(name: str, kind: type) -> Array:
             return np.array([entry for part in edits for entry in getattr(part, name)], kind)
@@ -289,16 +289,15 @@ class Perturbation:
 
     @property
     def spent(self) -> Ints:
-        """Return the number of flips made for each target, of edges and features."""
+        """Return the number of flips made for each target."""
         owners = np.concatenate([self.owners, self.feature_owners])
         return np.array([(owners == target).sum() for target in self.targets], np.int64)
 
     def of(self, target: int) -> Perturbation:
         """Return the flips made for one target, given by position."""
         if target not in self.targets:
-            raise InputError(
-                "target", f"must be one of the {len(self.targets)} attacked nodes; got {target!r}."
-            )
+            allowed = f"one of the {len(self.targets)} attacked nodes"
+            raise InputError("target", f"must be {allowed}; got {target!r}.")
         keys = {"targets": self.targets, "budgets": self.targets}
         keys |= {"feature_flips": self.feature_owners, "feature_owners": self.feature_owners}
         keys |= dict.fromkeys(("flips", "is_added", "owners"), self.owners)
@@ -372,7 +371,7 @@ class Perturbation:
             if graph is None:
                 raise InputError("graph", "must be given to read a table of flips; got None.")
             with reading(path) as name:
-                records, targets = read_flips(name, graph)
+                records, targets = _read_flips(name, graph)
             budgets = [sum(edits.owners.count(target) for edits in records) for target in targets.tolist()]
             given = f"flips of {name.name}", graph, targets, budgets, records
             return cls.from_edits(*given, together=len(records) == 1)
@@ -458,7 +457,7 @@ def _check_features(graph: Graph, flips: Ints) -> None:
 
 
 def _with_features(graph: Graph, flips: Ints) -> Graph:
-    """Return the graph with binary features flipped in turn; one flipped twice stays as it was."""
+    """Return the graph with features flipped in turn; one flipped twice stays as it was."""
     distinct, times = np.unique(flips, axis=0, return_counts=True)
     matrix: Any = graph.features
     entries = tuple(distinct[times % 2 == 1].T)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import as_csr
+from nodecopy._core.arrays import Array, Bools, Floats, as_csr
 from nodecopy._core.checks import check_integer, check_numbers, check_type, check_vector, is_missing, show
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import log_decision
@@ -130,12 +129,12 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         self.transduction_ = self.classes_[self.classifier_.predict()]
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the likeliest class of each row."""
         codes = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class (columns: ``classes_``) for each row."""
         p = self._predict_rows(X).probabilities.astype(np.float64)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
@@ -227,7 +226,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         return Graph(enlarged, stack([fitted, rows]), directed=True)
 
 
-def split_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def split_labels(y: Any) -> tuple[Array, Bools]:
     """Return the labels of the labelled rows, and which rows these are."""
     if y is None:
         raise InputError("fit of GraphClassifier requires y to be passed, but the target y is None.")

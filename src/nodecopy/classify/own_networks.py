@@ -9,8 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from nodecopy._core.arrays import Array, Singles
 from nodecopy._core.checks import check_vector
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import from_name
@@ -188,7 +189,7 @@ class ModuleClassifier(Classifier):
         self._set_fitted(graph, Prediction.from_array(probabilities, graph, network.name), classes)
         return self
 
-    def predict_trial(self, trial: Trial) -> NDArray[np.float32]:
+    def predict_trial(self, trial: Trial) -> Singles:
         probabilities = self.build_network().predict(trial.graph)
         columns = self._check_classes(trial.graph, probabilities.shape[1]).tolist()
         names = trial.graph.label_names
@@ -200,7 +201,7 @@ class ModuleClassifier(Classifier):
         total = np.maximum(chosen.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return chosen / total if len(classes) < len(columns) else chosen
 
-    def predict_graph(self, graph: Graph) -> NDArray[np.float32]:
+    def predict_graph(self, graph: Graph) -> Singles:
         self.check_fitted()
         check_features(graph, self.n_features_)
         return self.build_network().predict(graph)
@@ -219,7 +220,7 @@ class ModuleClassifier(Classifier):
     def build_network(self) -> ModuleNetwork:
         return ModuleNetwork(self.module, f"module of {type(self).__name__}")
 
-    def _check_classes(self, graph: Graph, n_columns: int) -> NDArray[Any]:
+    def _check_classes(self, graph: Graph, n_columns: int) -> Array:
         if self.classes is None:
             return label_columns(graph, n_columns, type(self.module).__name__)[0]
         names = check_vector(self.classes, "classes of ModuleClassifier")

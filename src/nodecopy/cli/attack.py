@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.checks import check_integer, check_real, list_names
 from nodecopy._core.files import TABLES, format_of
 from nodecopy._core.imports import import_optional
@@ -144,7 +144,7 @@ def _parse_budget(budget: str | None) -> int | float | str | None:
 
 
 def _check_targets(
-    graph: Graph, perturbation: Perturbation, train: NDArray[np.int64], rng: SeedSequence
+    graph: Graph, perturbation: Perturbation, train: Ints, rng: SeedSequence
 ) -> list[dict[str, Any]]:
     from nodecopy.classify import GCN
     from nodecopy.nn.networks import add_identity_features
@@ -154,7 +154,7 @@ def _check_targets(
         return []
     targets, names = perturbation.targets, graph.labels
 
-    def predict(graph: Graph) -> NDArray[Any]:
+    def predict(graph: Graph) -> Array:
         return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
 
     with show_status("checking who is misled"), mute_decisions():

@@ -30,7 +30,7 @@ from nodecopy.io.tables import read_names
 
 
 def is_dataset(source: str) -> bool:
-    """Return whether a source names a dataset, or raise an error if it is no file either."""
+    """Return whether a source names a dataset; if not, it must be a file."""
     if source in datasets.names():
         return True
     if not Path(source).exists() and not Path(source).suffix:
@@ -66,7 +66,7 @@ def load_training_graph(
     encoder: FeatureEncoder | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Graph:
-    """Load a graph, or build one from features without edges, by default with the given settings."""
+    """Load a graph, or build one from features, by default with the given settings."""
     features = options.features
     if features is None and source is not None and _holds_features(source, options):
         features, source = Path(source), None
@@ -127,7 +127,7 @@ def parse_nodes(graph: Graph, nodes: str) -> Ints:
 
 
 def parse_ids(text: str, ids: Array, option: str, unknown: str = "error") -> Ints:
-    """Return the positions of ids separated by commas, or in a file with one per line."""
+    """Return the positions of ids, separated by commas or in a file."""
     words, names = text.split(","), set(map(str, ids.tolist()))
     if len(words) == 1 and text not in names and Path(text).is_file():
         with reading_file(text) as path:
@@ -143,7 +143,7 @@ def parse_ids(text: str, ids: Array, option: str, unknown: str = "error") -> Int
 
 
 def find_ids(words: Iterable[str], ids: Array, option: str) -> Ints:
-    """Return the positions of ids, or raise an error that names ids close to an unknown one."""
+    """Return the positions of ids; an error names ids close to an unknown one."""
     position = {str(name): number for number, name in enumerate(ids.tolist())}
     for word in words:
         if word not in position:
@@ -187,7 +187,7 @@ def split_as_in_experiments(
 
 
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
-    """Return the training nodes and the nodes that may be attacked or defended (``test``)."""
+    """Return training nodes, and the nodes that may be attacked (``test``)."""
     if graph.label_codes is None:
         raise InputError("the graph must have labels for this command; got none. Give --labels FILE.")
     labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
@@ -198,7 +198,7 @@ def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
 
 
 def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> NodeSplit:
-    """Split labelled nodes into training and validation nodes; unlabelled nodes are the test nodes."""
+    """Split labelled nodes for training and validation; the others are test nodes."""
     if graph.label_codes is None:
         raise InputError("the graph must have labels to learn from; got none. Give --labels FILE.")
     unlabelled = np.flatnonzero(graph.label_codes == UNLABELLED)
@@ -213,7 +213,7 @@ def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> Nod
 
 
 def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
-    """Return the training nodes and the test nodes, by which predictions are evaluated."""
+    """Return training and test nodes."""
     split, root = split_for_attack(graph, source, seed)
     if len(split.validation):
         return split, root
@@ -223,7 +223,7 @@ def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
 
 
 def cross_validation_folds(labels: Ints, n_folds: int, rng: Generator) -> list[Ints]:
-    """Return the test nodes of each fold, which leave training nodes of every class."""
+    """Return the test nodes of each fold, which leave others of every class."""
     folds: list[list[int]] = [[] for _ in range(n_folds)]
     n_tested = 0
     for code in np.unique(labels[labels != UNLABELLED]):

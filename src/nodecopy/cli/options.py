@@ -43,7 +43,7 @@ _column = partial(_table_option, metavar="COLUMN")
 
 
 def _accept(check: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a callback that accepts ``None`` and what ``check`` accepts, which gets the option's name."""
+    """Return a callback that accepts ``None`` and what ``check`` accepts."""
 
     def check_option(param: typer.CallbackParam, value: Any) -> Any:
         return None if value is None else check(value, max(param.opts, key=len))
@@ -309,7 +309,7 @@ def _unpack(annotation: Any) -> tuple[Any, ...]:
 
 
 def check_applicable(applies_to: str, got: str, **options: object) -> None:
-    """Raise an error if options were given that apply elsewhere."""
+    """Raise an error for options that apply elsewhere."""
     names = [name for name, value in options.items() if value is not None and value is not False]
     if names:
         listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
@@ -320,7 +320,7 @@ def check_applicable(applies_to: str, got: str, **options: object) -> None:
 def select_given(
     option: str, chosen: str, choices_of: Mapping[str, Sequence[str]], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the settings that were given; each must apply to the chosen method or rule."""
+    """Return the settings that were given, which must apply to the choice."""
     given = {name: value for name, value in settings.items() if value is not None}
     for name in given:
         if chosen not in choices_of[name]:
@@ -330,7 +330,7 @@ def select_given(
 
 
 def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:
-    """Check that outputs can be written and replace no input and no other output."""
+    """Raise an error unless outputs can be written and replace nothing in use."""
     used = {resolve(path) for path in inputs if isinstance(path, (str, os.PathLike))}
     for option, (path, formats) in outputs.items():
         if path is None:

@@ -43,7 +43,7 @@ _is_quiet = False
 
 @contextmanager
 def show_notices(options: Collection[str] = (), *, quiet: bool = False) -> Iterator[None]:
-    """Print decisions and warnings of the package on the standard error, and keep them for JSON."""
+    """Print decisions and warnings on the standard error, and keep them for JSON."""
     global _is_quiet
     _is_quiet = quiet
     handler, show_other, level = logging.Handler(), warnings.showwarning, LOGGER.level
@@ -98,7 +98,7 @@ def describe_error(error: InputError, options: Collection[str]) -> str:
 
 
 def _name_setting(parameter: str, value: Any, options: Collection[str]) -> str:
-    """Return an option with its value, such as ``--weight ''``; nothing if the command has none."""
+    """Return an option with its value, such as ``--weight ''``, if there is one."""
     name = OPTIONS.get(parameter, parameter).replace("_", "-")
     option = f"--no-{name}" if value is False else f"--{name}"
     words = [] if isinstance(value, bool) else [value] if isinstance(value, (str, float)) else value
@@ -175,7 +175,7 @@ def show_training(what: str) -> Iterator[None]:
 
 
 def estimate_time(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield items under a progress bar; after the first, note if the others take long."""
+    """Yield items under a progress bar; note if the others take long."""
     start, n_others = time.monotonic(), len(items) - 1
     for number, item in enumerate(show_progress(items, len(items), what)):
         yield item
@@ -191,13 +191,13 @@ def print_title(title: str) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Print aligned columns, numbers to the right, not cut to the width of the terminal."""
+    """Print aligned columns, not cut to the width of the terminal."""
     for number, line in enumerate(align_table(heads, rows)):
         console.print(Text(line, "" if number else "bold"), soft_wrap=True)
 
 
 def print_result(result: ResultTable[Any]) -> None:
-    """Print the table of a result, and its notes on the standard error."""
+    """Print a result, and its notes on the standard error."""
     above, below = result.notes()
     for line in above:
         print_note(line)

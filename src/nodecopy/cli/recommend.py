@@ -51,7 +51,7 @@ def fit_recommender(
     seen: Interactions | None = None,
     validation: Interactions | None = None,
 ) -> Recommender:
-    """Fit a recommender; networks first choose the number of epochs by held-out interactions."""
+    """Fit a recommender; networks choose the number of epochs by held-out interactions."""
     root = seed_sequence(seed)
     rng = child(root, TrialSeeds.METHOD)
     if hasattr(recommender, "n_epochs"):

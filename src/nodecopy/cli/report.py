@@ -183,7 +183,7 @@ def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
-    """Return intervals of the statistics of a graph, ``None`` if it has too many or too few edges."""
+    """Return intervals, ``None`` if the graph has too many or too few edges."""
     from nodecopy.inference import bootstrap, statistic_names
 
     if graph.n_edges > MAX_BOOTSTRAP_EDGES:
@@ -198,7 +198,7 @@ def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> Boo
 
 
 class Classification(NamedTuple):
-    """Predictions for all nodes, and their evaluation on nodes whose labels were held out."""
+    """Predictions for all nodes, and their evaluation on held-out labels."""
 
     classes: Array
     codes: Ints
@@ -214,7 +214,7 @@ class Classification(NamedTuple):
 def classify_for_report(
     graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str], n_graphs: int
 ) -> Classification:
-    """Train the recommended classifier and a plain GCN, and evaluate both on held-out labels."""
+    """Train and evaluate the recommended classifier and a plain GCN."""
     from nodecopy.classify import Prediction, Trial
 
     codes = class_codes(cast(Any, graph.label_codes))[1]

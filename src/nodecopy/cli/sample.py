@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 from nodecopy import datasets
 from nodecopy._core.checks import show
@@ -42,9 +42,9 @@ from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
 
 ORIGIN = "samples.json"  # only folders with this file are continued or overwritten
-Draw: TypeAlias = Callable[[int], Any]  # returns the sample of a number
-Save: TypeAlias = Callable[[Any, Any], dict[str, Any]]  # writes a sample to a path, if any, and describes it
-Work: TypeAlias = AbstractContextManager[tuple[Draw, Save]]
+Draw = Callable[[int], Any]  # returns the sample of a number
+Save = Callable[[Any, Any], dict[str, Any]]  # writes a sample to a path, if any, and describes it
+Work = AbstractContextManager[tuple[Draw, Save]]
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 RULES: dict[Any, type] = {**NAMED_RULES, "weighted": Weighted}
 SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
@@ -192,7 +192,7 @@ def sample(
 def _in_memory(
     data: Graph | Interactions, model: NodeCopying[Any], seed: int, spreadsheet: bool
 ) -> Iterator[tuple[Draw, Save]]:
-    """Fit a model; yield a function of a sample's number, and one that writes the sample and describes it."""
+    """Fit a model; yield functions that draw a sample, and write and describe it."""
     write: Any = write_interactions if isinstance(data, Interactions) else write_graph
     with show_status("fitting the donor rule"):
         model.fit(data)
@@ -213,7 +213,7 @@ def _in_memory(
 def _on_engine(
     source: str, kind: dict[str, Any], model: Any, seed: int, start: Callable[[], Any]
 ) -> Iterator[tuple[Draw, Save]]:
-    """Do the same on an engine, where a sample is drawn while it is written."""
+    """Do the same on an engine, which draws a sample while it is written."""
     from nodecopy.edge_tables.engines import count_rows
 
     with start() as database:
@@ -229,7 +229,7 @@ def _on_engine(
 
 
 class _SampleFolder:
-    """A folder of samples, each of them whole, and a manifest of their run and of those that are finished."""
+    """A folder of whole samples, and a manifest of their run and of those that are finished."""
 
     def __init__(
         self, path: Path, origin: dict[str, Any], overwrite: bool, inputs: Collection[PathLike]
@@ -250,9 +250,9 @@ class _SampleFolder:
         for name in sorted({*self.origin, *stored} - {"n", "samples", "files"}):
             if stored.get(name) != self.origin.get(name):
                 got = f"{name} was {show(stored.get(name))} there and is {show(self.origin.get(name))} now"
-                way_out = "Write to another folder, or give --overwrite to replace it"
+                way_out = "Write to another folder, or give --overwrite to replace it."
                 raise InputError(
-                    f"{path} must hold samples of the same run, to be continued; {got}. {way_out}."
+                    f"{path} must hold samples of the same run, to be continued; {got}. {way_out}"
                 )
 
     def write(self, numbers: range, draw: Draw, save: Save, workers: int) -> None:
@@ -287,7 +287,7 @@ class _SampleFolder:
         return f"sample-{number:0{self.n_digits}d}.{self.origin['format']}"
 
     def _describe(self, folder: Path, rows: Mapping[int, dict[str, Any]], planned: Iterable[int]) -> None:
-        """Write the manifest; it names planned files too, so that a kill leaves none that it does not."""
+        """Write the manifest, which names planned files too, so that a kill leaves no others."""
         names = {*map(self._name, planned), *(row["file"] for row in rows.values()), *self.earlier}
         parts = {name: list_tree(folder / name) for name in names if (folder / name).is_dir()}
         listed = [*(names - parts.keys()), *(f"{name}/{part}" for name in parts for part in parts[name])]
@@ -338,7 +338,7 @@ def _is_interaction_table(source: str) -> bool:
 
 
 def name_rule(donors: DonorRule) -> RuleName:
-    """Return the name of a donor rule on the command line."""
+    """Return the name of a rule on the command line."""
     return next(name for name, kind in RULES.items() if isinstance(donors, kind))
 
 

@@ -1,8 +1,4 @@
-"""The contract of defences: classifiers whose predictions at attacked nodes are corrected.
-
-A :class:`Defence` trains a classifier on the attacked graph, which gives an :class:`AttackedState`, and
-prepares a :class:`Correction` of its nodes from it.
-"""
+"""The contract of defences: classifiers whose predictions at attacked nodes are corrected."""
 
 from __future__ import annotations
 
@@ -16,9 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, FloatArray, IntArray, Ints, Singles
 from nodecopy._core.checks import check_indices, check_sequence, check_type, check_unique, show, type_name
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import from_name
@@ -66,7 +62,7 @@ class AttackedState:
     """
 
     graph: Graph
-    probabilities: NDArray[np.float32]
+    probabilities: Singles
     classifier: Any
     networks: TrainedModel | None
     seed: SeedSequence
@@ -75,10 +71,9 @@ class AttackedState:
 
     @cached_property
     def embeddings(self) -> NodeEmbeddings:
-        """Return embeddings of the nodes."""
         return NodeEmbeddings(self.graph)
 
-    def predict(self, graph: Graph) -> NDArray[np.float32]:
+    def predict(self, graph: Graph) -> Singles:
         """Return the classifier's predictions on another graph."""
         return evaluate(self.classifier, self.networks, graph).probabilities
 
@@ -101,10 +96,10 @@ class Correction:
     [[0.2, 0.8]]
     """
 
-    def __init__(self, probabilities: NDArray[np.floating[Any]]) -> None:
+    def __init__(self, probabilities: FloatArray) -> None:
         self.probabilities = probabilities
 
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def predict_proba(self, nodes: IntArray) -> FloatArray:
         """Return the corrected probabilities of some nodes, given by position."""
         return np.asarray(self.probabilities[nodes])
 
@@ -117,8 +112,8 @@ class Defence(Classifier):
     """A classifier whose predictions at nodes that may have been attacked are corrected.
 
     ``fit(graph, train, targets=...)`` trains a classifier on the attacked graph. ``predict`` and all other
-    methods of a classifier return corrected predictions at the targets and the classifier's own elsewhere;
-    without ``targets``, every node is corrected. :meth:`undefended` returns the classifier's predictions.
+    methods of a classifier return corrected predictions at the targets, by default all nodes, and the
+    classifier's own elsewhere, as :meth:`undefended` does.
 
     A subclass writes :meth:`prepare_correction`, and where it needs them :meth:`check_parameters`,
     :meth:`build_classifier` and :meth:`preprocess`. Of its parameters, ``classifier``, ``retrain`` and
@@ -164,7 +159,7 @@ class Defence(Classifier):
     optional_state: ClassVar[set[str]] = {"trial_", "state_", "correction_"}
 
     undefended_: Prediction
-    targets_: NDArray[np.int64] | None
+    targets_: Ints | None
     classifier_: Any
     seed_: Any
     state_: AttackedState
@@ -210,8 +205,7 @@ class Defence(Classifier):
             As in :meth:`.Classifier.fit`.
         targets
             Nodes that may have been attacked and are corrected: positions, a boolean mask or node ids, each
-            once; by default all nodes. The correction of a node depends on the other targets only with
-            ``retrain`` or ``trust_edges``.
+            once; by default all. Only with ``retrain`` or ``trust_edges`` do corrections depend on them.
         """
         with log_decisions_once():
             trial = Trial(graph, train, validation, rng)
@@ -278,10 +272,9 @@ class Defence(Classifier):
         targets: Sequence[ArrayLike] | None = None,
         keep_networks: bool = False,
     ) -> list[Prediction]:
-        """Return the corrected prediction of each trial; all classifiers are trained at once.
+        """Return the corrected prediction of each trial, without networks; all are trained at once.
 
-        ``targets`` are those of each trial, as in :meth:`fit`. The predictions hold no networks, whatever
-        ``keep_networks`` is.
+        ``targets`` are those of each trial, as in :meth:`fit`.
         """
         trials = check_trials(trials)
         given = [None] * len(trials) if targets is None else targets
@@ -296,7 +289,7 @@ class Defence(Classifier):
         return predictions
 
     def train_classifiers(self, trials: Sequence[Trial]) -> list[Prediction]:
-        """Return the predictions of the classifier in each trial, with networks and without correction."""
+        """Return predictions with networks and without correction."""
         if trials:
             self.check_parameters(trials[0].graph)
         graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
@@ -308,9 +301,8 @@ class Defence(Classifier):
         return classifier.fit_trials(changed, keep_networks=True)
 
     def train_corrections(
-        self, trials: Sequence[Trial], targets: Sequence[NDArray[np.int64] | None]
+        self, trials: Sequence[Trial], targets: Sequence[Ints | None]
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
-        """Train the classifiers of trials at once; yield the prediction, state and correction of each."""
         trained: Sequence[Trial] = trials
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
@@ -331,7 +323,6 @@ class Defence(Classifier):
         return correct_prediction(prediction, correction, self.targets_ if is_same else None)
 
     def prepare_graph(self, graph: Graph | None) -> tuple[Prediction, AttackedState, Correction]:
-        """Return the prediction, state and correction of the observed or another graph."""
         self.check_fitted()
         if graph is None:
             return self.undefended_, self._check_state(), self.correction_
@@ -345,7 +336,7 @@ class Defence(Classifier):
         return prediction, state, self.prepare_correction(state)
 
     def attacked_state(self, graph: Graph | None) -> tuple[Prediction, AttackedState]:
-        """Return the prediction and the state of the classifier that was trained with all edges."""
+        """Return the same of the classifier that was trained with all edges, without a correction."""
         self.check_fitted()
         if graph is None:
             prediction, state = self.undefended_, self._check_state()
@@ -357,17 +348,16 @@ class Defence(Classifier):
             prediction = replace(self._undefended_on(graph), networks=self.undefended_.networks)
         return prediction, self.build_state(self.classifier_, graph, prediction, self._trial_on(graph))
 
-    def undefended(self, graph: Graph | None = None) -> NDArray[Any]:
+    def undefended(self, graph: Graph | None = None) -> Array:
         """Return the class of each node that the classifier predicts without the defence."""
         codes = self.undefended_proba(graph).argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def undefended_proba(self, graph: Graph | None = None) -> NDArray[np.float32]:
+    def undefended_proba(self, graph: Graph | None = None) -> Singles:
         """Return the class probabilities of each node without the defence; see :meth:`predict_proba`."""
         self.check_fitted()
-        if graph is None:
-            return self.undefended_.probabilities
-        return self._undefended_on(self.check_graph(graph)).probabilities
+        prediction = self.undefended_ if graph is None else self._undefended_on(self.check_graph(graph))
+        return prediction.probabilities
 
     def save(self, path: PathLike) -> None:
         """Write parameters, trained networks and predictions to an ``.npz`` file, without the graph.
@@ -405,7 +395,7 @@ class Defence(Classifier):
     def build_state(
         self, classifier: Any, graph: Graph, prediction: Prediction, trial: Trial | None
     ) -> AttackedState:
-        """Return the input of a correction; without a ``trial``, its seed is that of the observed graph."""
+        """Return the input of a correction; without a ``trial``, the seed is that of ``fit``."""
         seen = complete = _preprocess(self, classifier, graph)
         if trial is not None and trial.graph is not graph:
             complete = _preprocess(self, classifier, trial.graph)
@@ -413,7 +403,6 @@ class Defence(Classifier):
         return AttackedState(seen, prediction.probabilities, classifier, networks, seed, complete, trial)
 
     def retrain_without(self, state: AttackedState, nodes: IntArray) -> AttackedState:
-        """Return the state after training without the edges of nodes that a defence has detected."""
         trial = self.check_trial(state.trial)
         pruned = trial.with_graph(remove_edges_of(trial.graph, nodes))
         (prediction,) = self.train_classifiers([pruned])
@@ -421,7 +410,6 @@ class Defence(Classifier):
         return self.build_state(classifier, pruned.graph, prediction, trial)
 
     def check_trial(self, trial: Trial | None) -> Trial:
-        """Return the trial to train again on, or raise an error that says why there is none."""
         if trial is not None:
             return trial
         if hasattr(self, "trial_"):
@@ -434,7 +422,7 @@ class Defence(Classifier):
         """Whether the classifier is trained without the edges of the targets."""
         return self.retrain and not self.detects
 
-    def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> NDArray[np.int64] | None:
+    def _check_targets(self, graph: Graph, targets: ArrayLike | None) -> Ints | None:
         if targets is not None:
             return check_distinct(graph, targets, "targets")
         if self._prunes:
@@ -458,7 +446,7 @@ class Defence(Classifier):
         return evaluate(self.classifier_, self.undefended_.networks, seen)
 
     def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:
-        """Return the classifier of a prediction; without networks it is fitted to predict other graphs."""
+        """Return the classifier; without networks it is fitted to predict other graphs."""
         classifier = self.build_classifier()
         if prediction.networks is not None or not _predicts_graphs(classifier):
             return classifier
@@ -466,7 +454,6 @@ class Defence(Classifier):
         return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
 
     def _trial_on(self, graph: Graph) -> Trial | None:
-        """Return the trial of ``fit`` on another graph of the same nodes, or None."""
         trial: Trial | None = getattr(self, "trial_", None)
         if trial is None or not np.array_equal(graph.node_ids, trial.graph.node_ids):
             return None
@@ -474,10 +461,8 @@ class Defence(Classifier):
         return trial.with_graph(trial.graph.replace(**changes))
 
 
-def correct_prediction(
-    prediction: Prediction, correction: Correction, targets: NDArray[np.int64] | None
-) -> Prediction:
-    """Return a prediction that is corrected at the targets, or at all nodes."""
+def correct_prediction(prediction: Prediction, correction: Correction, targets: Ints | None) -> Prediction:
+    """Return a prediction that is corrected at the targets, by default all nodes."""
     nodes = np.arange(len(prediction.probabilities)) if targets is None else targets
     probabilities = prediction.probabilities.copy()
     probabilities[nodes] = correction.predict_proba(nodes).astype(np.float32)
@@ -487,7 +472,7 @@ def correct_prediction(
 
 
 def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Prediction:
-    """Return the prediction of trained networks, or of a classifier without any, on a graph."""
+    """Return the prediction of trained networks, if there are any, or of a classifier."""
     if networks is not None:
         return Prediction(*networks.predict(graph, classifier.network_device()))
     if isinstance(classifier, Classifier):
@@ -507,15 +492,14 @@ def evaluate(classifier: Any, networks: TrainedModel | None, graph: Graph) -> Pr
     return Prediction.from_array(probabilities, graph, "predict_proba of the classifier")
 
 
-def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
+def check_distinct(graph: Graph, nodes: ArrayLike, name: str = "nodes") -> Ints:
     """Return the positions of nodes, each of which may be given once."""
-    positions = graph.positions(nodes, name)
-    check_unique(positions, name)
+    check_unique(positions := graph.positions(nodes, name), name)
     return positions
 
 
 def _evaluate_fitted(classifier: Classifier, graph: Graph) -> Prediction:
-    """Return the prediction of a fitted classifier on a graph, that of a defence without correction."""
+    """Return the prediction on a graph, that of a defence without correction."""
     if isinstance(classifier, Defence):
         return classifier._undefended_on(graph)
     return classifier.evaluate_graph(graph)
@@ -526,7 +510,7 @@ def _predicts_graphs(classifier: Classifier) -> bool:
 
 
 def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
-    """Return the graph as the networks of a defence see it, whose classifier may be a defence too."""
+    """Return the graph as the networks see it; the classifier may be a defence too."""
     graph = defence.preprocess(graph)
     if not isinstance(classifier, Defence):
         return graph

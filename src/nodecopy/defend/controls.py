@@ -1,28 +1,25 @@
-"""Controls: defences without copying, which show what copying itself contributes.
-
-:class:`DonorAverage`, :class:`WithoutEdges` and :class:`DistilledFeatures` leave out parts of our defences;
-:class:`GCNJaccard` and :class:`GCNSVD` are defences of other authors.
-"""
+"""Controls: parts of our defences, and defences of other authors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings
 from nodecopy._core.random import Rng
 from nodecopy.classify import GCN, MLP, Classifier, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence
-from nodecopy.defend.copying import Copier, DonorDefence, predict_donors
+from nodecopy.defend.copying import Copier, DonorDefence
 from nodecopy.defend.edges import keep_edges
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -38,8 +35,7 @@ EDGES_PER_BLOCK = 2**16  # number of edges whose similarity is computed together
 class DonorAverage(DonorDefence):
     """Correct nodes by the mean of the classifier's predictions for their donors, without copying.
 
-    It separates the effect of copying from the choice of donors. Parameters are as in
-    :class:`.CopyingDefence`, without ``mode``.
+    Parameters are as in :class:`.CopyingDefence`, without ``mode``.
 
     Examples
     --------
@@ -52,7 +48,11 @@ class DonorAverage(DonorDefence):
     trust_edges: bool = False
 
     def build_copier(self, state: AttackedState) -> Copier:
-        return partial(predict_donors, state)
+        return partial(_predict_donors, state)
+
+
+def _predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
+    return state.probabilities[donors]
 
 
 @dataclass(eq=False, repr=False)
@@ -85,8 +85,8 @@ class WithoutEdges(Defence):
 class DistilledFeatures(Defence):
     """Correct nodes by a classifier of features that learned from the predictions for other nodes.
 
-    A second classifier learns the predictions of the first from the nodes' features without any edge, and
-    corrects nodes that it did not learn from. A defence should be more accurate than this control.
+    It learns without any edge, and corrects nodes that it did not learn from. A defence should be more
+    accurate than this control.
 
     Parameters
     ----------
@@ -123,22 +123,26 @@ class DistilledFeatures(Defence):
         return Correction(distil_mlp(state, self.n_folds, self.device))
 
 
-def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
+def assign_folds(n_nodes: int, n_folds: int) -> Ints:
     """Return the fold of every node."""
     return np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % n_folds
 
 
-def distil(state: AttackedState, n_folds: int) -> NDArray[np.float64]:
+def _split_folds(train: IntArray, n_nodes: int, n_folds: int) -> Iterator[tuple[IntArray, Bools]]:
+    """Yield, for each fold, the training nodes of the others and a mask of its nodes."""
+    folds = assign_folds(n_nodes, n_folds)
+    for fold in np.unique(folds):
+        yield train[folds[train] != fold], folds == fold
+
+
+def distil(state: AttackedState, n_folds: int) -> Floats:
     """Return class probabilities from the features of each node, by logistic regression on other folds."""
-    rows, folds = state.embeddings.weighted_features, assign_folds(state.graph.n_nodes, n_folds)
+    rows, train = state.embeddings.weighted_features, find_training_nodes(state.graph)
     targets = state.probabilities.astype(np.float64)
-    train = find_training_nodes(state.graph)
     start = fit_softmax(rows[train], targets[train])
     probabilities = np.empty_like(targets)
-    for fold in np.unique(folds):
-        others = train[folds[train] != fold]
+    for others, is_held_out in _split_folds(train, len(targets), n_folds):
         weights = fit_softmax(rows[others], targets[others], start=start) if len(others) else start
-        is_held_out = folds == fold
         probabilities[is_held_out] = softmax(rows[is_held_out] @ weights[:-1] + weights[-1], axis=1)
     return probabilities
 
@@ -149,16 +153,14 @@ def find_training_nodes(graph: Graph) -> IntArray:
     return np.flatnonzero(has_edges | ~has_edges.any())
 
 
-def fit_softmax(
-    rows: sparse.csr_array, targets: NDArray[np.float64], *, start: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def fit_softmax(rows: sparse.csr_array, targets: Floats, *, start: Floats | None = None) -> Floats:
     """Return the weights ``[n_features + 1, n_classes]`` of a logistic regression, the intercepts last.
 
     The loss is C times the sum of cross-entropies plus half the sum of squared weights without intercepts.
     """
     columns, shape = sparse.csr_array(rows.T), (rows.shape[1] + 1, targets.shape[1])
 
-    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(shape)
         log_p = log_softmax(rows @ weights[:-1] + weights[-1], axis=1)
         residuals = INVERSE_PENALTY * (np.exp(log_p) - targets)
@@ -172,9 +174,7 @@ def fit_softmax(
     return np.asarray(result.x.reshape(shape))
 
 
-def sharpen(
-    probabilities: NDArray[np.float64], predictions: NDArray[np.floating[Any]]
-) -> NDArray[np.float64]:
+def sharpen(probabilities: Floats, predictions: FloatArray) -> Floats:
     """Return log-probabilities after temperature scaling, since a penalty makes them too uncertain."""
     log_p = np.log(np.maximum(probabilities, 1e-5))
     codes = predictions.argmax(axis=1)
@@ -186,13 +186,11 @@ def sharpen(
     return np.asarray(log_softmax(best.x * log_p, axis=1))
 
 
-def distil_mlp(state: AttackedState, n_folds: int, device: str) -> NDArray[np.float64]:
-    """Return class probabilities from the features of each node, by MLPs trained on other folds."""
-    p, train = state.probabilities, find_training_nodes(state.graph)
-    folds, seed = assign_folds(len(p), n_folds), SeedSequence(FOLDS_SEED)
+def distil_mlp(state: AttackedState, n_folds: int, device: str) -> Floats:
+    """Return the same by MLPs."""
+    p, seed = state.probabilities, SeedSequence(FOLDS_SEED)
     codes, probabilities = p.argmax(axis=1), np.zeros(p.shape)
-    for fold in np.unique(folds):
-        others, is_held_out = train[folds[train] != fold], folds == fold
+    for others, is_held_out in _split_folds(find_training_nodes(state.graph), len(p), n_folds):
         if len(np.unique(codes[others])) < 2:  # nothing to learn
             probabilities[is_held_out] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
             continue
@@ -239,12 +237,11 @@ class GCNJaccard(Defence):
             raise InputError("a graph must have features for GCNJaccard; this one has none.")
 
     def preprocess(self, graph: Graph) -> Graph:
-        """Return the graph without the edges below the threshold."""
         self.check_parameters(graph)
         return keep_edges(graph, jaccard_similarities(graph) >= self.threshold)
 
 
-def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
+def jaccard_similarities(graph: Graph) -> Floats:
     """Return the Jaccard similarity of the ends of every stored entry of A; one if both have no features."""
     features: Any = graph.features
     present = sparse.csr_array(features, copy=True)
@@ -252,7 +249,7 @@ def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
     present.data = np.ones(present.nnz, np.float32)
     sizes = np.diff(present.indptr)
     first, second = graph.rows.row_numbers, graph.rows.indices
-    common: list[NDArray[Any]] = [np.zeros(0)]
+    common: list[Array] = [np.zeros(0)]
     for start in range(0, len(first), EDGES_PER_BLOCK):
         part = slice(start, start + EDGES_PER_BLOCK)
         common.append((present[first[part]] * present[second[part]]).sum(axis=1))
@@ -292,7 +289,6 @@ class GCNSVD(Defence):
         check_settings(self, rank=1)
 
     def build_classifier(self) -> Classifier:
-        """Return the GCN with the rank of the approximation."""
         base = super().build_classifier()
         if not isinstance(base, GCN):
             raise InputError("classifier of GCNSVD", f"must be a GCN; got {base!r}.")

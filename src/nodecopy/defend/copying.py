@@ -1,8 +1,4 @@
-"""Error correction by node copying (the paper's Algorithm 2).
-
-A node that may have been attacked is predicted with the neighbourhoods of its donors, similar nodes, in place
-of its own. :func:`choose_copier` picks the cheapest exact way to do so for a classifier.
-"""
+"""Error correction by node copying (the paper's Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -10,15 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import softmax
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints, Rows
 from nodecopy._core.checks import check_choice, check_integer
 from nodecopy._core.messages import warn_about_data
 from nodecopy._core.random import child, sample_key, threefry, unit_interval
@@ -34,8 +30,8 @@ from nodecopy.nn.compiled import SLOPES
 from nodecopy.nn.engine import Ensemble
 
 # A copier returns the probabilities of pairs of a node and its donor, whose neighbourhood the node gets.
-Copier: TypeAlias = Callable[[IntArray, IntArray], NDArray[np.floating[Any]]]
-Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # row number, node and weight
+Copier = Callable[[IntArray, IntArray], FloatArray]
+Entries = tuple[IntArray, IntArray, FloatArray]  # row number, node and weight
 MODES = ("swap-features", "copy-row")
 DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
 MAX_SECONDS = 60.0  # estimated duration beyond which a warning is issued
@@ -52,10 +48,9 @@ class TwoHopCopier:
         if networks.weight_scaling.kind != "raw":
             self.rows = Rows.from_matrix(networks.weight_scaling.apply(graph.adjacency), "adjacency")
         row_sums: Any = graph.degrees if self.rows.weights is None else self.rows.csr.sum(axis=1)
-        self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)  # of A + I
+        self.row_sums: Floats = 1.0 + np.asarray(row_sums, np.float64)  # of A + I
 
-    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
-        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> Floats:
         convolutions = self.swap_features if self.mode == "swap-features" else self.copy_rows
         owner, inner, _ = self._entries(donors)
         # About the number of entries of each pair: the degrees of its donor's neighbours, summed.
@@ -88,7 +83,7 @@ class TwoHopCopier:
         shape = len(nodes), len(self.row_sums)
         changes = sparse.csr_array((difference, (owner, changed)), shape=shape)
 
-        def changed_row_sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
+        def changed_row_sums(pair: IntArray, node: IntArray) -> Floats:
             return self.row_sums[node] + np.asarray(changes[pair, node]).ravel()
 
         is_loop = row[1] == nodes[row[0]]
@@ -101,8 +96,7 @@ class TwoHopCopier:
         first = weight / np.sqrt(products)
         return (owner, outer, first), (pair, inner, second)
 
-    def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
-        """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
+    def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> Floats:
         n_inner = len(second[0])
         columns_in_use, column = np.unique(first[1], return_inverse=True)
         shape = n_inner, len(columns_in_use)
@@ -121,7 +115,7 @@ class TwoHopCopier:
         return np.asarray(total / len(networks.weights[0]))
 
     def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
-        """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
+        """Return changed rows of A + I: those of the nodes in ``others``, then of ``nodes``."""
         pair, inner, weight = others
         second_hop = self._entries(inner)
         if not self.directed:
@@ -133,19 +127,17 @@ class TwoHopCopier:
         return _concatenate(_concatenate(second_hop, own), loops)
 
     def _entries(self, nodes: IntArray, *, self_loops: bool = False) -> Entries:
-        """Return the entries of the rows of A, or of A + I, of some nodes; self-loops come last."""
+        """Return the rows of A, or of A + I with self-loops last."""
         rows = self.rows.csr[nodes].tocoo()
         entries: Entries = rows.row, rows.col, rows.data.astype(np.float64)
         loops = np.arange(len(nodes)), nodes, np.ones(len(nodes))
         return _concatenate(entries, loops) if self_loops else entries
 
 
-def predict_copies(
-    state: AttackedState, mode: str, nodes: IntArray, donors: IntArray
-) -> NDArray[np.floating[Any]]:
-    """Evaluate any classifier on a whole graph for each pair of a node and its donor."""
+def predict_copies(state: AttackedState, mode: str, nodes: IntArray, donors: IntArray) -> FloatArray:
+    """Evaluate any classifier on a whole graph for each pair."""
     swaps = mode == "swap-features"
-    change = replace_features if swaps else copy_row
+    change = _replace_features if swaps else _copy_row
     start, rows = time.monotonic(), []
     for pair in zip(nodes.tolist(), donors.tolist(), strict=True):
         rows.append(state.predict(change(state.graph, *pair))[pair[swaps]])
@@ -157,14 +149,8 @@ def predict_copies(
     return np.array(rows)
 
 
-def predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-    """Return the predictions of the nodes, exact for classifiers that do not use edges."""
-    return state.probabilities[nodes]
-
-
-def predict_donors(state: AttackedState, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-    """Return the predictions of the donors, without copying."""
-    return state.probabilities[donors]
+def _predict_nodes(state: AttackedState, nodes: IntArray, donors: IntArray) -> FloatArray:
+    return state.probabilities[nodes]  # exact for classifiers that do not use edges
 
 
 def choose_copier(state: AttackedState, mode: str) -> Copier:
@@ -172,22 +158,20 @@ def choose_copier(state: AttackedState, mode: str) -> Copier:
     if isinstance(state.networks, Ensemble):
         config = state.networks.config
         if config.propagation == "none":
-            return partial(predict_nodes, state)
+            return partial(_predict_nodes, state)
         if config.propagation == "convolution" and config.rank is None:
             return TwoHopCopier(state.networks, state.graph, mode).predict_pairs
     return partial(predict_copies, state, mode)
 
 
-def replace_features(graph: Graph, node: int, donor: int) -> Graph:
-    """Return the graph in which the donor has the features of the node."""
+def _replace_features(graph: Graph, node: int, donor: int) -> Graph:
     rows = np.arange(graph.n_nodes)
     rows[donor] = node
     features: Any = graph.features
     return graph.replace(features=features[rows])
 
 
-def copy_row(graph: Graph, node: int, donor: int) -> Graph:
-    """Return the graph in which the node has the donor's neighbours (undirected: in both directions)."""
+def _copy_row(graph: Graph, node: int, donor: int) -> Graph:
     row, rest = graph.adjacency[[donor]].tocoo(), graph.adjacency.tocoo()
     keep = rest.row != node
     if not graph.directed:
@@ -202,12 +186,12 @@ def _concatenate(first: Entries, second: Entries) -> Entries:
     return rows, nodes, weights
 
 
-def _select(entries: Entries, mask: NDArray[np.bool_]) -> Entries:
+def _select(entries: Entries, mask: Bools) -> Entries:
     return entries[0][mask], entries[1][mask], entries[2][mask]
 
 
-def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> NDArray[np.int64]:
-    """Return the donors of some nodes, ``[len(nodes), n_donors]``: the nearest other nodes, nearest first."""
+def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> Ints:
+    """Return the nearest other nodes, ``[len(nodes), n_donors]``, nearest first."""
     _, donors = search.nearest(n_donors, of=nodes, include_self=False)
     return donors.reshape(len(nodes), n_donors).astype(np.int64)
 
@@ -215,7 +199,7 @@ def find_donors(search: NeighbourSearch, n_donors: int, nodes: IntArray) -> NDAr
 def build_donor_search(
     donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, caller: str
 ) -> NeighbourSearch:
-    """Return the search for donors by the parameter ``donors`` of the defence that errors name."""
+    """Return the search for donors by the parameter ``donors`` of the caller."""
     graph, name = embeddings.graph, f"donors of {caller}"
     if isinstance(donors, str):
         check_choice(donors, name, DONOR_NAMES)
@@ -247,19 +231,19 @@ class CopyingCorrection(Correction):
     n_graphs: int | None = None
     trust_edges: bool = False
 
-    def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
+    def find_donors(self, nodes: IntArray) -> Ints:
         return find_donors(self.search, self.n_donors, nodes)
 
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def predict_proba(self, nodes: IntArray) -> FloatArray:
         copied = self.average_copies(nodes)
         if not self.trust_edges:
             return copied
         state = self.state
         trust, trusted_graph = estimate_trust(state.complete_graph, state.embeddings.features, nodes)
-        own: NDArray[np.floating[Any]] = state.predict(trusted_graph)[nodes]
+        own: FloatArray = state.predict(trusted_graph)[nodes]
         return (1 - trust) * copied + trust * own
 
-    def average_copies(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+    def average_copies(self, nodes: IntArray) -> FloatArray:
         if not len(nodes):
             return self.state.probabilities[:0]
         donors = self.find_donors(nodes)
@@ -276,8 +260,8 @@ class CopyingCorrection(Correction):
         search = self.state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         return replace(self, search=search)
 
-    def score_nodes(self) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-        """Return the suspicion of every node, and its mean prediction by its donors and by similar donors."""
+    def score_nodes(self) -> tuple[Floats, Array, Array]:
+        """Return suspicion scores, and the mean predictions by donors and by similar donors."""
         state, nodes = self.state, np.arange(self.state.graph.n_nodes)
         copied, similar = (part.average_copies(nodes) for part in (self, self.with_similar_donors()))
         scores = score_suspicion(state.embeddings, state.probabilities, copied, similar)
@@ -320,15 +304,15 @@ class DonorDefence(Defence):
     def prepare_correction(self, state: AttackedState) -> Correction:
         return self.prepare_copying(state)
 
-    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+    def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
-        ``graph`` is the attacked graph, by default the one given to ``fit``. The classifier is the one that
-        was trained with all edges. The time to find donors grows with the square of the number of nodes.
+        ``graph`` is the attacked graph, by default the one given to ``fit``. The classifier was trained with
+        all edges. The time to find donors grows with the square of the number of nodes.
         """
         return self.prepare_copying(self.attacked_state(graph)[1]).score_nodes()[0]
 
-    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
+    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Ints:
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
         correction: Any
         _, state, correction = self.prepare_graph(graph)
@@ -339,16 +323,16 @@ class DonorDefence(Defence):
 class CopyingDefence(DonorDefence):
     """Correct predictions at attacked nodes by giving them the neighbourhoods of similar nodes.
 
-    The classifier is trained on the attacked graph. At a node that may have been attacked, its prediction is
-    replaced by the mean of its predictions with each donor's neighbourhood in place of the node's own.
+    At a node that may have been attacked, the classifier's prediction is replaced by the mean of its
+    predictions with each donor's neighbourhood in place of the node's own.
 
     Parameters
     ----------
     classifier
         The classifier to train, a GCN by default; :meth:`from_classifier` takes one that is trained.
     donors
-        How donors are chosen among all other nodes, by Euclidean distances. ``"vgae"`` (the paper) or
-        ``"gae"``: by the autoencoder's embedding of the attacked graph. ``"features"``: by features alone.
+        How donors are chosen, by Euclidean distances. ``"vgae"`` (the paper) or ``"gae"``: by the
+        autoencoder's embedding of the attacked graph. ``"features"``: by features alone.
         ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features and the
         neighbourhood expected from them, which is learned from all other nodes, so that the node's own edges
         have no direct influence. Or an array with one row per node, or a function that returns one for a

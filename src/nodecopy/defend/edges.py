@@ -1,9 +1,4 @@
-"""How plausible the edges of an attacked graph are, and graphs without some of their edges.
-
-A logistic regression (:class:`EdgeModel`) tells edges from random pairs of nodes. :func:`estimate_trust` fits
-it to two cosines, :func:`build_credibility` to everything known about a pair. :func:`score_suspicion` ranks
-nodes by how implausible their edges are.
-"""
+"""How plausible the edges of an attacked graph are, and graphs without some of their edges."""
 
 from __future__ import annotations
 
@@ -13,11 +8,10 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, rel_entr
 
-from nodecopy._core.arrays import IntArray, unit_rows
+from nodecopy._core.arrays import Array, Bools, Floats, IntArray, unit_rows
 from nodecopy._core.linalg import fit_penalised_logistic
 from nodecopy.features.embeddings import (
     Matrix,
@@ -37,8 +31,8 @@ DEGREE_EXPONENT = 0.4  # many implausible edges are stronger evidence than one, 
 OUTLIER_WEIGHT = 4.0  # weight of the divergence between a node's prediction and those of its neighbours
 
 
-def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
-    """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
+def keep_edges(graph: Graph, mask: Bools) -> Graph:
+    """Return the graph with the stored entries where ``mask`` is true."""
     return graph.with_rows(graph.rows.keep_entries(mask))
 
 
@@ -53,9 +47,8 @@ class EdgeModel:
     """The log-odds that a pair of nodes is an edge of a graph rather than a random pair.
 
     A logistic regression is fitted to edges of the graph, most of which are genuine, and to as many random
-    pairs, which stand for false edges. ``describe(first, second, is_edge)`` returns its inputs for pairs of
-    nodes, ``[n_pairs, n_inputs]``, given a mask of those that are edges of the graph. At most ``max_pairs``
-    edges are sampled, and so many pairs are described at once; by default all.
+    pairs. ``describe(first, second, is_edge)`` returns its inputs for pairs, ``[n_pairs, n_inputs]``, given
+    a mask of those that are edges. At most ``max_pairs`` edges are sampled, or pairs described at once.
     """
 
     def __init__(
@@ -64,8 +57,7 @@ class EdgeModel:
         self.graph, self.describe, self.max_pairs, self.options = graph, describe, max_pairs, options
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
-        """Return the weights of the regression; zero if the graph has no edges."""
+    def weights(self) -> Floats:
         # The seed is fixed, so that the weights depend on the graph only. Stored results depend on it.
         draws = np.random.default_rng(0)
         first, second = self.graph.rows.row_numbers, self.graph.rows.indices
@@ -78,9 +70,7 @@ class EdgeModel:
         outcomes = is_edge.astype(np.float64)
         return fit_penalised_logistic(self.describe(*both, is_edge), outcomes, **self.options)
 
-    def log_odds(
-        self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def log_odds(self, first: IntArray, second: IntArray, is_edge: Bools | None = None) -> Floats:
         """Return the log-odds of pairs of nodes; ``is_edge`` marks edges of the graph, by default all."""
         is_edge = np.ones(len(first), bool) if is_edge is None else is_edge
         parts = [np.zeros(0)]
@@ -90,7 +80,7 @@ class EdgeModel:
         return np.concatenate(parts)
 
 
-def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
+def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[Floats, Graph]:
     """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
 
     Trust is the probability of an edge by the cosines of the ``features`` (an embedding) of its ends and of
@@ -120,13 +110,12 @@ def build_credibility(embeddings: NodeEmbeddings) -> EdgeModel:
     It compares both nodes' features and expected neighbourhoods, and those of the first with the other
     neighbours of the second; the first node's own edges are not used.
     """
-    graph, features = embeddings.graph, embeddings.features
-    rows = graph.rows
+    graph, rows = embeddings.graph, embeddings.graph.rows
     ones = np.ones(len(rows.indices))
     pattern = sparse.csr_array((ones, rows.indices, rows.indptr), shape=graph.adjacency.shape)
     if graph.directed:  # neighbours in either direction
         pattern = sparse.csr_array(pattern.maximum(pattern.T))
-    sums, counts = np.asarray(pattern @ features), np.diff(pattern.indptr)
+    sums, counts = np.asarray(pattern @ embeddings.features), np.diff(pattern.indptr)
     return EdgeModel(graph, partial(_compare_neighbourhoods, embeddings, sums, counts), **CREDIBILITY)
 
 
@@ -136,9 +125,8 @@ def _compare_neighbourhoods(
     n_neighbours: IntArray,
     first: IntArray,
     second: IntArray,
-    is_edge: NDArray[np.bool_],
+    is_edge: Bools,
 ) -> Matrix:
-    """Return the inputs of the credibility, ``[n_pairs, rank + 6]``."""
     embedding, expected = embeddings.features, embeddings.expected
     rows: Any = embeddings.weighted_features
     cosine = np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel()
@@ -159,23 +147,19 @@ def _compare_neighbourhoods(
 
 
 def score_suspicion(
-    embeddings: NodeEmbeddings,
-    own: NDArray[Any],
-    copied: NDArray[Any],
-    similar: NDArray[Any],
-    doubt: NDArray[np.float64] | float = 1.0,
-) -> NDArray[np.float64]:
-    """Return a score for every node; attacked nodes tend to have the highest ones.
+    embeddings: NodeEmbeddings, own: Array, copied: Array, similar: Array, doubt: Floats | float = 1.0
+) -> Floats:
+    """Return a score of every node; attacked nodes tend to have the highest ones.
 
     The first score is (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4, with means
     over the edges of a node. The dissimilarity of two neighbours is one minus the cosine of their features
     times one minus that of their expected neighbourhoods, times the doubt about their edge; its product with
     the divergence between their two copied predictions is the implausibility of the edge.
 
-    The blame for an implausible edge is then divided between its ends in proportion to their scores, and the
-    score of a node is multiplied by its share of the blame, so that neighbours of attacked nodes get lower
-    scores. Last, it is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction from
-    those of its neighbours minus the same for its copied prediction.
+    The blame for an implausible edge is then divided between its ends in proportion to their scores, and a
+    score is multiplied by the share of the blame, so that neighbours of attacked nodes get lower ones. Last,
+    it is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction from those of its
+    neighbours minus the same for its copied prediction.
 
     ``own``, ``copied`` and ``similar`` are the probabilities of all nodes by the classifier, with the
     neighbourhoods of their donors, and with neighbourhoods similar to their own. ``doubt`` is from 0 to 1, in
@@ -187,8 +171,8 @@ def score_suspicion(
     dissimilarity = doubt * (1.0 - by_features) * (1.0 - by_neighbourhoods)
     implausibility = divergence(copied[first], copied[second]) * dissimilarity
 
-    def sum_over_edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(first, values, minlength=graph.n_nodes).astype(np.float64)
+    def sum_over_edges(values: Floats) -> Floats:
+        return np.bincount(first, values, graph.n_nodes).astype(np.float64)
 
     degrees, total = graph.degrees, sum_over_edges(implausibility)
     own_divergence = divergence(own, copied) + divergence(own, similar)
@@ -205,7 +189,7 @@ def score_suspicion(
     return np.asarray(blame_scores * np.exp(OUTLIER_WEIGHT * outlier / np.maximum(degrees, 1)))
 
 
-def divergence(p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:
+def divergence(p: Array, q: Array) -> Floats:
     """Return the Jensen-Shannon divergence of the rows of ``p`` and ``q``, in nats."""
     middle = (p + q) / 2
     return np.asarray((rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=1) / 2)

@@ -1,8 +1,4 @@
-"""A defence that combines features, similar nodes and credible edges to predict a node's class.
-
-:class:`EvidenceCorrection` computes the three kinds of evidence for one graph. :func:`weigh_edges` and
-:func:`weigh_hypotheses` model how likely the edges of a node are for each class, attacked or not.
-"""
+"""A defence that combines features, similar nodes and credible edges, and an attack on it."""
 
 from __future__ import annotations
 
@@ -14,15 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import log_softmax, logsumexp
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_integer, check_settings, check_type
 from nodecopy._core.messages import log_decision
 from nodecopy.attacks import Edits, TargetedAttack
-from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import APPNP, Classifier, SelfTraining, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_distinct
@@ -32,7 +27,6 @@ from nodecopy.defend.edges import EdgeModel, build_credibility
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
-Array = NDArray[np.float64]
 ATTACKED_SHARE = 1 / 2  # prior probability that a node was attacked, given that it is to be corrected
 GRID = (np.arange(8) + 0.5) / 8  # shares of genuine edges under attack; the prior is proportional to it
 GENUINE_SHARE = 0.95  # share of genuine edges of a node that was not attacked
@@ -53,14 +47,13 @@ MAX_RANKED_NODES = 2_000  # number of nodes, evenly spaced, that decide how unce
 
 
 def combine_evidence(
-    log_prior: Array, owner: IntArray, log_odds: Array, neighbours: Array, class_edges: Array
-) -> tuple[Array, Array]:
+    log_prior: Floats, owner: IntArray, log_odds: Floats, neighbours: Floats, class_edges: Floats
+) -> tuple[Floats, Floats]:
     """Return the log-likelihood of the edges of some nodes, and the probability that each edge is genuine.
 
-    The log-likelihood is ``[n, n_classes]``, up to a constant; ``log_prior``, of the same shape, is without
-    the edges. Each edge has its ``owner``, a row in ``log_prior``, ascending; the log-odds that it is
-    genuine; and the class probabilities of its neighbour, ``[n_edges, n_classes]``. ``class_edges`` counts
-    the edges between two classes.
+    The log-likelihood is ``[n, n_classes]``, up to a constant, as is ``log_prior``, without the edges. Each
+    edge has its ``owner``, a row in ``log_prior``, ascending; its log-odds; and the class probabilities of
+    its neighbour, ``[n_edges, n_classes]``. ``class_edges`` counts the edges between two classes.
     """
     n, n_classes = log_prior.shape
     per_node = np.bincount(owner, minlength=n)
@@ -85,7 +78,7 @@ def combine_evidence(
     return np.concatenate(likelihoods), np.concatenate(credibilities)
 
 
-def weigh_hypotheses(n_classes: int) -> Array:
+def weigh_hypotheses(n_classes: int) -> Floats:
     """Return the prior log-probabilities of the hypotheses about a node of each class.
 
     ``[n_classes, n_hypotheses]``: no attack; for each share of genuine edges, an attack that connects the
@@ -99,7 +92,7 @@ def weigh_hypotheses(n_classes: int) -> Array:
     return weights
 
 
-def weigh_edges(log_odds: Array, neighbours: Array, class_edges: Array) -> tuple[Array, Array]:
+def weigh_edges(log_odds: Floats, neighbours: Floats, class_edges: Floats) -> tuple[Floats, Floats]:
     """Return the likelihood of edges if they are genuine, and in all, for classes and hypotheses.
 
     Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`. The edges of a node are
@@ -121,17 +114,14 @@ def weigh_edges(log_odds: Array, neighbours: Array, class_edges: Array) -> tuple
     return genuine, genuine + false * (1 - shares)
 
 
-def compare_classes(class_edges: Array, remaining_share: float = 1.0) -> Array:
-    """Return the probability of a neighbour's class given the node's, over its share of all ends of edges.
-
-    ``remaining_share`` is the share of the edges within a class that an attacker leaves.
-    """
+def compare_classes(class_edges: Floats, remaining_share: float = 1.0) -> Floats:
+    """Return the probability of a neighbour's class given the node's, over its share of all ends of edges."""
     left = class_edges * (1 - (1 - remaining_share) * np.eye(len(class_edges)))
     return np.asarray(left / left.sum(axis=1, keepdims=True) / (class_edges.sum(axis=0) / class_edges.sum()))
 
 
-def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_]) -> Array:
-    """Return log-probabilities of classes with the evidence of edges of those nodes for which it counts."""
+def add_evidence(log_prior: Floats, log_evidence: Floats, counts: Bools) -> Floats:
+    """Return log-probabilities with the evidence of edges where it counts."""
     return np.asarray(log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1))
 
 
@@ -230,7 +220,7 @@ class NodeReport:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceCorrection(Correction):
-    """Corrections by all evidence on one graph; each kind is computed once, on use."""
+    """Corrections by all evidence on one graph."""
 
     state: AttackedState
     n_donors: int
@@ -239,14 +229,12 @@ class EvidenceCorrection(Correction):
     owner: str = "EvidenceDefence"
 
     @cached_property
-    def predictions(self) -> Array:
-        """Return the classifier's predictions, in which every class has at least about 0.001."""
+    def predictions(self) -> Floats:
         p = np.maximum(self.state.probabilities.astype(np.float64), MIN_PROBABILITY)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     @cached_property
-    def from_features(self) -> Array:
-        """Return the log-probabilities by features: the mean over a logistic regression and an MLP."""
+    def from_features(self) -> Floats:
         n_nodes = self.state.graph.n_nodes
         logistic = sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
         if n_nodes > MAX_NODES_WITH_MLP:
@@ -261,8 +249,8 @@ class EvidenceCorrection(Correction):
         return build_credibility(self.state.embeddings)
 
     @cached_property
-    def class_edges(self) -> Array:
-        """Return how many edges connect two classes, and one edge of each kind more."""
+    def class_edges(self) -> Floats:
+        """Return one plus the number of edges between two classes."""
         p = self.predictions
         return np.asarray(p.T @ (self.state.graph.adjacency @ p) + 1.0)
 
@@ -272,7 +260,6 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def max_probability(self) -> float:
-        """Return the probability of the likeliest class above which a node's edges do not count."""
         if self.uncertain_share in (0.0, 1.0):
             return 2 * self.uncertain_share  # no node has a lower one than 0, and all have than 2
         n_nodes = self.state.graph.n_nodes
@@ -280,34 +267,28 @@ class EvidenceCorrection(Correction):
         highest = self.without_edges(nodes).max(axis=1)
         return float(np.exp(np.quantile(highest, self.uncertain_share)))
 
-    def from_donors(self, nodes: IntArray) -> Array | None:
-        """Return the mean prediction of the donors of each node."""
+    def from_donors(self, nodes: IntArray) -> Floats | None:
         if not self.n_donors or not len(nodes):
             return None
         return np.asarray(self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1))
 
-    def without_edges(self, nodes: IntArray) -> Array:
-        """Return the log-probabilities of some nodes by features and donors."""
+    def without_edges(self, nodes: IntArray) -> Floats:
         log_p, donors = FEATURE_WEIGHT * self.from_features[nodes], self.from_donors(nodes)
         log_p = log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors)
         return np.asarray(log_softmax(log_p, axis=1))
 
-    def is_uncertain(self, log_prior: Array) -> NDArray[np.bool_]:
-        """Return whether the edges of nodes with these log-probabilities count."""
+    def is_uncertain(self, log_prior: Floats) -> Bools:
         return np.asarray(np.exp(log_prior.max(axis=1)) < self.max_probability)
 
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the edges of some nodes: the position in ``nodes``, and the neighbour."""
         rows = self.state.complete_graph.rows.csr[nodes].tocoo()
         return rows.row, rows.col
 
-    def log_odds(self, first: IntArray, second: IntArray, is_edge: NDArray[np.bool_] | None = None) -> Array:
-        """Return the log-odds that pairs are edges, between -10 and 10; see :meth:`.EdgeModel.log_odds`."""
+    def log_odds(self, first: IntArray, second: IntArray, is_edge: Bools | None = None) -> Floats:
         log_odds = self.credibility.log_odds(first, second, is_edge)
         return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
-    def weigh(self, nodes: IntArray) -> tuple[Array, Array, Array, Array]:
-        """Return log-probabilities without edges; the log-likelihood, log-odds and credibility of edges."""
+    def weigh(self, nodes: IntArray) -> tuple[Floats, Floats, Floats, Floats]:
         log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
         first, is_edge = nodes[owner], None
         if self.state.graph is not self.state.complete_graph and len(first):
@@ -317,22 +298,17 @@ class EvidenceCorrection(Correction):
         log_evidence, credibility = combine_evidence(log_prior, owner, log_odds, classes, self.class_edges)
         return log_prior, log_evidence, log_odds, credibility
 
-    def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
+    def certify(self, nodes: IntArray) -> Bools:
         return ~self.is_uncertain(self.without_edges(nodes))
 
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
-        if not len(nodes):
-            return self.state.probabilities[:0]
-        return np.exp(self.predict_log_proba(nodes))
+    def predict_proba(self, nodes: IntArray) -> FloatArray:
+        return np.exp(self.predict_log_proba(nodes)) if len(nodes) else self.state.probabilities[:0]
 
-    def predict_log_proba(self, nodes: IntArray) -> Array:
+    def predict_log_proba(self, nodes: IntArray) -> Floats:
         log_prior, log_evidence, _, _ = self.weigh(nodes)
         return add_evidence(log_prior, log_evidence, self.is_uncertain(log_prior))
 
-    def explain(
-        self, nodes: IntArray, classes: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
-    ) -> list[NodeReport]:
-        """Return reports of some nodes, given their class probabilities before and after."""
+    def explain(self, nodes: IntArray, classes: Array, before: Array, after: Array) -> list[NodeReport]:
         log_prior, log_evidence, log_odds, credibility = self.weigh(nodes)
         owner, neighbours = self.edges_of(nodes)
         features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
@@ -370,11 +346,10 @@ class EvidenceDefence(Defence):
     """Correct predictions at attacked nodes by their features, similar nodes and credible edges.
 
     Three kinds of evidence are combined. The node's features: a logistic regression and an MLP that learned
-    from the classifier's predictions for other nodes, see :class:`.DistilledFeatures`. Similar nodes: the
-    mean prediction for the donors of :class:`.CopyingDefence`. The node's own edges, as far as both ends
-    resemble the ends of other edges: an attacker connects a node to other classes than its own, often to one
-    of them, and removes edges to its own class. Edges count only at nodes whose class is uncertain by
-    features and donors.
+    from the predictions for other nodes, as in :class:`.DistilledFeatures`. Similar nodes: the mean
+    prediction for the donors of :class:`.CopyingDefence`. The node's own edges, as far as both ends resemble
+    the ends of other edges: an attacker connects a node to other classes than its own, often to one of them,
+    and removes edges to its own class. Edges count only at nodes whose class is uncertain by the others.
 
     Parameters
     ----------
@@ -385,12 +360,10 @@ class EvidenceDefence(Defence):
         Number of similar nodes; 0 disables them, for graphs in which the search takes too long.
     uncertain_share
         Share of the nodes whose edges count: those with the lowest probability of the likeliest class by
-        features and donors. At all others the correction does not depend on the node's own edges, if
-        ``retrain`` is set. Larger values help against attacks that do not know the defence, and harm
-        against those that do.
+        features and donors. With ``retrain``, no other correction depends on the node's own edges. Larger
+        values help against attacks that do not know the defence, and harm against those that do.
     retrain
-        Whether the classifier is trained without the edges of the targets, so that flips of these edges
-        change nothing at other nodes. It needs :meth:`fit` with targets. Recommended where they are known.
+        As in :class:`.CopyingDefence`; recommended where the targets are known.
     device
         As in :class:`.CopyingDefence`.
 
@@ -431,11 +404,10 @@ class EvidenceDefence(Defence):
         share = float(self.uncertain_share)
         return EvidenceCorrection(state, self.n_donors, share, self.device, type(self).__name__)
 
-    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
-        """Return for which nodes no change of their own edges can change the corrected class.
+    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Bools:
+        """Return for which nodes no flip of their own edges can change the corrected class.
 
-        It is a guarantee against flips of these edges, if the classifier was trained without them
-        (``retrain``).
+        With ``retrain`` it is a guarantee.
 
         Parameters
         ----------
@@ -458,15 +430,12 @@ class EvidenceDefence(Defence):
         positions = check_distinct(state.graph, nodes)
         targets: Any = self.targets_
         if self._prunes and not np.isin(positions, targets).all():
-            message = "must be targets given to fit: with retrain, training leaves out only their edges."
-            raise InputError("nodes", message)
+            raise InputError("nodes", "must be targets given to fit: training leaves out only their edges.")
         return correction, positions
 
 
-class EvidenceEdits(Edits):
-    """Edits of a graph with the defence that is attacked."""
-
-    def __init__(self, graph: Graph, codes: NDArray[np.int64], correction: EvidenceCorrection) -> None:
+class _EvidenceEdits(Edits):
+    def __init__(self, graph: Graph, codes: Ints, correction: EvidenceCorrection) -> None:
         super().__init__(graph)
         self.codes, self.correction = codes, correction
 
@@ -482,16 +451,14 @@ class TargetEvidence:
         self.weights = weigh_hypotheses(self.log_prior.shape[1])
         self.counts = correction.is_uncertain(self.log_prior)
 
-    def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
-        """Return log-probabilities after changes of the likelihood: corrected, and if edges always count."""
+    def predict(self, log_likelihood: Floats, changes: Floats) -> tuple[Floats, Floats]:
         joint = self.weights + log_likelihood
         highest = joint.max()
         log_evidence = np.log(np.einsum("kh,nkh->nk", np.exp(joint - highest), changes)) + highest
         corrected = add_evidence(self.log_prior, log_evidence, self.counts)
         return corrected, add_evidence(self.log_prior, log_evidence, np.array([True]))
 
-    def losses(self, code: int, log_likelihood: Array, changes: Array) -> Array:
-        """Return the loss of a class after each of some changes."""
+    def losses(self, code: int, log_likelihood: Floats, changes: Floats) -> Floats:
         corrected, always = self.predict(log_likelihood, changes)
         return np.asarray(-corrected[:, code] - TIE_WEIGHT * always[:, code])
 
@@ -501,16 +468,14 @@ class AdaptiveEvidenceAttack(TargetedAttack):
     """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
 
     The attacker trains the defence with ``retrain``. Each step makes the flip that raises the loss of the
-    corrected prediction most, of which every one is evaluated exactly. The default budget is the target's
-    degree.
+    corrected prediction most. The default budget is the target's degree.
 
     Parameters
     ----------
     defence
         The defence; by default ``EvidenceDefence(retrain=True)``.
     n_candidates
-        Number of nodes, drawn at random for each target, that are tried as new neighbours; all nodes in
-        smaller graphs.
+        Number of random nodes that are tried as new neighbours of each target.
     together
         As in :class:`.TargetedAttack`.
 
@@ -530,8 +495,8 @@ class AdaptiveEvidenceAttack(TargetedAttack):
     together: bool = True
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
-    ) -> Callable[[], EvidenceEdits]:
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], _EvidenceEdits]:
         check_settings(self, n_candidates=1)
         name = type(self).__name__
         defence = EvidenceDefence(retrain=True) if self.defence is None else self.defence
@@ -541,10 +506,10 @@ class AdaptiveEvidenceAttack(TargetedAttack):
         trial = Trial(graph, labels.train, rng=seed)
         ((_, _, correction),) = defence.train_corrections([trial], [targets])
         assert isinstance(correction, EvidenceCorrection)
-        return lambda: EvidenceEdits(graph, trial.codes, correction)
+        return lambda: _EvidenceEdits(graph, trial.codes, correction)
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
-        assert isinstance(edits, EvidenceEdits)
+        assert isinstance(edits, _EvidenceEdits)
         code, neighbours = int(edits.codes[target]), edits.neighbours(target)
         others = np.delete(np.arange(edits.graph.n_nodes), target)
         if len(others) > self.n_candidates:

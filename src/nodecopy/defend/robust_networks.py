@@ -1,29 +1,25 @@
-"""Controls with robust aggregation: GCNs that weigh edges (GNNGuard) or messages (Soft Median).
-
-An edge of weight zero counts for nothing, so that :class:`AdaptiveNetworkAttack` has gradients with respect
-to weights.
-"""
+"""Controls with robust aggregation, and an attack on them by gradients of the weights of edges."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, MutableMapping
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple, Self, TypeAlias
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from nodecopy._core.arrays import Ints
 from nodecopy._core.checks import check_settings, check_type
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import check_name
 from nodecopy.attacks import Edits, TargetedAttack
-from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.gradients import Loss, RewiredModule, RewiredNetwork, choose_flips
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import Classifier, CustomNetwork, Trial
@@ -40,12 +36,12 @@ MAX_DENSITY = 0.35  # largest share of non-zero features for which a sparse prod
 N_COMPARED = 2**20  # features that are compared at once, few enough for the cache of a processor
 
 
-SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]  # masks of edges for either layer
+SentMessages = tuple[Tensor | slice, Tensor | slice]  # masks of edges for either layer
 ALL_MESSAGES: SentMessages = slice(None), slice(None)
 
 
 class WeightedEdges(NamedTuple):
-    """Edges and their weights; every node has a loop of weight 1."""
+    """Edges and weights, of which zero counts as no edge; every node has a loop of weight 1."""
 
     source: Tensor
     target: Tensor
@@ -54,19 +50,18 @@ class WeightedEdges(NamedTuple):
 
     @classmethod
     def with_loops(cls, edge_index: Tensor, edge_weight: Tensor | None, n_nodes: int) -> Self:
-        """Replace the loops of a graph by one for each node; edges without weights have the weight 1."""
         loops = torch.arange(n_nodes, device=edge_index.device)
         is_edge = edge_index[0] != edge_index[1]
         source, target = (torch.cat([ends[is_edge], loops]) for ends in edge_index)
-        if edge_weight is None:
-            return cls(source, target, torch.ones(len(source), device=source.device), n_nodes)
-        return cls(source, target, torch.cat([edge_weight[is_edge], edge_weight.new_ones(n_nodes)]), n_nodes)
+        weight = torch.ones(len(source), device=source.device)
+        if edge_weight is not None:
+            weight = torch.cat([edge_weight[is_edge], edge_weight.new_ones(n_nodes)])
+        return cls(source, target, weight, n_nodes)
 
     def select(self, mask: Tensor | slice) -> Self:
         return self._replace(source=self.source[mask], target=self.target[mask], weight=self.weight[mask])
 
     def sum_at_targets(self, values: Tensor) -> Tensor:
-        """Return the sum of the values, one row per edge, over the edges of each target."""
         return values.new_zeros(self.n_nodes, *values.shape[1:]).index_add(0, self.target, values)
 
 
@@ -74,8 +69,8 @@ class WeightedEdges(NamedTuple):
 _sparse_features: MutableMapping[Tensor, tuple[int, SparseStack | None]] = WeakTensorKeyDictionary()
 
 
-def find_sparse_entries(x: Tensor) -> SparseStack | None:
-    """Return the entries of a feature matrix, or None if too few are zero for a sparse product."""
+def _find_sparse_entries(x: Tensor) -> SparseStack | None:
+    """Return the entries of features, or None if too few are zero for a sparse product."""
     version, entries = _sparse_features.get(x, (-1, None))
     if version != x._version:
         entries = None
@@ -102,16 +97,15 @@ class RobustNetwork(torch.nn.Module):
         self.biases = torch.nn.ParameterList([torch.zeros(size) for size in (N_HIDDEN, n_classes)])
 
     def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
-        """Return the similarity of the ends of each edge; 1 where a network does not compare them."""
+        """Return the similarity of the ends of each edge; here 1."""
         return torch.ones_like(edges.weight)
 
     def weigh(self, similarity: Tensor, edges: WeightedEdges) -> Tensor:
-        """Return the weight of the message along each edge, normalised by the degrees of its ends."""
+        """Return the weight of the message along each edge."""
         degrees = edges.sum_at_targets(edges.weight)
         return edges.weight * (degrees[edges.source] * degrees[edges.target]).rsqrt()
 
     def combine(self, weight: Tensor, transformed: Tensor, edges: WeightedEdges) -> Tensor:
-        """Return the messages of neighbours, combined at the targets of edges."""
         return edges.sum_at_targets(weight[:, None] * transformed[edges.source])
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
@@ -119,8 +113,7 @@ class RobustNetwork(torch.nn.Module):
         return self.propagate(self.compare_features(x, edge_index, edges), self.transform(x), edges)
 
     def transform(self, x: Tensor) -> Tensor:
-        """Return the features times the weights of the first layer, after dropout in training."""
-        entries = None if x.requires_grad else find_sparse_entries(x)
+        entries = None if x.requires_grad else _find_sparse_entries(x)
         if entries is None:
             return self.drop_and_multiply(x)
         factors = None
@@ -129,12 +122,10 @@ class RobustNetwork(torch.nn.Module):
         return entries.product(self.first.weight.T[None], factors)[0]
 
     def drop_and_multiply(self, x: Tensor) -> Tensor:
-        """Return :meth:`transform` by a dense product."""
         transformed: Tensor = self.first(torch.dropout(x, DROPOUT, self.training))
         return transformed
 
     def compare_features(self, x: Tensor, edge_index: Tensor, edges: WeightedEdges) -> Tensor:
-        """Return the similarity of the ends of each edge by features; in training it is computed once."""
         if x.requires_grad:
             return self.compare(x, edges)
         versions, last = (x._version, edge_index._version), self._compared
@@ -211,9 +202,9 @@ class SoftMedianNetwork(RobustNetwork):
 
 
 def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tensor) -> Tensor:
-    """Return the weighted median of each column of ``values`` over the edges of every target.
+    """Return the weighted median of each column over the edges of every target; of none, it is arbitrary.
 
-    ``total`` is the sum of the weights at each target. A target without edges gets an arbitrary value.
+    ``total`` is the sum of the weights at each target.
     """
     # The order of each column by target, then by value, in one sort of integers made of both.
     bits = values.detach().T.float().contiguous().view(torch.int32).long()
@@ -232,7 +223,7 @@ NETWORKS: dict[str, type[RobustNetwork]] = {"guarded": GuardedNetwork, "soft-med
 
 
 class RobustNetworkFactory(Configurable):
-    """A factory of networks by their key in ``NETWORKS``, since files hold names and no classes."""
+    """A factory of networks by name, since files hold no classes."""
 
     def __init__(self, network: str) -> None:
         self.network = network
@@ -267,9 +258,9 @@ class GNNGuard(RobustNetworkDefence):
     """Weigh edges by the similarity of their ends in every layer of a GCN (Zhang and Zitnik, 2020).
 
     Edges between nodes whose features have a cosine below 0.1 are removed, and from the second layer also
-    those between nodes whose hidden units do. The authors' memory between layers and their learned pruning
-    are left out, as in their default. Features have dropout here, unlike in the authors' code. Parameters are
-    those of :class:`RobustNetworkDefence`.
+    those between nodes whose hidden units do. The memory between layers and learned pruning are left out, as
+    in the authors' default. Unlike there, features have dropout. Parameters are those of
+    :class:`RobustNetworkDefence`.
 
     Examples
     --------
@@ -301,9 +292,9 @@ class SoftMedianGCN(RobustNetworkDefence):
 
 
 class NetworkEdits(Edits):
-    """Edits of a graph with the trained network that is attacked, and the scaled features ``x``."""
+    """Edits with the trained network that is attacked, and the scaled features ``x``."""
 
-    def __init__(self, graph: Graph, codes: NDArray[np.int64], network: ModuleNetwork, x: Tensor) -> None:
+    def __init__(self, graph: Graph, codes: Ints, network: ModuleNetwork, x: Tensor) -> None:
         super().__init__(graph)
         assert isinstance(network.module, RobustNetwork)
         self.codes, self.network, self.x = torch.from_numpy(codes).to(x.device), network, x
@@ -316,7 +307,7 @@ class RewiredRobustNetwork(RewiredModule):
     """A robust network on a graph of which one row is changed; only the logits of that node are computed.
 
     The ``n_candidates`` steepest flips of the network, and of the smoothed one, are evaluated. ``smoothed``
-    is the same for the smoothed network, whose gains are gradients; None in that one.
+    is the same for the smoothed network, where it is None and gains are gradients.
     """
 
     def __init__(self, edits: NetworkEdits, row: int, n_candidates: int) -> None:
@@ -344,7 +335,7 @@ class RewiredRobustNetwork(RewiredModule):
         return self.module.propagate(similarity, self.transformed, edges, sent).double().log_softmax(dim=1)
 
     def count_hops(self, edges: WeightedEdges, n_hops: int) -> Tensor:
-        """Return the distance of every node to the row, or ``n_hops + 1`` if it is larger."""
+        """Return the distance of every node to the row, at most ``n_hops + 1``."""
         distance = torch.full((edges.n_nodes,), n_hops + 1, device=self.rows.device)
         distance[self.rows] = 0
         for hop in range(1, n_hops + 1):
@@ -377,16 +368,16 @@ class AdaptiveNetworkAttack(TargetedAttack):
     """Attack :class:`GNNGuard` or :class:`SoftMedianGCN` by flips of the target's edges.
 
     The attacker trains the network on the clean graph and plans greedy flips twice: by evaluating some flips,
-    and along the gradients of a smoothed network with the same weights, since a single flip hardly moves a
-    median. The plan that raises the loss more is carried out. The default budget is the target's degree.
+    and along the gradients of a smoothed network with the same weights. The plan that raises the loss more is
+    carried out. The default budget is the target's degree.
 
     Parameters
     ----------
     defence
         The defence; by default ``GNNGuard()``.
     n_candidates
-        Number of flips that are evaluated in each step of the first plan: those with the steepest gradients
-        of the network, and as many of the smoothed one.
+        Number of flips with the steepest gradients of the network, and of the smoothed one, that are
+        evaluated in each step of the first plan.
     together
         As in :class:`.TargetedAttack`.
 
@@ -405,7 +396,7 @@ class AdaptiveNetworkAttack(TargetedAttack):
     together: bool = True
 
     def prepare(
-        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+        self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], NetworkEdits]:
         check_settings(self, n_candidates=1)
         name = type(self).__name__

@@ -1,8 +1,4 @@
-"""Defences for unknown targets: score the suspicion of all nodes, and correct the most suspicious ones.
-
-:class:`SuspectCorrection` corrects them by copying, :class:`WholeGraphDefence` by all evidence. Both may
-train again without their edges.
-"""
+"""Defences for unknown targets: score the suspicion of all nodes, and correct the most suspicious ones."""
 
 from __future__ import annotations
 
@@ -10,17 +6,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from nodecopy._core.arrays import IntArray
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import AttackedState, Correction, Defence
 from nodecopy.defend.copying import CopyingCorrection, DonorDefence, choose_copier, find_donors
 from nodecopy.defend.edges import score_suspicion
-from nodecopy.defend.evidence import MIN_PROBABILITY, Array, EvidenceCorrection, EvidenceDefence
+from nodecopy.defend.evidence import MIN_PROBABILITY, EvidenceCorrection, EvidenceDefence
 from nodecopy.graph import Graph
 
 # The share of nodes that are corrected without validation nodes, and that lose their edges before retraining.
@@ -33,25 +28,24 @@ CLASSIFIER_WEIGHT = 0.5  # exponent of the prediction for nodes that are not sus
 
 @dataclass(eq=False)
 class DetectedCorrection(Correction):
-    """Predictions of all nodes, of which ``source`` corrected the most suspicious."""
+    """Predictions of all nodes, the most suspicious of which are corrected."""
 
-    probabilities: NDArray[np.floating[Any]]
-    suspicion: NDArray[np.float64]
-    is_corrected: NDArray[np.bool_]
+    probabilities: FloatArray
+    suspicion: Floats
+    is_corrected: Bools
     source: Any
 
     def details(self) -> dict[str, Any]:
         return {"suspicion": self.suspicion, "corrected": self.is_corrected}
 
-    def find_donors(self, nodes: IntArray) -> NDArray[np.int64]:
+    def find_donors(self, nodes: IntArray) -> Ints:
         return np.asarray(self.source.find_donors(nodes))
 
     def explain(self, *arguments: Any) -> Any:
         return self.source.explain(*arguments)
 
-    def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return that no node is certified, since its edges decide whether it is corrected at all."""
-        return np.zeros(len(nodes), bool)
+    def certify(self, nodes: IntArray) -> Bools:
+        return np.zeros(len(nodes), bool)  # its edges decide whether a node is corrected at all
 
 
 class DetectingDefence(Defence):
@@ -59,7 +53,7 @@ class DetectingDefence(Defence):
 
     detects = True
 
-    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+    def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
         ``graph`` is the attacked graph, by default the one given to ``fit``.
@@ -73,8 +67,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
     """Detect attacked nodes, and correct them by copying.
 
     The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
-    others are predicted with the neighbourhoods of donors whose neighbourhoods are similar to their own,
-    which makes up for the nodes that are corrected without need.
+    others are predicted with the neighbourhoods of donors whose neighbourhoods are similar to their own.
 
     Parameters
     ----------
@@ -122,10 +115,7 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
         probabilities = np.where(is_corrected[:, None], copied, similar)
         return DetectedCorrection(probabilities, scores, is_corrected, copying)
 
-    def _copy_retrained(
-        self, copying: CopyingCorrection, suspects: IntArray
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return both copied predictions after training without the suspects' edges."""
+    def _copy_retrained(self, copying: CopyingCorrection, suspects: IntArray) -> tuple[Array, Array]:
         retrained = self.retrain_without(copying.state, suspects)
         # Similar donors are chosen, and copied, in the graph with all edges.
         complete = replace(copying.state, classifier=retrained.classifier, networks=retrained.networks)
@@ -136,13 +126,9 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
 
 
 def choose_n_corrected(
-    share: float | None,
-    state: AttackedState,
-    order: IntArray,
-    corrected: NDArray[Any],
-    uncorrected: NDArray[Any],
+    share: float | None, state: AttackedState, order: IntArray, corrected: Array, uncorrected: Array
 ) -> int:
-    """Return how many nodes, in ``order``, are corrected; the validation nodes decide without a ``share``."""
+    """Return how many nodes, in ``order``, are corrected, by ``share`` or by validation nodes."""
     trial: Any = state.trial
     if share is not None or trial is None or not trial.has_validation:
         return round((DEFAULT_SHARE if share is None else share) * len(order))
@@ -164,9 +150,9 @@ def choose_n_corrected(
 class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked.
 
-    The nodes with the highest suspicion scores (:func:`.score_suspicion`), in which doubtful edges count
-    most, are predicted by all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is
-    multiplied by the square root of the classifier's prediction, before it was trained again.
+    The most suspicious nodes (:func:`.score_suspicion`, in which doubtful edges count most) are predicted by
+    all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is multiplied by the square
+    root of the classifier's prediction, before it was trained again.
 
     Parameters
     ----------
@@ -224,16 +210,16 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
         return replace(evidence, n_donors=0)
 
 
-def select_highest(scores: NDArray[np.float64], share: float) -> IntArray:
-    """Return the positions of a share of the scores, the highest ones; ties go to the lowest positions."""
+def select_highest(scores: Floats, share: float) -> IntArray:
+    """Return the positions of the highest scores; ties go to the lowest positions."""
     return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
 
 
-def score_all(evidence: EvidenceCorrection) -> tuple[Array, Array]:
-    """Return two suspicion scores of every node: with doubtful edges counting most, and with all alike."""
+def score_all(evidence: EvidenceCorrection) -> tuple[Floats, Floats]:
+    """Return two suspicion scores: with doubtful edges counting most, and with all alike."""
     state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
     expected = np.exp(evidence.without_edges(nodes))
-    similar: Array = expected
+    similar: Floats = expected
     if evidence.n_donors:
         search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         similar = evidence.predictions[find_donors(search, evidence.n_donors, nodes)].mean(axis=1)

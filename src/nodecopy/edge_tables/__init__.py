@@ -1,7 +1,6 @@
-"""Node copying on edge tables larger than memory, inside an engine (:mod:`.engines`).
+"""Node copying on edge tables larger than memory, inside an engine; ``model.py`` has the join.
 
-Read :mod:`.model` first (the join), then :mod:`.donors` (donor rules, and random numbers as integer
-arithmetic that gives the same bits in every engine). Ibis is imported when an engine is opened.
+Ibis is imported when an engine is opened.
 """
 
 from nodecopy.edge_tables.donors import JaccardTable as JaccardTable

@@ -1,7 +1,6 @@
-"""Donor rules on edge tables, each the twin of a rule in :mod:`nodecopy.copying.donors`.
+"""Donor rules on edge tables, with the same donors as their twins in :mod:`nodecopy.copying.donors`.
 
-A rule is fitted to ``rows`` (source, target) and ``nodes`` (id, number) inside an engine, and draws the same
-donors as its twin for the same uniform numbers.
+A rule is fitted to ``rows`` (source, target) and ``nodes`` (id, number) inside an engine.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class SameLabelTable(Configurable, EdgeTableRule):
     ----------
     labels
         A table (Parquet or Ibis) of id and label. Nodes without one (not listed, null, NaN, -1 or empty) keep
-        their neighbours; ids without edges are an error, unless ``allow_isolated`` of the fit is set.
+        their neighbours; ids without edges are an error without ``allow_isolated`` of the fit.
     id, label
         Names of its columns; by default usual names, otherwise the two columns.
 
@@ -192,7 +191,7 @@ class _Lists:
     """Lists: ``owners`` (id, number, list, size) draw uniformly from ``members`` (list, position, donor)."""
 
     def __init__(self, members: Any, engine: TableEngine, owners: Any = None) -> None:
-        """Build lists from members (list, id, number, rank), which own their lists by default."""
+        """Build lists of members (list, id, number, rank), by default their owners."""
         in_list = ibis.window(group_by="list", order_by=["rank", "number"])
         members = members.mutate(position=ibis.row_number().over(in_list))
         members = engine.materialise(members.mutate(size=members.count().over(ibis.window(group_by="list"))))
@@ -215,7 +214,7 @@ class _Shares:
     """Rows of probabilities: the donor of a node is in its row of ``shares`` with ``low <= u < high``."""
 
     def __init__(self, pairs: Any, nodes: Any, engine: TableEngine) -> None:
-        """Build shares from pairs (i, j, donor, weight) with positive weights."""
+        """Build shares of pairs (i, j, donor, weight)."""
         in_row = ibis.window(group_by="i")
         value = pairs.weight.cast("float64")
         largest = exact_literal(float(SIMILARITY_UNITS))
@@ -237,7 +236,7 @@ class _Shares:
 
 
 def is_labelled(labels: Any, engine: TableEngine) -> Any:
-    """Return for each row of id and label whether there is a label."""
+    """Return whether each row of id and label has a label."""
     label, kind = labels.label, labels.label.type()
     is_present = label.notnull()
     if kind.is_string():
@@ -256,7 +255,7 @@ def is_labelled(labels: Any, engine: TableEngine) -> Any:
 
 
 def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: TableEngine) -> Any:
-    """Return the nodes that are not their own donors, with rescaled uniform numbers in column u."""
+    """Return nodes that are not their own donors, with rescaled uniform numbers u."""
     nodes = engine.stage(uniforms(nodes, key))
     if keep == 0.0:
         return nodes
@@ -265,7 +264,6 @@ def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: TableEngine) -> An
 
 
 def _number_pairs(table: Any, nodes: Any, engine: TableEngine, name: str) -> Any:
-    """Return pairs of node and donor, which must be nodes, with their numbers i and j."""
     check_ids(table, ["node", "donor"], name, engine)
     if table.node.type().is_string() != nodes.id.type().is_string():
         raise InputError(name, f"must hold ids like the edges, {nodes.id.type()}; got {table.node.type()}.")
@@ -278,7 +276,7 @@ def _number_pairs(table: Any, nodes: Any, engine: TableEngine, name: str) -> Any
 
 
 def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """Return the table with 32 random bits for the counters in each of the columns ``x`` and ``y``."""
+    """Add columns ``x`` and ``y`` of 32 random bits each for the counters."""
     schedule = (*key, key[0] ^ key[1] ^ PARITY)
     table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
     for number in range(N_ROUNDS):
@@ -296,20 +294,20 @@ def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
 
 
 def uniforms(table: Any, key: Key) -> Any:
-    """Return the table with the uniform number of each node ``number`` in column ``u``."""
+    """Add the uniform number ``u`` of each node ``number``."""
     table = threefry(table, key, table.number, table.number)
     bits = (table.x >> 5) * 2**26 + (table.y >> 6)
     return table.mutate(u=bits.cast("float64") / exact_literal(2.0**53)).drop("x", "y")
 
 
 def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """Return the table with the coin of each pair of node numbers in column ``to_larger``."""
+    """Add the coin ``to_larger`` of each pair of node numbers."""
     table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
     return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
 
 
 def exact_literal(value: float) -> Any:
-    """Return a double as a quotient of integers, since engines parse decimal fractions differently."""
+    """Return a quotient of integers, since engines parse decimal fractions differently."""
     numerator, denominator = value.as_integer_ratio()
     result = ibis.literal(numerator, "int64").cast("float64")
     while denominator > 1:  # a power of two, so that every step is exact

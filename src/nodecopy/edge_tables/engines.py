@@ -1,7 +1,6 @@
-"""Engines for edge tables larger than memory: DuckDB in this process, Spark on a cluster.
+"""Engines for edge tables larger than memory, used through Ibis: DuckDB in this process, Spark on a cluster.
 
-Both are used through Ibis, so that a query is written once. An engine reads and writes Parquet, and stores
-results in a scratch folder: no table has to fit into memory.
+An engine reads and writes Parquet, and stores results in a scratch folder: no table has to fit into memory.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class TableEngine(ABC):
 
     @abstractmethod
     def _read(self, paths: list[Path]) -> Any:
-        """Return the table in Parquet files, or folders of them."""
+        """Return the table in Parquet files, or in folders of them."""
 
     @abstractmethod
     def _write(self, table: Any, path: Path) -> None:
@@ -127,7 +126,6 @@ class TableEngine(ABC):
         return self._scratch_files[-1]
 
     def _reread(self, path: Path, table: Any) -> Any:
-        """Return the table in a scratch file, with the origins of the one that was written there."""
         stored = self.scan(path)
         self._origins[stored.get_name()] = self._origins_of(table)
         return stored
@@ -154,17 +152,14 @@ class TableEngine(ABC):
         return set().union(*(self._origins.get(part.name, set()) for part in tables))
 
     def arrow(self, table: Any) -> Any:
-        """Return a small table as an Arrow table."""
         self._check_open()
         with _engine_errors("a table cannot be computed"):
             return table.to_pyarrow()
 
     def rows(self, table: Any) -> list[dict[str, Any]]:
-        """Return the rows of a small table as dictionaries."""
         return list(self.arrow(table).to_pylist())
 
     def row(self, table: Any) -> dict[str, Any]:
-        """Return the only row of a table."""
         (row,) = self.rows(table)
         return row
 
@@ -185,7 +180,6 @@ class TableEngine(ABC):
         return rows.group_by("source", "target").agg(weight=rows.weight.max())
 
     def materialise_distinct(self, rows: Any) -> Any:
-        """Compute :meth:`distinct` and return it from a scratch file."""
         with self.temporary_tables(slice(-1)):
             return self.materialise(self.distinct(rows))
 
@@ -203,7 +197,6 @@ class TableEngine(ABC):
         remove_path(path)
 
     def close(self) -> None:
-        """Disconnect and remove scratch files."""
         self._closed = True
         if self._process != os.getpid():
             return  # the process that opened it still uses the connection and the files
@@ -255,7 +248,7 @@ class DuckDB(TableEngine):
         return table  # DuckDB does not repeat definitions
 
     def distinct(self, rows: Any) -> Any:
-        """Return distinct pairs; pairs of 32-bit numbers are sorted outside of DuckDB."""
+        """Return distinct pairs; 32-bit numbers are sorted outside of DuckDB."""
         weight = ["weight"] if "weight" in rows.columns else []
         kinds = [rows[name].type() for name in ("source", "target", *weight)]
         if not (all(kind.is_int32() for kind in kinds[:2]) and all(kind.is_primitive() for kind in kinds)):
@@ -349,7 +342,7 @@ class Spark(TableEngine):
 
 @contextmanager
 def _engine_errors(what: str) -> Iterator[None]:
-    """Turn errors of an engine into one line, an ``OSError`` if a limit or the disk is the reason."""
+    """Turn errors into one line, an ``OSError`` if a limit or the disk is the reason."""
     try:
         yield
     except InputError:
@@ -361,7 +354,6 @@ def _engine_errors(what: str) -> Iterator[None]:
 
 
 def _limit(error: Exception) -> str | None:
-    """Return the limit that an engine reached, if any."""
     if match := DISK_ERRORS.search(str(error)):
         return f"the disk is full or a limit is reached ({match[0]})"
     if MEMORY_ERRORS.search(str(error)):
@@ -385,8 +377,8 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
     chosen = {role: names[position] for role, position in positions.items()}
     usual = match_names(names, roles)
     if unusual := [f"{column} is the {role}" for role, column in chosen.items() if role not in usual]:
-        parts = " and ".join(unusual)
-        log_decision(f"{name}: {parts} of each row. Rename columns that hold something else.")
+        found = " and ".join(unusual)
+        log_decision(f"{name}: {found} of each row. Rename columns that hold something else.")
     return table.select(**chosen)
 
 
@@ -419,8 +411,7 @@ def read_edges(
 ) -> tuple[Any, list[Any], Any]:
     """Return the entries of the adjacency, tables of the ids of all nodes, and the type of ids in the input.
 
-    Entries have columns source, target and perhaps weight, each pair once, undirected edges in both
-    directions. ``others`` are further tables of ids, which are the last of the tables.
+    Entries are distinct, undirected edges in both directions. ``others`` are the last of the tables.
     """
     for name, value in (("directed", directed), ("interactions", interactions), ("distinct", distinct)):
         check_type(value, bool, name, "True or False")
@@ -450,7 +441,7 @@ def read_edges(
 
 
 def _narrowest_type(tables: list[Any], engine: TableEngine) -> Any:
-    """Return the smallest type that holds all ids, which makes joins and unions faster."""
+    """Return the smallest type of all ids, by which joins and unions are faster."""
     kinds = {table.id.type().is_string() for table in tables}
     if len(kinds) > 1:
         raise InputError("ids", "must be integers in all tables or strings in all tables; got both.")
@@ -465,7 +456,7 @@ def _narrowest_type(tables: list[Any], engine: TableEngine) -> Any:
 
 
 def read_ids(nodes: Any, engine: TableEngine) -> Any:
-    """Return the ids of a table of nodes, and their labels if a column has a usual name of labels."""
+    """Return ids, and labels if a column has a usual name of labels."""
     table = engine.scan(nodes)
     names = match_names(list(table.columns), NODE_COLUMNS)
     roles = {role: words for role, words in NODE_COLUMNS.items() if role == "id" or role in names}
@@ -475,14 +466,14 @@ def read_ids(nodes: Any, engine: TableEngine) -> Any:
 
 
 def count_rows(table: Any, engine: TableEngine) -> int:
-    """Return the number of rows of a table."""
+    """Count rows."""
     return int(engine.row(table.aggregate(n=table.count()))["n"])
 
 
 def check_ids(
     table: Any, roles: Sequence[str], name: str, engine: TableEngine, *, is_unique: bool = False
 ) -> None:
-    """Raise an error unless columns hold integers or strings without missing values, perhaps unique ones."""
+    """Raise an error unless columns hold integers or strings, none missing, perhaps unique ones."""
     for role in roles:
         kind = table[role].type()
         if not (kind.is_integer() or kind.is_string()):
@@ -498,7 +489,7 @@ def check_ids(
 
 
 def check_weights(table: Any, name: str, engine: TableEngine) -> None:
-    """Raise an error if a weight is missing, infinite or negative."""
+    """Raise an error for weights that are missing, infinite or negative."""
     if "weight" not in table.columns:
         return
     if not table.weight.type().is_numeric():

@@ -1,7 +1,6 @@
-"""External sort of pairs of integers without duplicates.
+"""External sort of distinct pairs of integers, by partitions of their first number.
 
-Pairs are distributed over partitions by their first number and sorted one partition at a time. That is
-several times faster than the hash tables of databases and needs the memory of one partition.
+It is several times faster than the hash tables of databases and needs the memory of one partition.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Array, Ints
 from nodecopy._core.imports import import_optional
-from nodecopy._core.kernels import njit
+from nodecopy._core.kernels import compiled
 from nodecopy.edge_tables.engines import PURPOSE
 
 N_PARTITIONS = 256
@@ -29,11 +28,10 @@ class PairSorter:
     def __init__(self, path: Path, weight: Any = None) -> None:
         self._path, self._weight = path, weight
         self._type = np.dtype([("pair", np.int64)] + ([] if weight is None else [("weight", weight)]))
-        self._bounds: list[NDArray[np.int64]] = []  # of the partitions within each block of the file
+        self._bounds: list[Ints] = []  # of the partitions within each block of the file
         path.touch()
 
-    def add(self, source: NDArray[Any], target: NDArray[Any], weight: NDArray[Any] | None = None) -> None:
-        """Append a block of pairs, ordered by partition."""
+    def add(self, source: Array, target: Array, weight: Array | None = None) -> None:
         piece, places = np.empty(len(source), self._type), np.empty(len(source), np.int32)
         bounds = _partition(source, target, piece["pair"], places)
         if weight is not None:
@@ -42,7 +40,7 @@ class PairSorter:
         with self._path.open("ab") as file:
             file.write(piece.data)
 
-    def parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
+    def parts(self) -> Iterator[tuple[Array, ...]]:
         """Yield the columns of the distinct pairs by partition, sorted; large ones are split."""
         sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTITIONS, np.int64))
         with self._path.open("rb") as file:
@@ -52,7 +50,7 @@ class PairSorter:
                 else:
                     yield from self._in_rounds(file, number)
 
-    def _in_rounds(self, file: Any, number: int) -> Iterator[tuple[NDArray[Any], ...]]:
+    def _in_rounds(self, file: Any, number: int) -> Iterator[tuple[Array, ...]]:
         n_rounds = 1 + sum(len(_distinct(piece)) for piece in self._pieces(file, number)) // MAX_SORTED_PAIRS
         for round_ in range(n_rounds):
             pieces = self._pieces(file, number)
@@ -60,7 +58,7 @@ class PairSorter:
             if any(map(len, chosen)):
                 yield _unpack_columns(np.concatenate(chosen))
 
-    def _pieces(self, file: Any, number: int) -> Iterator[NDArray[Any]]:
+    def _pieces(self, file: Any, number: int) -> Iterator[Array]:
         size = self._type.itemsize
         for bounds in self._bounds:
             file.seek(size * int(bounds[number]))
@@ -77,9 +75,9 @@ class PairSorter:
         return reader.__arrow_c_stream__(requested_schema)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _partition(source: Any, target: Any, pairs: Any, places: Any) -> Any:
-    """Pack pairs by partition, write their positions, and return the bounds of the partitions."""
+    """Pack pairs by partition; return the bounds of the partitions."""
     bounds = np.zeros(N_PARTITIONS + 1, np.int64)
     for number in source:
         bounds[(np.int64(number) * HASH_FACTOR >> 24 & N_PARTITIONS - 1) + 1] += 1
@@ -93,8 +91,7 @@ def _partition(source: Any, target: Any, pairs: Any, places: Any) -> Any:
     return bounds
 
 
-def _distinct(part: NDArray[Any]) -> NDArray[Any]:
-    """Return each pair once, in ascending order, with its largest weight."""
+def _distinct(part: Array) -> Array:
     if "weight" not in (part.dtype.names or ()):
         return np.unique(part["pair"]).view(part.dtype)
     part = part[np.argsort(part["pair"])]
@@ -104,8 +101,7 @@ def _distinct(part: NDArray[Any]) -> NDArray[Any]:
     return distinct
 
 
-def _unpack_columns(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Return the columns of the distinct pairs."""
+def _unpack_columns(part: Array) -> tuple[Array, ...]:
     weighted = "weight" in (part.dtype.names or ())
     part = _distinct(part) if weighted else np.sort(part["pair"])
     source, target = np.empty((2, len(part)), np.int32)
@@ -113,9 +109,9 @@ def _unpack_columns(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     return source[:n_distinct], target[:n_distinct], *([part["weight"]] if weighted else [])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _unpack_pairs(pairs: Any, source: Any, target: Any) -> int:
-    """Unpack the distinct pairs among sorted ones and return their number."""
+    """Unpack distinct pairs among sorted ones; return their number."""
     n_distinct, last = 0, pairs[0] - 1
     for pair in pairs:
         if pair != last:

@@ -114,12 +114,11 @@ class EdgeTableCopying(Configurable):
         return self
 
     def _add_labelled(self, listed: list[Any], allow_isolated: bool) -> None:
-        """Add ids of labels, the last of the tables, that are no nodes, or raise an error."""
         unknown = listed[-1].anti_join(self.nodes_, "id").order_by("id")
         if not (n_unknown := count_rows(unknown, self._engine)):
             return
         first = [row["id"] for row in self._engine.rows(unknown.limit(3))]
-        named = f"{list_names(map(repr, first))}{', ...' if n_unknown > len(first) else ''}"
+        named = list_names(map(repr, first)) + ", ..." * (n_unknown > len(first))
         if not allow_isolated:
             problem = f"must be of nodes of the graph; {n_unknown} ids are not: {named}"
             way_out = "Correct them, or add isolated nodes."
@@ -170,7 +169,6 @@ class EdgeTableCopying(Configurable):
         return sample_key(seed_sequence(rng), sample)
 
     def _donors(self, key: Key) -> Any:
-        """Return a table of node, number and donor."""
         nodes = self.nodes_.rename(node="id")
         if self._keep == 1.0:
             return nodes.mutate(donor=nodes.node)
@@ -178,7 +176,7 @@ class EdgeTableCopying(Configurable):
         return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
 
     def _copy_rows(self, donors: Any, key: Key) -> Any:
-        """Return T(A, zeta) for a table of donors, with ids of the input's type."""
+        """Return T(A, zeta), with ids of the input's type."""
         weight = ["weight"] if self.weighted else []
         copied = donors.join(self._rows, [("donor", "source")])
         if self._rule == "one-endpoint":
@@ -194,8 +192,6 @@ class EdgeTableCopying(Configurable):
             copied = copied.select(*weight, source=ibis.least(*ends), target=ibis.greatest(*ends))
             copied = self._engine.distinct(copied)
         kinds = {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
-        names = {
-            ROLES_OF_EDGES[role] if self._interactions else role: role
-            for role in ("source", "target", *weight)
-        }
+        roles = ("source", "target", *weight)
+        names = {ROLES_OF_EDGES[role] if self._interactions else role: role for role in roles}
         return copied.cast(kinds).select(**names)

@@ -1,4 +1,4 @@
-"""Statistics of edge tables, equal to those of the graph in memory, from counts inside an engine."""
+"""Statistics of edge tables, equal to those of the graph in memory."""
 
 from __future__ import annotations
 

@@ -331,7 +331,7 @@ class FeedbackDecoder(Decoder):
 
 
 def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-    """Draw from N(mean, s^2), given mean and log s side by side; also return the divergence from N(0, 1)."""
+    """Draw from N(mean, s^2), given mean and log s, and return the divergence from N(0, 1)."""
     n_nodes, width = heads.shape
     noise = rng.standard_normal((n_nodes, width // 2), dtype=np.float32)
     result: tuple[Tensor, Tensor] = _NormalDraw.apply(heads, torch.from_numpy(noise).to(heads))  # type: ignore[no-untyped-call]
@@ -339,7 +339,7 @@ def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
 
 
 class _NormalDraw(torch.autograd.Function):
-    """Has its own gradient, because autograd takes three times as many passes over the data."""
+    """Has its own gradient, since autograd takes three times as many passes."""
 
     @staticmethod
     def forward(ctx: Any, heads: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
@@ -403,7 +403,7 @@ class PairLoss(BlockwiseLoss):
 
 
 class SampledPairLoss(BlockwiseLoss):
-    """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs."""
+    """The mean cross-entropy over edges plus that over as many random pairs."""
 
     def __init__(self, adjacency: sparse.csr_array, device: torch.device, rng: Generator) -> None:
         n_nodes, self.rng = adjacency.shape[0], rng

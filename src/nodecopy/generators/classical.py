@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Floats
 from nodecopy._core.checks import check_integer
 from nodecopy._core.linalg import truncated_svd
 from nodecopy.errors import InputError
@@ -136,8 +136,8 @@ class ChungLu(EdgeListModel):
         self.probabilities_ = np.minimum(product[product > 0] / max(out_degrees.sum(), 1), 1.0)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
-        parameters = self.blocks_, self.block_pairs_, self.probabilities_
-        first, second = draw_block_edges(*parameters, rng, directed=False)
+        blocks = self.blocks_, self.block_pairs_, self.probabilities_
+        first, second = draw_block_edges(*blocks, rng, directed=False)
         if not graph.directed:
             return first, second
         second = second - graph.n_nodes
@@ -159,7 +159,7 @@ class SwapModel(EdgeListModel):
         self._list_edges(graph)
 
     def _list_edges(self, graph: Graph) -> None:
-        """Set the attributes that depend on the edges alone."""
+        """Set attributes that depend on the edges alone."""
 
     def restart(self, seed: SeedSequence) -> Self:
         """Return the model with a sample, exchangeable with the graph, as the start of samples."""
@@ -258,7 +258,7 @@ class BlockConfigurationModel(SwapModel, BlockModel):
 
 
 def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Generator) -> Edges:
-    """Return edges, the smaller node first, after ``n_swaps`` attempted swaps per edge."""
+    """Return edges after ``n_swaps`` attempted swaps per edge."""
     from nodecopy.generators.kernels import swap_edges
 
     first, second = (nodes.copy() for nodes in edges)
@@ -320,7 +320,7 @@ class BarabasiAlbert(EdgeListModel):
 
 
 def _draw_ends(n_before: Nodes, rng: Generator) -> Nodes:
-    """Draw an end of an earlier edge: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
+    """Draw ends of earlier edges: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
     return np.where(n_before == 0, -1, rng.integers(0, np.maximum(2 * n_before, 1)))
 
 
@@ -401,7 +401,7 @@ class RandomDotProduct(EdgeListModel):
     def draw_edges(self, rng: Generator, nodes: Nodes, *, directed: bool) -> Edges:
         """Return the edges of one sample whose node i has the positions of ``nodes[i]``."""
         left, right, n_nodes = self.left_[nodes], self.right_[nodes], len(nodes)
-        parts: list[NDArray[np.int64]] = [np.zeros((2, 0), np.int64)]
+        parts = [np.zeros((2, 0), np.int64)]
         step = max(1, PAIRS_AT_ONCE // max(n_nodes, 1))
         for start in range(0, n_nodes, step):
             probabilities = left[start : start + step] @ right.T
@@ -414,13 +414,13 @@ class RandomDotProduct(EdgeListModel):
 
 
 class IndependentEdges:
-    """Edges that occur independently, each with its own probability.
+    """Independent edges, each with its own probability.
 
-    The number of points on a pair is Poisson with mean -log(1 - p), so that it has one with probability p: a
-    binary search per edge instead of a random number per pair. If undirected, the upper triangle counts.
+    The number of points on a pair is Poisson with mean -log(1 - p): a binary search per edge instead of a
+    random number per pair. If undirected, the upper triangle counts.
     """
 
-    def __init__(self, probabilities: NDArray[np.float64], directed: bool) -> None:
+    def __init__(self, probabilities: Floats, directed: bool) -> None:
         means = np.array(probabilities) if directed else np.triu(probabilities, 1)
         np.fill_diagonal(means, 0.0)
         np.clip(means, 0.0, MAX_PROBABILITY, out=means)

@@ -1,8 +1,4 @@
-"""Graph models that learn random walks and score edges by their use in walks.
-
-NetGAN (Bojchevski et al., 2018) trains a GAN of walks. CELL (Rendsburg et al., 2020) is NetGAN without a
-GAN: a low-rank model of transition probabilities.
-"""
+"""NetGAN (Bojchevski et al., 2018), a GAN of walks, and CELL (Rendsburg et al., 2020), which has no GAN."""
 
 from __future__ import annotations
 
@@ -39,7 +35,7 @@ State = tuple[Tensor, Tensor]  # output and cell of an LSTM, ``[size, units]`` e
 
 
 class TorchRandom:
-    """Weights and random numbers from a torch generator on a device."""
+    """Weights and random numbers on a device."""
 
     def __init__(self, seed: SeedSequence, device: torch.device) -> None:
         self.device, self.source = device, torch.Generator(device)
@@ -104,7 +100,7 @@ class LSTM:
 
 
 class WalkGenerator:
-    """Maps noise to walks: an LSTM gives logits, and the embedding of the drawn node is the next input."""
+    """Maps noise to walks by an LSTM, whose next input is the embedding of the drawn node."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
         self.input = [random.draw_glorot(NOISE_WIDTH, n_hidden), random.zeros(n_hidden)]
@@ -129,7 +125,7 @@ class WalkGenerator:
     def draw_embedded(
         self, size: int, length: int, temperature: Tensor, table: Tensor, random: TorchRandom
     ) -> Tensor:
-        """Draw walks as rows of ``table``, ``[size, length, width]``, with a gradient for the generator."""
+        """Draw walks as rows of ``table``, with a gradient for the generator."""
         state, inputs, walk = self._start(size, random)
         for _ in range(length):
             state = self.lstm.step(self.lstm.gates(inputs), state)
@@ -177,7 +173,7 @@ class Critic:
 
 
 def gather_rows(table: Tensor, node: Tensor, soft: Tensor | None = None) -> Tensor:
-    """Return rows of ``table`` by node; the gradient of ``soft`` is that of the one-hot vectors."""
+    """Return rows by node; the gradient of ``soft`` is that of the one-hot vectors."""
     rows: Tensor = _GatherRows.apply(table, node, soft)  # type: ignore[no-untyped-call]
     return rows
 
@@ -282,7 +278,7 @@ class NetGAN(EdgeScoreModel):
     -----
     Weights, features and labels are not used; samples keep the features and labels. Nodes without edges have
     none in samples. To select a model by held-out edges, as the authors do, fit the ``train`` graph of
-    :func:`.split_edges`. Weight decay applies to all weights, as in the authors' code.
+    :func:`.split_edges`.
 
     Examples
     --------
@@ -318,7 +314,7 @@ class NetGAN(EdgeScoreModel):
 def count_transitions(
     generator: WalkGenerator, n_transitions: int, walk_length: int, random: TorchRandom
 ) -> sparse.csr_array:
-    """Count the transitions of a generator's walks between each pair of nodes, in both directions."""
+    """Count the transitions between each pair of nodes, in both directions."""
     n_nodes, n_walks = len(generator.embedding), -(-n_transitions // (walk_length - 1))
     at_once = max(1, WALK_LOGITS_AT_ONCE[random.device.type] // n_nodes)
     total, pending, n_pending = sparse.csr_array((n_nodes, n_nodes), dtype=np.int64), [], 0
@@ -455,7 +451,7 @@ class TransitionLoss(BlockwiseLoss):
 
 
 def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
-    """Return pi with pi = pi P, by power iteration, and the normalisers of the rows of P."""
+    """Return pi = pi P, by power iteration, and the normalisers of the rows of P."""
     logits_at_once, pi = LOGITS_AT_ONCE[down.device.type], start
     normalisers = torch.zeros_like(start)
     for _ in range(MAX_POWER_ITERATIONS):

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse, special
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nodecopy._core.arrays import IntArray, keep_entries
+from nodecopy._core.arrays import Array, IntArray, Ints, keep_entries
 from nodecopy._core.checks import check_real, check_settings, show
 from nodecopy._core.random import child
 from nodecopy.copying import Jaccard, NodeCopying
@@ -39,7 +38,7 @@ from nodecopy.recommend.base import EmbeddingRecommender, Recommender, cosines, 
 from nodecopy.recommend.baselines import above_threshold
 
 Embeddings = tuple[Tensor, Tensor]
-EmbeddingStacks = tuple[NDArray[Any], NDArray[Any]]  # of users and of items, [graphs, nodes, factors] each
+EmbeddingStacks = tuple[Array, Array]  # of users and of items, [graphs, nodes, factors] each
 VALIDATION_LENGTH = 20  # of the lists whose recall decides when training stops
 WEIGHTS, TRAINING = 0, 1  # children of the seed of a network
 NEGATIVES, DROPOUT = 0, 1  # children of the seed of the training loop
@@ -153,7 +152,7 @@ class BPRRecommender(EmbeddingRecommender):
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         """Return a network for the users and items, its weights not yet drawn."""
 
-    def embed(self, matrix: sparse.csr_array | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    def embed(self, matrix: sparse.csr_array | None = None) -> tuple[Array, Array]:
         """Return embeddings of the trained weights on another matrix of the same users and items.
 
         It may hold probabilities. The default is the matrix of training.
@@ -456,7 +455,7 @@ class NegativeSampler:
         self._indptr, self._stride = pattern.indptr.astype(np.int64), n_items + 1
         self._allowed_before = user * self._stride + (pattern.indices - number)
 
-    def draw(self, users: IntArray, rng: Generator) -> NDArray[np.int64]:
+    def draw(self, users: IntArray, rng: Generator) -> Ints:
         """Return one item for each of the users."""
         rank = rng.integers(self.pool_sizes[users])
         keys = users.astype(np.int64) * self._stride + rank
@@ -535,11 +534,11 @@ class EnsembleBPR(Recommender):
     def embedding_stacks(self) -> EmbeddingStacks:
         return self.copied_embeddings_
 
-    def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+    def similarity_rows(self, rows: sparse.csr_array) -> Array:
         """Return the cosine of the item embeddings, concatenated over all graphs."""
         return cosines(np.concatenate(self.embedding_stacks()[1], axis=1), rows.indices)
 
-    def score_positions(self, positions: IntArray) -> NDArray[Any]:
+    def score_positions(self, positions: IntArray) -> Array:
         users, items = self.embedding_stacks()
         if self.average == "scores":
             graphs = zip(users, items, strict=True)
@@ -548,7 +547,7 @@ class EnsembleBPR(Recommender):
         return np.array(scores).reshape(-1, items.shape[1])
 
 
-def _mean_win_probabilities(user: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+def _mean_win_probabilities(user: Array, items: Array) -> Array:
     """Return for each item i the mean over graphs and items j of sigma(s_i - s_j)."""
     scores = np.einsum("gd,gid->gi", user, items)
     blocks = row_blocks(scores.shape[1], max(1, MAX_BLOCK_PAIRS // scores.size))

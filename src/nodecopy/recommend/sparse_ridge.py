@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import index_dtype, keep_entries
+from nodecopy._core.arrays import Array, Singles, index_dtype, keep_entries
 from nodecopy._core.kernels import njit
 from nodecopy._core.parallel import map_on_cores
 from nodecopy.recommend.algebra import count_users, row_blocks
@@ -81,7 +80,7 @@ def solve_sparse(
     importance = 1 / np.sqrt(2 * S.diagonal() + penalties)
     targets = largest_sums([(1.0, C_t)], n_neighbours, importance)
 
-    def solve(rows: slice) -> NDArray[np.float32]:
+    def solve(rows: slice) -> Singles:
         return solve_neighbourhoods(S, targets, penalties, rows.start, rows.stop)
 
     blocks = row_blocks(targets.shape[0], ROWS_PER_TASK)
@@ -90,13 +89,13 @@ def solve_sparse(
     return sparse.csr_array(B_t.T)
 
 
-def _scale_rows(matrix: sparse.csr_array, scale: NDArray[Any]) -> sparse.csr_array:
+def _scale_rows(matrix: sparse.csr_array, scale: Array) -> sparse.csr_array:
     data = matrix.data * np.repeat(scale.astype(np.float32), np.diff(matrix.indptr))
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def largest_products(
-    left: sparse.csr_array, right: sparse.csr_array, n_largest: int, importance: NDArray[Any]
+    left: sparse.csr_array, right: sparse.csr_array, n_largest: int, importance: Array
 ) -> sparse.csr_array:
     """Return ``left @ right``, in single precision, with the most important entries of each row.
 
@@ -110,7 +109,7 @@ def largest_products(
 def largest_sums(
     terms: Sequence[tuple[float, sparse.csr_array]],
     n_largest: int,
-    importance: NDArray[Any],
+    importance: Array,
     has_diagonal: bool = True,
 ) -> sparse.csr_array:
     """Return the most important entries of each row of a sum of scaled matrices."""
@@ -148,8 +147,8 @@ def _select_by_rows(
 
 
 def solve_neighbourhoods(
-    S: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
-) -> NDArray[np.float32]:
+    S: sparse.csr_array, C_t: sparse.csr_array, penalties: Singles, start: int, stop: int
+) -> Singles:
     """Return, like the data of each row of C', the solution of S + S' + penalties at its columns."""
     all_sizes = np.diff(C_t.indptr[start : stop + 1])
     width = int(all_sizes.max(initial=0))

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from nodecopy._core.arrays import Array, Floats
 from nodecopy._core.checks import (
     check_choice,
     check_indices,
@@ -243,9 +244,7 @@ def draw_accuracy_by_certainty(
     return axes
 
 
-def certainty_curve(
-    correct: ArrayLike, uncertainty: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def certainty_curve(correct: ArrayLike, uncertainty: ArrayLike) -> tuple[Floats, Floats]:
     """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
 
     Parameters
@@ -272,7 +271,7 @@ def draw_attacked_node(
     labels: ArrayLike,
     class_names: Sequence[str],
     *,
-    images: NDArray[Any] | None = None,
+    images: Array | None = None,
     axes: Any = None,
 ) -> Any:
     """Draw a node's neighbourhood and its prediction, with one column for each stage; return the axes.
