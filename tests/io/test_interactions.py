@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -84,6 +86,7 @@ def test_the_latest_row_counts(text: str, kept: int, write: Write) -> None:
         (["3", "", "2"], {}, [3, 2], "rows without a rating: 1; they are left out"),
         (["3", "NA", "2"], {"rating": ""}, [1, 1, 1], ""),
         (["", ""], {}, [1, 1], "the column is not read"),
+        (["3", "0", "2"], {}, [3, 2], "pairs with a rating of 0: 1; they are no interactions"),
     ],
 )
 def test_ratings_in_the_notation_of_spreadsheets(
@@ -117,6 +120,18 @@ def test_dates_that_are_not_iso_8601(
         read_interactions(write(f"user,item,rating,when\n{rows}"), time="when", **options).matrix.sum() == 4
     )
     assert order in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("when", "times"),
+    [
+        (pandas.to_datetime(["2024-01-02T00:00Z", "2024-01-03T01:00+01:00"], utc=True), [0, 86400]),
+        ([datetime.date(2024, 1, 2), datetime.date(2024, 1, 3)], [0, 86400]),
+    ],
+)
+def test_times_of_pandas_with_a_zone_and_dates(when: Any, times: list[float]) -> None:
+    log = read_interactions(pandas.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "when": when}))
+    assert (log.times - 1704153600).tolist() == times
 
 
 @pytest.mark.parametrize(

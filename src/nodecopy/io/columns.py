@@ -493,7 +493,7 @@ def holds_times(column: Column, name: str = "") -> bool:
     """Return whether a column has the name of times, or starts with dates or Unix times."""
     if match_names([name], {"time": TIMES}):
         return True
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "iufO":
         return column.dtype.kind == "M"
     inspected = column[:N_INSPECTED]
     cells = [cell for cell in inspected if cell != ""]
@@ -616,8 +616,8 @@ def parse_times(table: Table, column: Column, day_first: bool | None = None) -> 
     texts, seconds = _as_iso_dates(table, column, day_first), np.empty(len(column))
     for row, text in enumerate(texts):
         try:
-            moment = datetime.fromisoformat(text)
-        except (TypeError, ValueError):
+            moment = datetime.fromisoformat(str(text))  # of pandas, also Timestamp and date
+        except ValueError:
             got = f"{table.where(row)} has time {column[row]!r}; it must be a number or a date such as"
             raise InputError(f"{got} 2024-05-31. Correct it, or leave the column out.", time="") from None
         seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

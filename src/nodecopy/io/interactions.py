@@ -107,6 +107,9 @@ def read_interactions(
         pairs = np.unique(user_codes * len(item_ids) + item_codes) if is_shorter else user_codes
         if n_repeated := len(user_codes) - len(pairs):
             log_decision(f"{describe(path)}: repeated user-item pairs: {n_repeated}; the latest row counts.")
+        if n_zeros := len(pairs) - log.n_interactions:
+            way = "they are no interactions. An empty name reads all rows without ratings"
+            log_decision(f"{describe(path)}: user-item pairs with a rating of 0: {n_zeros}; {way}.", "rating")
         return Interactions(log.matrix, user_ids, item_ids, log.times)
 
 
