@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 
-from nodecopy._core.arrays import Array
 from nodecopy._core.estimator import load as load_estimator
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import from_name, import_optional
@@ -198,7 +198,7 @@ def _parse_rounds(text: str, method: str) -> int | str:
     raise InputError(f"--n-rounds must be an integer of {allowed}; got {text!r}.")
 
 
-def _summarise(table: dict[str, Array], classifier: Classifier) -> dict[str, Any]:
+def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[str, Any]:
     predicted = table["predicted"]
     counts = Counter(predicted.tolist())
     temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}

@@ -125,10 +125,10 @@ def sample(
     work: Work
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
-        others = "--engine duckdb and --engine spark"
-        opt.check_applicable(others, "--engine memory", memory=memory, **of_engines)
-        is_log = _holds_interactions(source, interactions, graph, log)
-        data: Any = files.load_interactions(source, log) if is_log else files.load_graph(source, graph)
+        opt.check_applicable(
+            "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
+        )
+        data = _load(source, interactions, graph, log)
         rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
         suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
         suffix = format or (suffix if suffix in get_args(Format) else "csv")
@@ -295,6 +295,14 @@ class _SampleFolder:
         with atomic_write(folder / ORIGIN) as file:
             content = json.dumps(self.origin | about | {"files": sorted(listed)}, indent=2)
             file.write_text(content + "\n", encoding="utf-8")
+
+
+def _load(
+    source: str, interactions: bool | None, graph: opt.GraphOptions, log: opt.InteractionOptions
+) -> Graph | Interactions:
+    if _holds_interactions(source, interactions, graph, log):
+        return files.load_interactions(source, log)
+    return files.load_graph(source, graph)
 
 
 def _holds_interactions(
