@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from nodecopy._core.arrays import Array
 from nodecopy._core.estimator import load as load_estimator
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import from_name, import_optional
