@@ -103,6 +103,9 @@ def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogC
     assert "10 validation nodes and 22 test nodes, since karate has 32 labelled" in caplog.text
     with pytest.raises(InputError, match=r"--labels-per-class must be below \d+, .* of karate; got 500"):
         split_as_in_experiments(club, "karate", 500, 0)
+    split, _ = split_as_in_experiments(club, "karate", None, 0)
+    assert len(split.train) == 16
+    assert "8 training nodes of each class" in caplog.text
 
 
 def test_folds_leave_training_nodes_of_every_class() -> None:

@@ -131,7 +131,7 @@ def test_dates_that_are_not_iso_8601(
 )
 def test_times_of_pandas_with_a_zone_and_dates(when: Any, times: list[float]) -> None:
     log = read_interactions(pandas.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "when": when}))
-    assert (log.times - 1704153600).tolist() == times
+    assert (np.asarray(log.times) - 1704153600).tolist() == times
 
 
 @pytest.mark.parametrize(

@@ -377,7 +377,7 @@ def check_spellings(values: Any, name: str) -> None:
     """Raise an error if an integer and its text are among ids, which would become one."""
     texts = {value for value in values if isinstance(value, str)}
     twin = next((value for value in values if not isinstance(value, str) and str(value) in texts), None)
-    if texts and twin is not None:
+    if twin is not None:
         raise InputError(name, f"must not hold both {twin} and {str(twin)!r}. Write ids the same way.")
 
 
@@ -407,14 +407,14 @@ def find_positions(values: Array, ids: Array, name: str, *hints: Any) -> Ints:
     return positions
 
 
-def contains(ids: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+def contains(ids: Array, values: Array) -> Bools:
     """Return which values are among ids."""
     narrow = _narrow(values, ids)
-    is_whole: NDArray[np.bool_] = narrow == values
+    is_whole: Bools = narrow == values
     return is_whole & np.isin(narrow, ids)
 
 
-def _narrow(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+def _narrow(values: Array, ids: Array) -> Array:
     """Return texts cut off at the length of ids, which would otherwise be padded to the longest text."""
     return values.astype(ids.dtype, copy=False) if values.dtype.kind == ids.dtype.kind == "U" else values
 

@@ -351,9 +351,7 @@ def write_arrays(file: BinaryIO, arrays: dict[str, Array]) -> None:
             if array.dtype.kind == "f" and array.nbytes >= MIN_MAPPED_BYTES:
                 member.compress_type = zipfile.ZIP_STORED
                 start = file.tell() + LOCAL_HEADER_BYTES + len(member.filename) + ZIP64_BYTES
-                n_filling = (
-                    -start - 4
-                ) % ALIGNMENT  # after an extra field with so many zeros, data are aligned
+                n_filling = (-start - 4) % ALIGNMENT  # zeros after the header of the field align the data
                 member.extra = struct.pack("<HH", PADDING_ID, n_filling) + bytes(n_filling)
             with archive.open(member, "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)

@@ -323,11 +323,12 @@ def _set_mode(temporary: Path, target: Path, default: int) -> None:
 def list_parts(path: PathLike) -> list[Path]:
     """Return the Parquet files of a folder or of a pattern; the name of a file is no pattern."""
     file = Path(path)
+    parts: Iterable[Path] = []
     if os.path.exists(file):
-        return (sorted(file.glob("*.parquet")) if file.is_dir() else []) or [file]
-    return sorted(map(Path, glob.glob(str(file), recursive=True) if file.suffix == ".parquet" else [])) or [
-        file
-    ]
+        parts = file.glob("*.parquet") if file.is_dir() else []
+    elif file.suffix == ".parquet":
+        parts = map(Path, glob.glob(str(file), recursive=True))
+    return sorted(parts) or [file]
 
 
 def is_frame(source: Any) -> bool:

@@ -67,7 +67,9 @@ def classify(
     validation: Annotated[float, opt.between(0, 0.9)] | None = opt.more(
         "File: share of the labels of each class for validation. (default: 0)"
     ),
-    labels_per_class: opt.Count | None = opt.common("Dataset: training nodes of each class. (default: 20)"),
+    labels_per_class: opt.Count | None = opt.common(
+        "Dataset: training nodes of each class. (default: at most 20)"
+    ),
     calibrate: bool = opt.more("Calibrate the probabilities on validation nodes.", False),
     load: Path | None = opt.more("A classifier that --save wrote, to predict all nodes."),
     device: opt.Device = "cpu",
@@ -248,9 +250,8 @@ def _split(
     if files.is_dataset(source):
         got = f"the dataset {source!r}, which has validation nodes"
         opt.check_applicable("files", got, validation=validation)
-        per_class = files.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
-        split, root = files.split_as_in_experiments(graph, source, per_class, seed)
-        way_out = f"Give fewer --labels-per-class than {per_class}."
+        split, root = files.split_as_in_experiments(graph, source, labels_per_class, seed)
+        way_out = "Give fewer --labels-per-class."
     else:
         got = "a file, whose labelled nodes are all training nodes"
         opt.check_applicable("datasets", got, labels_per_class=labels_per_class)

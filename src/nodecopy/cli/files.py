@@ -164,12 +164,17 @@ NodeSplit = Split[Ints]
 
 
 def split_as_in_experiments(
-    graph: Graph, dataset: str, labels_per_class: int, seed: int
+    graph: Graph, dataset: str, labels_per_class: int | None, seed: int
 ) -> tuple[NodeSplit, SeedSequence]:
     """Return the nodes of trial 0 of ``nodecopy reproduce``, fewer if necessary, and its seed sequence."""
-    n_validation, n_test = N_VALIDATION, N_TEST
+    n_validation, n_test, is_default = N_VALIDATION, N_TEST, labels_per_class is None
+    labels_per_class = labels_per_class or LABELS_PER_CLASS
     if graph.label_codes is not None:
         sizes = np.unique(graph.label_codes[graph.label_codes != UNLABELLED], return_counts=True)[1]
+        if is_default and labels_per_class >= sizes.min() > 1:
+            labels_per_class = int(sizes.min()) // 2
+            reason = f"half of the smallest class of {dataset}"
+            log_decision(f"{labels_per_class} training nodes of each class, {reason}.", "labels_per_class")
         if labels_per_class >= sizes.min():
             low = f"{sizes.min()}, the labelled nodes of the smallest class of {dataset}"
             raise InputError(f"--labels-per-class must be below {low}; got {labels_per_class}.")
@@ -193,7 +198,7 @@ def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
     labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
     n_needed = LABELS_PER_CLASS * len(np.unique(graph.label_codes[labelled])) + N_VALIDATION + N_TEST
     if is_dataset(source) and len(labelled) >= n_needed:
-        return split_as_in_experiments(graph, source, LABELS_PER_CLASS, seed)
+        return split_as_in_experiments(graph, source, None, seed)
     return Split(labelled, np.zeros(0, np.int64), labelled), seed_sequence(seed)
 
 
