@@ -109,6 +109,14 @@ def test_labels_of_any_kind_are_those_of_memory(engine: TableEngine, tmp_path: P
         assert [found[node] for node in range(6)] == model.draw_donors(rng=0, sample=sample).tolist()
 
 
+@pytest.mark.parametrize("weights", [[2.0, None, np.nan, 1.0], [None] * 4])
+def test_missing_weights_are_those_of_memory(engine: TableEngine, tmp_path: Path, weights: Any) -> None:
+    weight, path = pyarrow.array(weights, pyarrow.float64()), tmp_path / "edges.parquet"
+    pq.write_table(pyarrow.table({"source": [0, 1, 2, 3], "target": [1, 2, 3, 0], "weight": weight}), path)
+    graph, counts = read_graph(path), edge_table_statistics(path, engine=engine)
+    assert (counts["n_nodes"], counts["n_edges"]) == (graph.n_nodes, graph.n_edges)
+
+
 @pytest.mark.parametrize(
     "rule",
     [

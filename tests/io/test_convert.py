@@ -277,7 +277,10 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
         is_symmetric = len(set(weights.tolist())) == 1
         for name in ("edge_weight", "edge_attr"):
             data = pyg.Data(edge_index=index, num_nodes=3, **{name: weights})
-            assert as_graph(data).directed == from_pyg(data).directed == (not is_symmetric)
+            caplog.clear()
+            with caplog.at_level("INFO", logger="nodecopy"):
+                assert as_graph(data).directed == from_pyg(data).directed == (not is_symmetric)
+            assert ("both directions differ" in caplog.text) == (not is_symmetric)
             assert not as_graph(data, directed=False).directed
     small = torch.tensor([1.5, 1.5], dtype=torch.bfloat16)
     half = pyg.Data(edge_index=index, num_nodes=3, edge_weight=small, x=torch.ones(3, 2).half())

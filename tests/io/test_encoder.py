@@ -138,7 +138,7 @@ def test_codes_and_versions_are_text() -> None:
     assert FeatureEncoder().fit({"x": ["1.2.3", "1.2.4"]}).categories_ == {"x": ["1.2.3", "1.2.4"]}
 
 
-@pytest.mark.parametrize("word", ["", "NA", "n/a", "nan", "NULL", "none", "?", "-", "."])
+@pytest.mark.parametrize("word", ["", "NA", "#N/A", "n/a", "nan", "NULL", "none", "?", "-", "."])
 def test_words_for_a_missing_number(word: str) -> None:
     columns = {"x": ["1", word, "5", "3"]}
     encoded = FeatureEncoder().fit(columns).transform(columns)

@@ -105,6 +105,7 @@ READ: dict[str, tuple[str, Writer, Graph]] = {
         "Quelle;Ziel;Gewicht\nann;bob;1,5\nbob;cleo;2\ncleo;ann;1.000,0\nbob;dan;\n",
         WEIGHTED,
     ),
+    "no-break spaces": ("edges.csv", "source,target\nann\xa0,bob\nbob,\xa0cleo\ncleo,ann\n", TRIANGLE),
     "a stated delimiter": (
         "edges.csv",
         text("sep=;\r\nSource;Target\r\nann;bob\r\nbob;cleo\r\ncleo;ann\r\n", "utf-8-sig"),
@@ -198,7 +199,8 @@ def test_files_that_are_read(name: str, write: Writer, expected: Graph, tmp_path
 
 REFUSED: dict[str, tuple[str, Writer, str]] = {
     "UTF-16": ("edges.csv", text("source,target\nann,bob\n", "utf-16"), "UTF-16; save it as 'CSV UTF-8'"),
-    "Latin-1": ("edges.csv", text("source,target\nJosé,bob\n", "latin-1"), "iconv -f latin1 -t utf-8"),
+    "Latin-1": ("edges.csv", text("source,target\nJosé,bob\n", "latin-1"), "iconv -f windows-1252 -t utf-8"),
+    "an id in scientific notation": ("edges.csv", "source,target\n5,7\n1.23457E+12,5\n", "line 3 .* rounded"),
     "MovieLens": ("ratings.dat", "1::2::5\n", r"rename it to \.txt\."),
     "Excel": ("edges.xlsx", "PK\x03\x04", r"Save the sheet as 'CSV UTF-8'\."),
     "Excel under another name": ("edges.csv", "PK\x03\x04...", "save the sheet as 'CSV UTF-8'"),

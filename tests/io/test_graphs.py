@@ -72,10 +72,16 @@ def test_ids(text: str, ids: list[Any], write: Write) -> None:
     assert read_graph(write("edges.csv", text)).node_ids.tolist() == ids
 
 
-def test_ids_that_look_missing(write: Write) -> None:
-    edges = write("edges.csv", "source,target\nann,bob\nbob,nan\nnull,ann\n")
-    with pytest.warns(DataWarning, match="edges.csv: nan, null is read as an id"):
-        assert read_graph(edges).n_nodes == 4
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ann,bob\nbob,nan\nnull,ann\n", "edges.csv: nan, null is read as an id"),
+        ("001,002\n002,x\n2,001\n", "ids '2' and '002' are different nodes"),
+    ],
+)
+def test_ids_that_are_probably_wrong(text: str, message: str, write: Write) -> None:
+    with pytest.warns(DataWarning, match=message):
+        assert read_graph(write("edges.csv", f"source,target\n{text}")).n_nodes == 4
 
 
 @pytest.mark.parametrize("sign", [";", "|", ", ", " "])
@@ -166,18 +172,19 @@ def test_labels(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_missing_labels(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     edges = write("edges.csv", "source,target\nann,bob\nbob,cleo\ncleo,dan\n")
-    table = write("labels.csv", "id,label\nann,gold\nbob,NA\ncleo,nan\ndan,none\n")
+    table = write("labels.csv", "id,label\nann,gold\nbob,#N/A\ncleo,nan\ndan,none\n")
     assert labels(read_graph(edges, labels=table)) == ["gold", "", "", "none"]
-    assert "labels.csv: missing labels: 2 (NA, nan)" in caplog.text
+    assert "labels.csv: missing labels: 2 (#N/A, nan)" in caplog.text
     frame = pandas.DataFrame({"id": ["ann", "bob", "cleo"], "label": ["gold", "NA", None]})
     assert read_graph(edges, labels=frame).label_names == ("gold",)
     numbers = write("numbers.csv", "id,label\nann,3\nbob,NA\ncleo,4\n")
     assert labels(read_graph(edges, labels=numbers)) == [3, -1, 4, -1]
 
 
-def test_labels_that_differ_only_in_case_or_blanks(write: Write) -> None:
-    table = write("labels.csv", "id,label\na,Blue team\nb,blue  team\n")
-    with pytest.warns(DataWarning, match="labels 'Blue team' and 'blue  team' are different classes"):
+@pytest.mark.parametrize("names", [("Blue team", "blue  team"), ("1.0", "1")])
+def test_labels_that_differ_only_in_notation(names: tuple[str, str], write: Write) -> None:
+    table = write("labels.csv", "id,label\na,{}\nb,{}\n".format(*names))
+    with pytest.warns(DataWarning, match="labels '{}' and '{}' are different classes".format(*names)):
         read_graph(write("edges.csv", PAIR), labels=table)
 
 

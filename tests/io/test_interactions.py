@@ -82,6 +82,7 @@ def test_the_latest_row_counts(text: str, kept: int, write: Write) -> None:
         (["1,000,000", "2.5"], {}, [1e6, 2.5], "is 1000000, since its decimal sign is '.'"),
         (["1,500", "2,500"], {"decimal": ","}, [1.5, 2.5], ""),
         (["1,500", "2,500"], {"decimal": "."}, [1500, 2500], ""),
+        (["1,500", "0,250"], {}, [1.5, 0.25], "'1,500' is 1.5"),
         (["1.500", "2"], {"decimal": ","}, [1500, 2], ""),
         (["3", "", "2"], {}, [3, 2], "rows without a rating: 1; they are left out"),
         (["3", "NA", "2"], {"rating": ""}, [1, 1, 1], ""),

@@ -420,6 +420,13 @@ def read_edges(
     table = table.rename({new: old for new, old in ROLES_OF_EDGES.items() if old in table.columns})
     table = table.select(*(role for role in EDGE_COLUMNS if role in table.columns))
     check_ids(table, ["source", "target"], "edges", engine)
+    if "weight" in table.columns and table.weight.type().is_numeric():  # as read_columns does in memory
+        weighted = table.filter(~(table.weight.isnull() | table.weight.cast("float64").isnan()))
+        n_rows, n_weighted = count_rows(table, engine), count_rows(weighted, engine)
+        if n_weighted < n_rows:
+            result = "they are left out" if n_weighted else "the column is not read"
+            log_decision(f"edges: rows without a weight: {n_rows - n_weighted:,}; {result}.", "weight")
+            table = weighted if n_weighted else table.drop("weight")
     check_weights(table, "edges", engine)
     ends = ["source"] if interactions else ["source", "target"]
     listed = [*(table.select(id=end) for end in ends), *others]

@@ -78,14 +78,15 @@ EPOCHS = ((1e8, 2.2e9), (1e11, 2.2e12))  # Unix times of 1973 to 2039, in second
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NOTATIONS = {  # numbers by their decimal sign; 1 500 and 1'500 have separated thousands
     sign: re.compile(
-        rf"\s*[+-]?(\d{{1,3}}([{other}'\s]\d{{3}})+|\d+)?([{sign}]\d+)?(?<=\d)[{sign}]?([eE][+-]?\d+)?\s*"
+        rf"\s*[+-]?([1-9]\d{{0,2}}([{other}'\s]\d{{3}})+|\d+)?([{sign}]\d+)?(?<=\d)[{sign}]?([eE][+-]?\d+)?\s*"
     )
     for sign, other in (".,", ",.")
 }
 GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")  # 1,5 or 1.000
 DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
 LOCAL_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?:[T ]+(.*))?")  # 31.05.2024 or 5/31/24
-MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
+ROUNDED_ID = re.compile(r"\d([.,]\d+)?E\+\d\d")  # what a spreadsheet makes of 1234567890123
+MISSING_IDS = frozenset(["NA", "#N/A", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
 COMPLEX = (complex, np.complexfloating)
 MISSING_CELLS = frozenset(["", *MISSING_IDS])
 PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
@@ -524,14 +525,24 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
     if missing:
         others = f", and {len(missing) - 1:,} more rows have none" if len(missing) > 1 else ""
         raise InputError(f"{table.where(missing[0])} has no {role}{others}. Add it, or remove such rows.")
+    texts = column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind in "OU" else column
+    if not isinstance(texts, np.ndarray) and (rounded := next(filter(ROUNDED_ID.fullmatch, texts), None)):
+        problem = (
+            f"{table.where(texts.index(rounded))} has {role} {rounded!r}, which a spreadsheet has rounded"
+        )
+        raise InputError(f"{problem}. Save that column as text.")
     return column
 
 
 def check_notation(columns: Sequence[Column]) -> None:
-    """Raise an error if an id occurs with and without decimals or leading zeros."""
+    """Raise an error if an id occurs with and without decimals, and warn or raise one of leading zeros."""
     texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
     if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
         raise InputError("ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}.")
+    if twin := next((text for text in texts if text[:1] == "0" and text.lstrip("0") in texts - {text}), None):
+        warn_about_data(
+            f"ids {twin.lstrip('0')!r} and {twin!r} are different nodes. Write them alike if not."
+        )
     numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
     if 0 < len(numbers) < len(columns):
         values = set().union(*(column.tolist() for column in numbers))
@@ -559,7 +570,7 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
     return texts
 
 
-def read_notations(name: str, cells: Column, decimal: str | None = None) -> dict[str, Any]:
+def read_notations(name: str, cells: Column, decimal: str | None = None, *parameters: str) -> dict[str, Any]:
     """Return the numbers of cells by the decimal sign with which all can be read; log it if there is one."""
     readings: dict[str, Any] = {}
     for sign, notation in NOTATIONS.items():
@@ -572,7 +583,7 @@ def read_notations(name: str, cells: Column, decimal: str | None = None) -> dict
         example = next(filter(is_grouped, cells))
         number = f"{example!r} is {float(next(iter(readings.values()))[list(cells).index(example)]):.15g}"
         log_decision(
-            f"column {name}: {number}, since its decimal sign is {next(iter(readings))!r}.", "decimal"
+            f"column {name}: {number}, since its decimal sign is {next(iter(readings))!r}.", *parameters
         )
     return readings
 
@@ -589,7 +600,7 @@ def parse_numbers(
             raise ValueError  # 1.500 would be read as 1.5
         values = np.array(list(map(float, column)), np.float64)
     except (TypeError, ValueError):
-        readings = read_notations(role, column, decimal)
+        readings = read_notations(role, column, decimal, "decimal")
         if len(readings) != 1:
             is_plain: Any = is_number if decimal is None else NOTATIONS[decimal].fullmatch
             row = next(row for row, cell in enumerate(column) if not is_plain(cell))

@@ -25,7 +25,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.columns import PLAIN_NUMBERS, is_date, is_grouped, is_number, read_notations
 from nodecopy.io.tables import Column, Table
 
-MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])  # among numbers
+MISSING_WORDS = frozenset(["", "na", "#n/a", "n/a", "nan", "null", "none", "?", "-", "."])  # among numbers
 MAX_CATEGORIES = 50
 MIN_ROWS_OF_IDS = 10  # from this many rows on, a column of distinct texts is refused as ids
 N_SHOWN = 3  # values and columns that a message names

@@ -147,7 +147,7 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
 def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
-        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
+        spellings.setdefault(" ".join(name.casefold().removesuffix(".0").split()), []).append(name)
     for names in spellings.values():
         if len(names) > 1:
             subject = f"labels {' and '.join(map(repr, names))} are different classes"

@@ -65,13 +65,10 @@ def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
         values = check_weights(given[:, 0] if given.shape == (len(first), 1) else given, len(first))
     matrix = deduplicate(first, second, values, (n_nodes, n_nodes))
     if directed is None:
-        directed = has_index and not data.is_undirected()
-        if not directed and is_asymmetric(matrix):
-            directed = True
-            if has_index:
-                log_decision(
-                    "the weights of both directions differ, so that the graph is directed.", "directed"
-                )
+        directed = is_asymmetric(matrix) or (has_index and not data.is_undirected())
+        if has_index and directed and not is_asymmetric(matrix.astype(bool)):
+            differ = "the weights or attributes of both directions differ"
+            log_decision(f"{differ}, so that the graph is directed.", "directed")
     return Graph(matrix, directed=directed)
 
 

@@ -35,7 +35,7 @@ BATCH_ROWS = 1024  # rows of a Parquet file whose size is checked together
 COMMENT_SIGNS = ("#", "%")
 COMMENT = re.compile(r"[#%](\s|%|$)")  # above a .csv or .tsv table; an id such as #python is no comment
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
-BLANKS = " \t"
+BLANKS = " \t\xa0"
 LINES_AT_ONCE = 2**14  # lines that are searched for quotes and blanks together
 N_SNIFFED = 20  # lines from which the delimiter is detected
 
@@ -78,7 +78,7 @@ def read_table(path: Any, header: HeaderRule) -> Table:
             return _without_types(_read_text(path, ".tsv", True))
         return _read_text(path, suffix, header)
     except UnicodeDecodeError as error:
-        way_out = "save it as 'CSV UTF-8', or convert it with iconv -f latin1 -t utf-8"
+        way_out = "save it as 'CSV UTF-8', or convert it with iconv -f windows-1252 -t utf-8"
         raise InputError(f"the file is not encoded in UTF-8; {way_out}.") from error
 
 
