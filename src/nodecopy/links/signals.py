@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import FloatArray, IntArray, unit_rows
+from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.messages import mute_decisions
-from nodecopy.features.embeddings import NodeEmbeddings, embed_connections
+from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.features.neighbours import approximate_nearest
 from nodecopy.features.scaling import WeightScaling
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
-RANK = 128  # dimensions of embeddings
+RANK, N_POWERS = 128, 10  # dimensions of embeddings, and power iterations of a randomised SVD
 N_STEPS, RESTART = 4, 0.2  # of the propagation of features
 MAX_BLOCK_ENTRIES = 2**22  # entries of sparse rows that are in memory at once
 
@@ -192,7 +193,7 @@ class LinkSignals:
 
     def _embed(self) -> NDArray[np.float32]:
         if self.facts.features is None:
-            return embed_connections(Graph(self.U), RANK).astype(np.float32)
+            return _embed_connections(self.U)
         loops = sparse.csr_array(self.U + sparse.eye_array(self.links.n_nodes))
         step = _normalise(loops, loops).astype(np.float32)
         features: Any = self.facts.features
@@ -249,6 +250,21 @@ def split_by_size(sizes: NDArray[Any], limit: int = MAX_BLOCK_ENTRIES) -> Iterat
     block_of = np.cumsum(sizes) // limit
     bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), len(sizes)]
     return (slice(a, b) for a, b in itertools.pairwise(bounds) if a < b)
+
+
+def _embed_connections(U: sparse.csr_array) -> NDArray[np.float32]:
+    """Return what ``features.embed_connections`` does, by a randomised SVD (Halko et al., 2011)."""
+    n = U.shape[0]
+    once: Any = unit_rows(sparse.csr_array(U + sparse.eye_array(n)).astype(np.float32))
+    with one_blas_thread():
+        basis: Any = once @ np.random.default_rng(0).normal(size=(n, min(RANK, n))).astype(np.float32)
+        for _ in range(N_POWERS):
+            basis = once @ (once.T @ np.linalg.qr(basis)[0])
+        basis = np.linalg.qr(basis)[0]
+        reduced = once.T @ basis
+        values, vectors = np.linalg.eigh(reduced.T @ reduced)
+        rows = unit_rows(basis @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+    return np.asarray(unit_rows(rows + U.astype(np.float32) @ rows), np.float32)
 
 
 def _normalise(A: sparse.csr_array, degrees_of: sparse.csr_array) -> sparse.csr_array:
