@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 import numba
 
@@ -16,9 +17,10 @@ def force_checked_kernels() -> None:
 
     Code with and without checks has the same name in a cache, so that each needs a cache of its own.
     """
-    if not numba.config.BOUNDSCHECK:
+    config: Any = numba.config
+    if not config.BOUNDSCHECK:
         return
-    if not numba.config.CACHE_DIR:
+    if not config.CACHE_DIR:
         raise SystemExit("NUMBA_BOUNDSCHECK needs a folder of its own in NUMBA_CACHE_DIR.")
     for found in pkgutil.walk_packages(nodecopy.__path__, "nodecopy."):
         with suppress(ImportError):  # of an optional package
