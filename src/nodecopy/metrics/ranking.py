@@ -233,7 +233,7 @@ def _tail_recall(lists: Lists, k: int, test: Rows, train: Rows) -> float:
     is_tail = np.zeros(len(counts), bool)
     is_tail[by_popularity[: round(TAIL_SHARE * len(by_popularity))]] = True
     n_hits = np.count_nonzero(is_tail[lists.items[:, :k]] & lists.hits[:, :k])
-    return n_hits / max(1, np.count_nonzero(is_tail[test.indices]))
+    return float(n_hits / np.maximum(np.count_nonzero(is_tail[test.indices]), 1))
 
 
 def _item_metric(metric: str, lists: IntArray, train: Rows) -> Any:

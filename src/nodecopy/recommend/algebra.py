@@ -348,7 +348,7 @@ def low_pass_filter(
     A = sparse.csr_array(parts, shape=matrix.shape)
     A_t = sparse.csr_array(A.T)
     if isinstance(rank, str):
-        rank = min(round(RANK_PER_ROOT * len(counts) ** 0.5), max_rank or len(counts))
+        rank = int(min(round(RANK_PER_ROOT * len(counts) ** 0.5), max_rank or len(counts)))
     width = min(rank + MIN_OVERSAMPLING + rank // 2, *matrix.shape)
     # Subspace iteration from a fixed start: the same filter in every fit.
     V = np.random.default_rng(0).standard_normal((len(counts), width), np.float32)

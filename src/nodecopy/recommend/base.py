@@ -155,6 +155,7 @@ class Recommender(Saveable, ABC):
     optional_state: ClassVar[set[str]] = {"seen_", "tuning_"}
 
     interactions_: Interactions
+    tuning_: list[dict[str, Any]]
     seen_: Interactions
 
     is_linear: ClassVar[bool] = False
