@@ -146,20 +146,16 @@ def foreign_graphs_table(labels: str) -> str:
     """Return the accuracy of each method on other graphs and variants, and its mean over all of them."""
     rows = [row for row in read_results(FOREIGN) if row["labels"] == labels and row["mean"]]
     rows = [row for row in rows if row["score"] == "accuracy"]
-    methods = [
-        method for method in load(FOREIGN).methods if any(row["method"] == method.name for row in rows)
-    ]
+    computed = {row["method"] for row in rows}
+    methods = [method for method in load(FOREIGN).methods if method.name in computed]
     if not methods:
         return not_computed(FOREIGN)
     cells = {(row["dataset"], row["variant"], row["method"]): float(row["mean"]) for row in rows}
     places = list(dict.fromkeys(place[:2] for place in cells))
-    lines = [
-        [
-            ", ".join(place),
-            *(f"{cells[(*place, m.name)]:.1f}" if (*place, m.name) in cells else "-" for m in methods),
-        ]
-        for place in places
-    ]
+    lines = []
+    for place in places:
+        values = [cells.get((*place, method.name)) for method in methods]
+        lines.append([", ".join(place), *("-" if value is None else f"{value:.1f}" for value in values)])
     complete = [place for place in places if all((*place, m.name) in cells for m in methods)]
     if complete:
         means = [sum(cells[(*place, m.name)] for place in complete) / len(complete) for m in methods]
