@@ -341,7 +341,7 @@ def choose_factors(probabilities: Array) -> Array:
                 (right / np.maximum(totals + np.bincount(predicted, minlength=n_classes), TINY)).sum()
             )
         factors[code] = FACTORS[int(np.argmax(scores))]
-    return factors / factors.max()
+    return np.asarray(factors / factors.max())
 
 
 @dataclass(frozen=True, eq=False)
