@@ -141,7 +141,8 @@ class NetworkClassifier(BatchClassifier):
     ----------
     preset
         ``"kipf"``: Kipf and Welling (2017), 200 epochs, features by ``"rows"`` and ``"raw"`` weights.
-        ``"default"``: the same with ``"auto"`` features and weights and a weight decay of 0.005.
+        ``"default"``: the same with ``"auto"`` features and weights and a weight decay of 0.005; a GCN also
+        has biases, as in PyTorch Geometric.
         ``"gnn-benchmark"``: Shchur et al. (2018), early stopping, ``"binary"`` features, ``"raw"`` weights.
     n_hidden
         Hidden units.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -171,7 +171,7 @@ def change_graph(graph: Graph, variant: str, seed: SeedSequence) -> Graph:
     rng, (classes, codes) = np.random.default_rng(child(seed, VARIANTS.index(variant))), _classes_of(graph)
     n = graph.n_nodes
     if variant == "features":
-        features: Any = sparse.csc_array(graph.features)  # type: ignore[arg-type]
+        features = sparse.csc_array(cast(Any, graph.features))
         n_kept = max(1, round(KEPT_FEATURES * features.shape[1]))
         kept = np.sort(rng.permutation(features.shape[1])[:n_kept])
         return graph.replace(features=sparse.csr_array(features[:, kept]))
