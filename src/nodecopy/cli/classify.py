@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.random import SeedSequence
 
+from nodecopy._core.arrays import Array
 from nodecopy._core.estimator import load as load_estimator
 from nodecopy._core.files import TABLES
 from nodecopy._core.imports import from_name, import_optional
@@ -198,7 +199,7 @@ def _parse_weights(text: str) -> str | dict[str, float]:
         raise InputError(f"--class-weight must be f1, or such as fraud=5,other=1; got {text!r}.") from None
 
 
-def _summarise(table: dict[str, NDArray[Any]], classifier: Classifier) -> dict[str, Any]:
+def _summarise(table: dict[str, Array], classifier: Classifier) -> dict[str, Any]:
     predicted = table["predicted"]
     counts = Counter(predicted.tolist())
     temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}
