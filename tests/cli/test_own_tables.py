@@ -15,7 +15,7 @@ from tests.cli.conftest import Run
 from tests.measurements import measured_graph
 
 FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
-QUICK = ("--n-graphs", "2", "--n-rounds", "1")
+QUICK = ("--n-rounds", "1")
 N_LABELLED = 120
 pytestmark = pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 
