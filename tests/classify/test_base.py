@@ -406,3 +406,17 @@ def test_damaged_archives_of_classifiers_are_refused(classifier: Any, tmp_path: 
         if tree != str(arrays["tree"]) and (key != "n_hidden" or isinstance(classifier, (GCN, APPNP))):
             with pytest.raises(InputError, match=r"model\.npz"):
                 load(path)
+
+
+def test_the_report_counts_each_class() -> None:
+    graph = planted_graph()
+    fitted = SGC().fit(graph, [0, 1, 2])
+    report, labels, predicted = fitted.report(), np.array(graph.labels)[3:], fitted.predict()[3:]
+    assert report.confusion.sum() == 57
+    for number, name in enumerate(report.classes):
+        right = ((labels == name) & (predicted == name)).sum()
+        precision, recall = right / (predicted == name).sum(), right / (labels == name).sum()
+        assert report.recall[number] == recall
+        assert report.precision[number] == precision
+        assert report.f1[number] == pytest.approx(2 * precision * recall / (precision + recall))
+        assert report.by_class()[name]["nodes"] == (labels == name).sum()

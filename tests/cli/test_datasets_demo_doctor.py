@@ -60,7 +60,6 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     classifiers = pytest.importorskip("nodecopy.classify.networks")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
-    monkeypatch.setattr(demo, "N_ROUNDS", 1)
     monkeypatch.setitem(classifiers.GCN.presets, "default", replace(classifiers.KIPF, n_epochs=5))
 
 

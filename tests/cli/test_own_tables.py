@@ -15,7 +15,7 @@ from tests.cli.conftest import Run
 from tests.measurements import measured_graph
 
 FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
-QUICK = ("--n-graphs", "2", "--n-rounds", "1")
+QUICK = ("--n-rounds", "1")
 N_LABELLED = 120
 pytestmark = pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 
@@ -69,7 +69,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "page written to page.html" in ran.err
     assert "features: each column is standardised" in ran.err
     page = Path("page.html").read_text(encoding="utf-8")
-    assert f"Self-training with 5 sampled graphs learned from {N_LABELLED} labelled nodes and from " in page
+    assert f"Self-training learned from {N_LABELLED} labelled nodes and from " in page
     assert "It is evaluated by 5-fold cross-validation over the labelled nodes, since they are few" in page
     assert "premium" in page
 

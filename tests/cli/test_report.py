@@ -40,7 +40,6 @@ def write_graph_files(n_known: int) -> list[str]:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     classifiers = pytest.importorskip("nodecopy.classify.networks")
-    monkeypatch.setattr(report, "N_GRAPHS", 1)
     monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
 
 
@@ -120,7 +119,7 @@ def two_groups(n: int, *, n_labelled: int) -> Graph:
 
 def classify_groups(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64]) -> Classification:
     split = Split(train, np.zeros(0, np.int64), test)
-    return classify_for_report(graph, split, SeedSequence(0), ("auto", "auto"), 1)
+    return classify_for_report(graph, split, SeedSequence(0), ("auto", "auto"))
 
 
 def test_few_labels_are_cross_validated(brief: None) -> None:

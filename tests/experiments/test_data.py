@@ -17,6 +17,7 @@ from nodecopy.experiments.data import (
     KNOWN_NETWORKS,
     KnownNetwork,
     StubMatching,
+    change_graph,
     draw_null_network,
     factored_odds,
 )
@@ -212,3 +213,21 @@ def test_stub_matching_is_that_of_networkx() -> None:
         theirs.append([network.number_of_edges(), sum(nx.triangles(network).values()) // 3])
     difference = ours.mean(axis=0) - np.mean(theirs, axis=0)
     assert (np.abs(difference) < 5 * ours.std(axis=0) * np.sqrt(2 / 300)).all()
+
+
+def test_changed_graphs_have_the_homophily_features_and_sizes_they_state() -> None:
+    graph, seed = datasets.load("digits").subgraph(range(800)), SeedSequence(0)
+    codes: Any = graph.label_codes
+    edges, dense = (change_graph(graph, name, seed) for name in ("edges", "dense"))
+    shares = []
+    for changed in (graph, edges, dense):
+        source, target, _ = changed.edges()
+        shares.append(float((codes[source] == codes[target]).mean()))
+    assert shares[1] == pytest.approx(0.4, abs=0.03)  # five standard deviations
+    assert shares[2] == pytest.approx(shares[0], abs=0.03)
+    assert 1.7 < dense.n_edges / graph.n_edges < 2.01
+    features: Any = change_graph(graph, "features", seed).features
+    assert features.shape == (800, 6)
+    thin: Any = change_graph(graph, "thin", seed).label_codes
+    assert np.bincount(thin)[1::2].tolist() == [40] * 5
+    assert np.bincount(thin)[::2].tolist() == np.bincount(codes)[::2].tolist()

@@ -25,7 +25,7 @@ from nodecopy.report.page import Section, copied_samples, graphs_section, statis
 from nodecopy.report.sections import classification_section, join_trials
 
 N_SAMPLES, N_PLOTTED, N_INTERACTION_SPLITS = 100, 3, 10
-N_SPLITS, N_GRAPHS, N_ROUNDS = 6, 3, 2
+N_SPLITS, N_GRAPHS = 6, 3
 
 
 def demo(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 N_FOLDS = 5
-N_PLOTTED, N_GRAPHS = 3, 5  # samples that are plotted, and sampled graphs of the classifier
+N_PLOTTED = 3  # samples that are plotted
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
 N_SAMPLES = 40, 20  # for the statistics of small and large graphs; 39 allow a p-value of 0.05
 N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
@@ -129,7 +129,7 @@ def _graph_sections(
         if "classification" not in without:
             rng, scalings = child(root, TrialSeeds.METHOD), (tables.scale_features, tables.scale_weights)
             with show_training("training networks"):
-                result = classify_for_report(graph, split, rng, scalings, N_GRAPHS)
+                result = classify_for_report(graph, split, rng, scalings)
             trained.append(_classification_section(graph, result))
         if "attack" not in without and not graph.directed and not graph.is_weighted:
             with show_status("attacking one node"):
@@ -212,7 +212,7 @@ class Classification(NamedTuple):
 
 
 def classify_for_report(
-    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str], n_graphs: int
+    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str]
 ) -> Classification:
     """Train and evaluate the recommended classifier and a plain GCN."""
     from nodecopy.classify import Prediction, Trial
@@ -224,7 +224,7 @@ def classify_for_report(
         train = np.flatnonzero(codes != UNLABELLED)
         reason = f"only {len(split.test)} of {len(train)} labels would be held out"
         log_decision(f"cross-validation with {len(tests)} folds, since {reason}.")
-    main = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=n_graphs)
+    main = create_classifier(RECOMMENDED, *scalings, "cpu")
     main.fit(graph, train, validation=split.validation, rng=rng)
     gcn = create_classifier("gcn", *scalings, "cpu")
     trials = [Trial(graph, np.setdiff1d(train, test), split.validation, rng) for test in tests]
@@ -275,7 +275,7 @@ def _classification_section(graph: Graph, result: Classification) -> Section:
         truth=result.codes,
         evaluations=result.evaluations,
         graph=GRAPH,
-        text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(result.train)} labelled nodes "
+        text=f"Self-training learned from {len(result.train)} labelled nodes "
         f"and from {result.n_pseudo_labels} pseudo-labels, its own confident predictions. It is evaluated "
         f"{way}; {n_unlabelled} nodes have no label. A plain GCN is trained on the same nodes.",
     )
