@@ -250,8 +250,8 @@ gain_over = ["popularity"]
 [methods.other]
 title = "Other"
 [published.gowalla]
-popularity = ["99.9", "-"]
-other = ["0.1", "99.99"]
+popularity = ["99.9", "-", "-"]
+other = ["0.1", "99.99", "-"]
 """
 
 
@@ -277,7 +277,9 @@ def test_settings_are_chosen_on_validation_parts(split: Split[Interactions], tmp
     details = records["ease"].details
     assert [entry["recall@20"] for entry in details["search"]] == recalls
     assert details["chosen"] == {"regularisation": 100.0}
-    assert records["ease"].scores == EASE(100.0).fit(split.train).evaluate(split.test)
+    expected = EASE(100.0).fit(split.train).evaluate(split.test)
+    assert {name: records["ease"].scores[name] for name in expected} == expected
+    assert 0 <= records["ease"].scores["tail_recall@20"] <= 1
     assert "search" not in records["popularity"].details
     assert len(FIT_CACHE.entries) == 0
 
@@ -286,7 +288,7 @@ def test_one_trial_has_a_verdict_in_all_rows(split: Split[Interactions], tmp_pat
     table, store = toml.parse(PUBLIC_SPLIT_TOML, "books"), Store(tmp_path)
     run(table, store)
     results = summarise(table, store)
-    recall, ndcg = table.task.columns
+    recall, ndcg, _ = table.task.columns
     ease = results.cells["gowalla", recall, "ease"].mean or 0.0
     assert results.cells["gowalla", recall, "popularity"].verdict == "behind"
     other = results.cells["gowalla", recall, "other"]
@@ -307,7 +309,9 @@ def test_a_split_in_files_of_the_user(split: Split[Interactions], tmp_path: Path
     table, store = toml.parse(text, "books", tmp_path), Store(tmp_path / "store")
     run(table, store)
     (cell,) = (cell for cell in table.cells(0) if cell.method == "popularity")
-    assert store.read_finished(cell, [0])[0].scores == Popularity().fit(split.train).evaluate(split.test)
+    metrics = [*Popularity().fit(split.train).evaluate(split.test), "tail_recall@20"]
+    expected = Popularity().fit(split.train).evaluate(split.test, metrics=metrics)
+    assert store.read_finished(cell, [0])[0].scores == expected
     assert cell.fingerprint != next(iter(toml.parse(PUBLIC_SPLIT_TOML, "books").cells(0))).fingerprint
     for wrong, message in (
         (entry.replace('test = "test.csv", ', ""), "must have test; it has name, train, validation"),
