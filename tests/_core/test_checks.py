@@ -102,7 +102,7 @@ def test_compressed_tables_that_unpack_to_far_more_are_refused(tmp_path: Path) -
     n_rows = 5 * 10**6
     columns = dict.fromkeys(("source", "target"), np.zeros(n_rows, np.int64))
     pq.write_table(pa.table(columns), tmp_path / "edges.parquet")
-    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**5, np.int32)), ["x" * 10**4])
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(250_000, np.int32)), ["x" * 4_000])
     texts = pa.table({"source": text, "target": text})
     pq.write_table(texts, tmp_path / "texts.parquet", store_schema=False)
     pq.write_table(texts, tmp_path / "codes.parquet")

@@ -38,7 +38,7 @@ infer karate --picture x.gif | x.gif must end in one of .png, .svg, .pdf
 infer karate --alternative less | --alternative applies to --null only; got none. Leave it out.
 infer karate --simultaneous | --simultaneous applies to --statistic degrees and pagerank only; got density
 infer karate --resample nodes --statistic pagerank | --statistic pagerank needs --resample edges
-classify graph.csv --labels labels.csv | must have features to be classified
+classify graph.csv --labels labels.csv --method gcn | must have features to be classified
 classify graph.csv --features features.csv | must have labels to learn from; got none.
 classify {GRAPH} --method gcn --n-rounds 2 | --n-rounds applies to --method self-training or bgcn-copy only
 classify {GRAPH} --n-rounds validation | at least 0 for --method self-training
@@ -82,7 +82,7 @@ evaluate library --split time | --split time needs the time of each interaction;
 evaluate library --test-share 1 | --test-share must be above 0 and below 1; got 1
 evaluate library --metric recal@5 | --metric must be of the form 'recall@k'
 evaluate library --validation v.csv | --validation applies to --test FILE only
-evaluate library --model popularity --tune | --tune needs --model ease or copy-ease
+evaluate library --model popularity --tune | --tune needs --model ease, copy-ease or ials
 evaluate library --metric novelty@5 --per-user u.csv | --per-user needs a metric of users
 evaluate library --model lightgcn --split user | --split user needs models that score users outside training
 evaluate library --model eas | --model must be one of

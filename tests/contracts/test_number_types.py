@@ -17,12 +17,8 @@ from nodecopy.experiments import config as toml
 @pytest.mark.parametrize(
     "labels", [np.array([2**63, 0], np.uint64), [2.0**63, 0.0], [1e300, 0.0], [2**70, 0]]
 )
-def test_labels_that_do_not_fit_are_errors_or_names(labels: Any) -> None:
-    """Python's own large integers are objects, and so names."""
-    if isinstance(labels, list) and isinstance(labels[0], int):
-        assert Graph(np.eye(2), labels=labels).label_names == ("0", str(2**70))
-        return
-    with pytest.raises(InputError, match="labels must be"):
+def test_labels_that_do_not_fit_are_errors(labels: Any) -> None:
+    with pytest.raises(InputError, match="labels must"):
         Graph(np.eye(2), labels=labels)
 
 

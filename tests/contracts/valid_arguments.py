@@ -111,6 +111,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         },
         "draw_sample_statistics": {"graphs": {"a": {"s": StatisticSamples(1.0, {"m": [1.0, 2.0]})}}},
         "draw_coverage": {"rows": {"a": {"b": {"c": {"d": IntervalQuality(95, 1.0)}}}}},
+        "Validity": {"score": 0.1, "reference": 0.1, "p_value": 0.5, "p_values": np.linspace(0, 1, 5)},
         "bootstrap": {"n": 8}, "null_test": {"n": 19}, "compare_graphs": {"n": 8},
         "edge_count_variance": {"model": NodeCopying(SameLabel()).fit(graph)},
         "edge_table_statistics": {"edges": edges, "engine": DuckDB(threads=1)},

@@ -258,7 +258,7 @@ def test_the_closest_node_is_shown(digits: Any, split: Any, monkeypatch: pytest.
 
     def harmless(graph: Graph, node: int, train: Any, rng: Any) -> tuple[Graph, Any]:
         defence: Any = CopyingDefence().fit(graph, train, rng=len(calls))
-        calls.append((node, float(defence.predict_proba()[node, digits.labels[node]])))
+        calls.append((node, float(defence.undefended_proba()[node, digits.labels[node]])))
         return graph, defence
 
     monkeypatch.setattr(attacked_node, "MAX_ATTACKED", 4)
