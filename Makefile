@@ -3,6 +3,7 @@ PYTHON ?= python3
 SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := .venv/$(SCRIPTS)
 READY := .venv/ready
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 DOCS_READY := .venv/docs-ready
 
@@ -19,9 +20,10 @@ test-minimum: .venv/minimum/ready
 	OMP_NUM_THREADS=1 .venv/minimum/$(SCRIPTS)/pytest -n 2 --dist worksteal
 
 .venv/minimum/ready: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	$(INSTALL) uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/minimum
-	$(BIN)/uv pip install --quiet --python .venv/minimum --resolution lowest-direct -e '.[dev]'
+	$(BIN)/uv pip install --quiet --python .venv/minimum --resolution lowest-direct \
+	  -e '.[all]' --group dev
 	touch $@
 
 # The report page in a real browser: Chromium of the system, or Playwright's own where nobody may install that.
@@ -32,7 +34,7 @@ screenshots: .venv/browser demo
 	$(BIN)/python -m tests.browser.screenshots demo/report.html docs
 
 .venv/browser: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	$(INSTALL) playwright
 	command -v chromium >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } \
 	  || $(BIN)/playwright install chromium
@@ -77,7 +79,7 @@ test-clusters: .venv/clusters
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests/cluster
 
 .venv/clusters: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,cluster]'
+	$(INSTALL) -e '.[all,spark,cluster]'
 	touch $@
 
 docs: $(DOCS_READY)
@@ -99,12 +101,13 @@ dist:
 	cd build/dist && try/$(SCRIPTS)/nodecopy stats karate --samples samples --quiet
 
 $(DOCS_READY): $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(INSTALL) --group docs
 	touch $@
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(INSTALL) 'pip>=25.1' # which knows groups of dependencies
+	$(INSTALL) -e '.[all]' --group dev
 	touch $@
 
 clean:

@@ -142,7 +142,7 @@ def test_the_installation_page_lists_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (DOCS / "installation.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert listed == set(project["optional-dependencies"]) - {"dev", "docs"}
+    assert listed == set(project["optional-dependencies"])
 
 
 def import_object(name: str) -> Any:

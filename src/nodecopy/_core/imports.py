@@ -23,7 +23,7 @@ EXTRA_OF = {
     "distributed": "cluster", "duckdb": "duckdb", "ibis": "duckdb", "igraph": "igraph",
     "implicit": "implicit", "matplotlib": "plots", "networkx": "data",
     "pandas": "tables", "pyarrow": "tables", "pyspark": "spark",
-    "sklearn": "data", "torch": "torch", "torch_geometric": "torch",
+    "sklearn": "data", "torch": "torch", "torch_geometric": "pyg",
 }  # fmt: skip
 
 

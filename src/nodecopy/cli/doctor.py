@@ -23,7 +23,7 @@ from nodecopy.datasets import fetching
 from nodecopy.errors import InputError, MissingExtraError
 
 CPU_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-GROUPS = ("all", "dev", "docs")  # extras that are not listed
+GROUPS = ("all",)  # extras that are not listed
 EXPECTED_EDGES = 54  # of a sample of the karate club with seed 0
 
 
