@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ import nodecopy
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs import model_pictures, result_pictures
-from docs.reference_pages import complete_parameters, write_command_pages, write_if_changed
+from docs import model_pictures, result_pictures, start_pictures
+from docs.reference_pages import complete_parameters, split_attributes, write_command_pages, write_if_changed
+from docs.result_tables.pages import documented_tables, fill_tables
 
 GALLERY = (
     "sampling",
@@ -36,6 +39,7 @@ GALLERY = (
     "pyg_augmentation",
 )
 HERE = Path(__file__).parent
+DESCRIPTION = metadata("nodecopy")["Summary"]
 RESULTS = HERE.parent / "results"
 
 project = "nodecopy"
@@ -48,8 +52,24 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinxext.opengraph",
 ]
+# Where the pages are published. Only such a build needs the internet, for links to other libraries.
+if url := os.environ.get("NODECOPY_DOCS_URL"):
+    html_baseurl = ogp_site_url = url
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3/", None),
+        "numpy": ("https://numpy.org/doc/stable/", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy/", None),
+        "networkx": ("https://networkx.org/documentation/stable/", None),
+        "sklearn": ("https://scikit-learn.org/stable/", None),
+        "torch_geometric": ("https://pytorch-geometric.readthedocs.io/en/latest/", None),
+    }
+ogp_social_cards = {"enable": False}
+ogp_image = "_images/benefits.png"
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = [
     "config.cache",  # the options of the gallery contain an object that is not picklable
@@ -64,6 +84,7 @@ html_math_renderer = "mathml"
 html_title = "nodecopy"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
 html_show_sphinx = html_show_copyright = False
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
@@ -80,6 +101,7 @@ autodoc_default_options = {
 }
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+strip_signature_backslash = True  # fitted attributes keep their underscores
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -138,13 +160,14 @@ GENERATED_PAGES = {
     r"\]\(\.\./\.\./results/([\w-]+)\.md\)": r"](../tables/\1.md)",
 }
 """Links to files of the repository, and the pages generated from them."""
+TABLES = documented_tables()
 UNBUILT = re.compile(r"<!-- unbuilt -->.*?<!-- end of unbuilt -->\n", re.DOTALL)
 """What only readers of the Markdown files need."""
 
 
 def rewrite_links(app: Any, page: str, source: list[str]) -> None:
-    """Replace links to files of the repository by links to the pages generated from them."""
-    source[0] = UNBUILT.sub("", source[0])
+    """Fill in tables, and replace links to files of the repository by links to generated pages."""
+    source[0] = fill_tables(HERE / f"{page}.md", UNBUILT.sub("", source[0]), TABLES)
     for pattern, target in GENERATED_PAGES.items():
         source[0] = re.sub(pattern, target, source[0])
     source[0] = source[0].replace("](../results/README.md", "](results.md")
@@ -158,13 +181,25 @@ def skip_metadata_requests(app: Any, what: str, name: str, obj: Any, skip: bool,
     return True if re.fullmatch("set_.*_request|get_metadata_routing", name) else None
 
 
+def write_llms_txt(app: Any, error: Exception | None) -> None:
+    """Write llms.txt, a list of the pages for language models; their Markdown sources are in _sources."""
+    if error or app.builder.format != "html":
+        return
+    lines = ["# nodecopy", "", f"> {DESCRIPTION}", ""]
+    for page in sorted(page for page in app.env.found_docs if "/" not in page or page.startswith("results/")):
+        lines.append(f"- [{app.env.titles[page].astext()}](_sources/{page}.md.txt)")
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Write the generated pages before Sphinx collects its sources, and register the functions above."""
     write_table_pages()
     write_command_pages()
-    for pictures in (model_pictures, result_pictures):
+    for pictures in (model_pictures, result_pictures, start_pictures):
         pictures.write_pictures(HERE / "pictures")
     app.add_html_math_renderer("mathml", (render_mathml, None), (render_mathml, None))
     app.connect("autodoc-skip-member", skip_metadata_requests)
-    app.connect("autodoc-process-docstring", complete_parameters, priority=400)  # before napoleon's 500
+    for rewrite in (complete_parameters, split_attributes):
+        app.connect("autodoc-process-docstring", rewrite, priority=400)  # before napoleon's 500
     app.connect("source-read", rewrite_links)
+    app.connect("build-finished", write_llms_txt)

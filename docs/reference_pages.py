@@ -140,6 +140,20 @@ def complete_parameters(app: Any, what: str, name: str, obj: Any, options: Any, 
     lines[:] = (parts[0] + "\n".join(bodies)).split("\n")
 
 
+def split_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Give attributes that share a description ("left_, right_") an entry each."""
+    parts = SECTION.split("\n".join(lines))
+    if what != "class" or "Attributes" not in parts:
+        return
+    body = parts.index("Attributes") + 1
+    entry = re.compile(r"^(\w+(?:, \w+)+)\n((?:(?: +.*)?\n?)*)", re.MULTILINE)
+    parts[body] = entry.sub(lambda m: "".join(f"{n}\n{m[2]}" for n in m[1].split(", ")), parts[body])
+    titles = [
+        f"{title}\n{'-' * len(title)}{text}" for title, text in zip(parts[1::2], parts[2::2], strict=True)
+    ]
+    lines[:] = (parts[0] + "".join(titles)).split("\n")
+
+
 def _describe_default(cls: Any, parameter: str) -> str:
     """Return the default of a parameter; where that is ``None``, that of the preset ``"default"``."""
     default = inspect.signature(cls).parameters[parameter].default

@@ -11,7 +11,6 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +19,7 @@ import pytest
 
 from docs import model_pictures, result_pictures
 from docs.reference_pages import complete_parameters, list_commands, list_parameters, render_command
-from docs.result_tables.pages import README, documented_tables, find_block
+from docs.result_tables.pages import MARKER, README, documented_tables, find_block, results_table
 from nodecopy import cli
 
 ROOT = README.parent
@@ -38,7 +37,6 @@ PACKAGES = [
     "attacks", "classify", "datasets", "defend", "edge_tables", "generators", "inference", "links",
     "metrics", "recommend",
 ]  # fmt: skip
-tables = cache(documented_tables)
 
 
 def test_the_snippets_of_the_readme_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,9 +65,10 @@ def test_links_lead_somewhere_before_the_pages_are_built(page: Path) -> None:
             assert not GENERATED & {target, *target.parents}, link
 
 
-@pytest.mark.parametrize(("path", "name"), documented_tables(), ids=lambda part: Path(part).stem)
-def test_generated_tables_are_current(path: Path, name: str) -> None:
-    assert find_block(path, name)[0] == tables()[path, name], "update it: python -m docs.result_tables.pages"
+def test_pages_name_every_table_once_and_the_readme_is_current() -> None:
+    named = [(page, name) for page in PAGES for name in MARKER.findall(page.read_text(encoding="utf-8"))]
+    assert sorted(named) == sorted(documented_tables())
+    assert find_block(TEXT)[0] == results_table(), "update it: python -m docs.result_tables.pages"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The tables of the README and of pages of the documentation, from the stored results.
 
-``python -m docs.result_tables.pages`` writes them into these files; tests check that they are up to date.
+The build replaces lines such as ``<!-- table: coverage -->`` of pages by tables. The README holds its
+table: ``python -m docs.result_tables.pages`` writes it, and a test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ CONTROLS = {
 }
 """Controls of the default on few labels, and what its gains over them are called."""
 Row = Mapping[str, str]
+MARKER = re.compile(r"^<!-- table: (.+) -->$", re.MULTILINE)
 
 
 def read_results(experiment: str) -> list[Row]:
@@ -329,7 +331,6 @@ def documented_tables() -> dict[tuple[Path, str], str]:
     without = {"visible_validation": "0"}
     with_validation = {"visible_validation": "500"}
     return {
-        (README, "results"): results_table(),
         (RECOMMENDATION, "public splits"): public_splits_table(),
         (FEW_LABELS, "five labels"): few_labels_table("dataset", "accuracy, 5 labels", labels="5", **without),
         (FEW_LABELS, "labels"): few_labels_table("labels", "accuracy, labels", dataset="cora", **without),
@@ -356,19 +357,23 @@ def documented_tables() -> dict[tuple[Path, str], str]:
     }
 
 
-def find_block(path: Path, name: str) -> re.Match[str]:
-    """Return the text between the markers of a generated table."""
-    pattern = rf"(?<=<!-- {name} -->\n).*?(?=\n<!-- end of {name} -->)"
-    match = re.search(pattern, path.read_text(encoding="utf-8"), re.DOTALL)
-    assert match is not None, f"{path} has no markers for {name}"
+def fill_tables(path: Path, text: str, tables: Mapping[tuple[Path, str], str]) -> str:
+    """Return the text of a page with the tables that it names."""
+    return MARKER.sub(lambda match: tables[path, match[1]], text)
+
+
+def find_block(text: str) -> re.Match[str]:
+    """Return the results table of the README."""
+    match = re.search(r"(?<=<!-- results -->\n).*?(?=\n<!-- end of results -->)", text, re.DOTALL)
+    assert match is not None
     return match
 
 
 def main() -> None:
-    """Write all tables into their files."""
-    for (path, name), table in documented_tables().items():
-        block = find_block(path, name)
-        path.write_text(block.string[: block.start()] + table + block.string[block.end() :], encoding="utf-8")
+    """Write the table of the README."""
+    block = find_block(README.read_text(encoding="utf-8"))
+    text = block.string[: block.start()] + results_table() + block.string[block.end() :]
+    README.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
