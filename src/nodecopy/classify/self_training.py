@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.checks import check_choice, check_integer, check_real, list_names, show
+from nodecopy._core.checks import check_choice, check_integer, check_mapping, check_real, list_names, show
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions, warn_about_data
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
@@ -181,7 +181,8 @@ class SelfTraining(Classifier):
         if self.share == 0:
             raise InputError("share of SelfTraining", "must be above 0; got 0. n_rounds=0 is the base alone.")
         if isinstance(self.class_weight, Mapping):
-            for weight in self.class_weight.values():
+            allowed = "a mapping from labels to weights, or 'f1'"
+            for weight in check_mapping(self.class_weight, "class_weight of SelfTraining", allowed).values():
                 check_real(weight, "class_weight of SelfTraining", low=TINY)
         elif self.class_weight is not None:
             check_choice(self.class_weight, "class_weight of SelfTraining", ("f1",))

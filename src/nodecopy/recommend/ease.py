@@ -107,14 +107,14 @@ class LinearRecommender(Recommender):
         return Moments(*parts, train, relative_popularity(train), {}, Q)
 
     def check_params(self) -> None:
-        check_settings(self, regularisation=0.0, degree_exponent=0.0, precision=["double", "single", "auto"])
+        check_settings(self, regularisation=0.0, precision=["double", "single", "auto"], low_pass=0.0)
         check_settings(self, regularisation_exponent=-np.inf, popularity_penalty=-np.inf)
+        check_settings(self, degree_exponent=(0.0, 10.0))
         if self.regularisation == 0.0:
             name = f"regularisation of {type(self).__name__}"
             raise InputError(name, f"must be above 0; got {self.regularisation!r}.")
-        check_settings(self, low_pass=0.0)
-        for name in ("n_neighbours", "low_pass_rank"):
-            if getattr(self, name) not in (None, "auto"):
+        for name, without in (("n_neighbours", (None, "auto")), ("low_pass_rank", ("auto",))):
+            if getattr(self, name) not in without:
                 check_settings(self, **{name: 1})
         if self.device != "cpu":
             algebra.import_torch_for(self.device)
