@@ -42,7 +42,7 @@ def compare_graphs(
     >>> from nodecopy.inference import compare_graphs
     >>> club = datasets.load("karate")
     >>> random_graph = ErdosRenyi().fit(club).sample(rng=0)
-    >>> differences = compare_graphs(club, random_graph, "degree_gini", model="dot-product", n=100, rng=0)
+    >>> differences = compare_graphs(club, random_graph, "degree_gini", model="auto", n=100, rng=0)
     >>> differences["degree_gini"].is_clear
     True
     """
