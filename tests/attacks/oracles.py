@@ -25,7 +25,7 @@ def small_graphs(draw: st.DrawFn, *, min_nodes: int = 3, n_features: int = 5) ->
     upper = np.triu(random.random((n, n)) < draw(st.sampled_from([0.1, 0.3, 0.7])), 1)
     labels = np.append([0, 1, 2], random.integers(0, 3, n - 3))
     features = random.integers(0, 2, (n, n_features)).astype(float)
-    features[features.sum(1) == 0, 0] = 1  # the hidden layer of a node without features is at the kink of ReLU
+    features[features.sum(1) == 0, 0] = 1  # the hidden layer of a node without features is at a kink of ReLU
     return Graph(upper | upper.T, features, labels)
 
 
