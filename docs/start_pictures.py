@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from nodecopy import NodeCopying, SameLabel, datasets, inference
+from nodecopy._core.layout import compute_layout
 from nodecopy.classify import SelfTraining
 from nodecopy.links import LinkPredictor
-from nodecopy.report.layout import compute_layout
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#999999"
@@ -41,7 +41,7 @@ def draw_interval(axis: Any) -> None:
 def draw_links(axis: Any) -> None:
     """Draw the karate club with its most doubtful edges and the most probable missing ones."""
     club = datasets.load("karate")
-    positions = compute_layout(club, rng=1)
+    positions = compute_layout(club.adjacency, rng=1)
     model = LinkPredictor().fit(club, rng=0)
     edges = np.argwhere(np.triu(club.adjacency.toarray() > 0))
     missing, doubtful = model.missing(4).positions, model.doubtful(4).positions
@@ -104,7 +104,7 @@ def draw_recommenders(axis: Any) -> None:
 def draw_samples(axis: Any) -> None:
     """Draw the karate club beside a sample of it."""
     club = datasets.load("karate")
-    positions = compute_layout(club, rng=1)
+    positions = compute_layout(club.adjacency, rng=1)
     sample = NodeCopying(SameLabel()).fit(club).sample(rng=3)
     width = np.ptp(positions[:, 0]) * 1.25
     for shift, graph, title in ((0.0, club, "observed"), (width, sample, "sample")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -43,6 +44,7 @@ from nodecopy._core.messages import warn_about_data
 from nodecopy.errors import InputError
 
 UNLABELLED = -1
+MAX_DRAWN = 150  # nodes of a graph that notebooks show as a picture
 
 
 class Graph(RowData):
@@ -306,6 +308,16 @@ class Graph(RowData):
             and _same(self.labels, other.labels)
             and _same(self.features, other.features)
         )
+
+    def _repr_html_(self) -> str:
+        """Return a picture if the graph is small, and what :meth:`__repr__` does, for notebooks."""
+        from nodecopy._core.layout import draw_svg  # here, since it imports numba
+
+        text = f"<div>{html.escape(repr(self))}</div>"
+        if not 0 < self.n_nodes <= MAX_DRAWN:
+            return text
+        codes = None if self.label_codes is None else class_codes(self.label_codes)[1]
+        return draw_svg(self.undirected().adjacency, codes) + text
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"

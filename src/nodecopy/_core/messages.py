@@ -6,6 +6,7 @@ Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")`
 
 from __future__ import annotations
 
+import html
 import logging
 import math
 import re
@@ -122,6 +123,23 @@ def _align(cells: list[str]) -> list[str]:
     return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]
 
 
+def render_html(
+    heads: Sequence[str], rows: Iterable[Iterable[Any]], above: Sequence[str] = (), below: Sequence[str] = ()
+) -> str:
+    """Return a table as HTML, with lines of text above and below."""
+    lines = [[f"<div>{html.escape(join_lines(line))}</div>" for line in part] for part in (above, below)]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+    body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return "".join([*lines[0], table, *lines[1]])
+
+
+def _html_cell(value: Any) -> str:
+    is_text = isinstance(value, str)
+    side, text = ("left", join_lines(value)) if is_text else ("right", format_value(value))
+    return f'<td style="text-align: {side}">{html.escape(text)}</td>'
+
+
 class ResultTable(Generic[R]):
     """Results by name that print as a table; a subclass is a data class with its rows in the first field."""
 
@@ -142,10 +160,17 @@ class ResultTable(Generic[R]):
         """Return the lines above and below the table."""
         return [], []
 
-    def __repr__(self) -> str:
+    def _notes(self) -> tuple[list[str], list[str]]:
         above, below = self.notes()
-        warnings = [f"Warning: {problem}" for problem in getattr(self, "problems", ())]
-        return "\n".join([*above, *align_table(self.heads, self.cells()), *below, *warnings])
+        return above, [*below, *(f"Warning: {problem}" for problem in getattr(self, "problems", ()))]
+
+    def __repr__(self) -> str:
+        above, below = self._notes()
+        return "\n".join([*above, *align_table(self.heads, self.cells()), *below])
+
+    def _repr_html_(self) -> str:
+        above, below = self._notes()
+        return render_html(self.heads, self.cells(), above, below)
 
 
 def escape_markdown(text: str) -> str:

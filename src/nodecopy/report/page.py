@@ -118,11 +118,12 @@ def graphs_section(
     """Return the section of the observed graph beside samples; only a part of large graphs is drawn."""
     if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
         raise InputError("samples", f"must have the {observed.n_nodes} nodes of the observed graph.")
-    from nodecopy.report.layout import choose_nodes, compute_layout  # here, since it imports numba
+    from nodecopy._core.layout import compute_layout  # here, since it imports numba
+    from nodecopy.report.layout import choose_nodes
 
     nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
     part = observed.subgraph(nodes)
-    positions = np.rint(MAP_SIZE * compute_layout(part, rng=rng)).astype(int)
+    positions = np.rint(MAP_SIZE * compute_layout(part.undirected().adjacency, rng=rng)).astype(int)
     colours = []
     if observed.label_codes is not None:
         colours.append(_class_colours("label", observed.labels, nodes))
