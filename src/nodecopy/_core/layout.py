@@ -89,7 +89,7 @@ def _add_forces(x, y, mass, forces):
 
 def draw_svg(adjacency: Any, codes: Ints | None = None) -> str:
     """Return an SVG picture of an undirected graph, with nodes coloured by class; codes below 0 have none."""
-    positions = compute_layout(adjacency)
+    positions = compute_layout(adjacency).astype(np.float64)
     x, y = (8 + (WIDTH - 16) * (positions - positions.min(axis=0))).T.round(1).tolist()
     codes = np.full(len(x), -1) if codes is None else codes
     lines = "".join(
@@ -100,6 +100,5 @@ def draw_svg(adjacency: Any, codes: Ints | None = None) -> str:
         f'<circle cx="{a}" cy="{b}" r="4" fill="{NO_CLASS if code < 0 else COLOURS[code % len(COLOURS)]}"/>'
         for a, b, code in zip(x, y, codes.tolist(), strict=True)
     )
-    return (
-        f'<svg width="{WIDTH}" height="{WIDTH}"><g stroke="#999" stroke-opacity="0.6">{lines}</g>{dots}</svg>'
-    )
+    size = f'width="{max(x) + 8:.0f}" height="{max(y) + 8:.0f}"'
+    return f'<svg {size}><g stroke="#999" stroke-opacity="0.6">{lines}</g>{dots}</svg>'
