@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from docs.result_tables.cells import format_table, not_computed
 from docs.result_tables.defence import defence_tables
@@ -25,24 +26,73 @@ RECOMMENDATION = ROOT / "docs/recommendation.md"
 RESULTS = ROOT / "results"
 PAGES = ROOT / "docs/results"
 
-# Title of a row; experiment; dataset and condition; score; the methods without and with copying.
-MEASURED = (
-    ("accuracy, Cora, 5 labels per class", "table2", "cora 5", "accuracy", "gcn", "bgcn-copy"),
-    ("accuracy, Citeseer, 5 labels per class", "table2", "citeseer 5", "accuracy", "gcn", "bgcn-copy"),
-    ("accuracy at targets of Nettack, Cora", "table5", "cora 20 nettack", "accuracy", "gcn", "copying"),
-    (
-        "accuracy at targets of Nettack, Citeseer",
-        "table5",
-        "citeseer 20 nettack",
-        "accuracy",
-        "gcn",
-        "copying",
+
+class Job(NamedTuple):
+    """A row of the README: a question, what answers it, and one number beside the strongest control."""
+
+    question: str
+    answer: str
+    measure: str
+    experiment: str
+    condition: dict[str, str]
+    ours: str
+    controls: tuple[str, ...] = ()
+    """Rows that may be the strongest control; by default all other rows."""
+
+
+JOBS = (
+    Job(
+        "Which edges are missing?",
+        "[`links.LinkPredictor`](docs/links.md)",
+        "AUC of held-out edges, Cora",
+        "links",
+        {"dataset": "cora", "question": "missing", "score": "auc"},
+        "default",
     ),
-    ("recall@20, MovieLens 100k", "table6", "ml-100k", "recall@20", "ease", "copy-ease"),
-    ("recall@20, Amazon CDs", "table6", "amazon-cds", "recall@20", "ease", "copy-ease"),
+    Job(
+        "Which edges are wrong?",
+        "[`links.LinkPredictor`](docs/links.md)",
+        "AUC of planted edges, Cora",
+        "links",
+        {"dataset": "cora", "question": "random", "score": "auc"},
+        "default",
+    ),
+    Job(
+        "Which class has each node, with few labels?",
+        "[`classify.SelfTraining`](docs/few_labels.md)",
+        "accuracy, Cora, 5 labels per class",
+        "few-labels",
+        {"dataset": "cora", "labels": "5", "visible_validation": "0"},
+        "default",
+    ),
+    Job(
+        "The same by the method of the paper",
+        "[`classify.BayesianGCN`](docs/results/table2.md)",
+        "accuracy, Cora, 5 labels per class",
+        "table2",
+        {"dataset": "cora", "labels": "5"},
+        "bgcn-copy",
+        ("gcn", "mmsbm-bgcn", "sbm-gcn"),
+    ),
+    Job(
+        "What will each user like?",
+        "[`recommend.CopyEASE`](docs/recommendation.md)",
+        "recall@20, Gowalla",
+        "public-splits",
+        {"dataset": "gowalla", "score": "recall@20"},
+        "copy-ease",
+    ),
+    Job(
+        "Which class has an attacked node?",
+        "[`defend`](docs/defence.md)",
+        "accuracy under Nettack, Cora",
+        "defence",
+        {"dataset": "cora", "attack": "nettack"},
+        "evidence",
+    ),
 )
-CONDITIONS = ("dataset", "labels", "visible_validation", "attack")
-WITH_COPYING = re.compile("copy|ebpr|sgbpr|fusion")
+COVERED = (92.0, 98.0)  # of nominally 95 %
+UNDIRECTED, FITTED = ("sbm", "dc-sbm", "dot-product", "graphon"), ("sbm", "dc-sbm", "dot-product")
 FEW, FOREIGN, PUBLIC_SPLITS = "few-labels", "foreign-graphs", "public-splits"
 CONTROLS = {
     "gcn": "a GCN",
@@ -72,38 +122,44 @@ def describe_gain(row: Row, over: str) -> str:
 
 
 def results_table() -> str:
-    """Return the results table of the README: our means, with those of the paper where it has them."""
-    lines = [
-        "| our mean in percent (the paper's, or the gain over the baseline) | baseline | the same with node "
-        "copying | best of all methods without copying | best of all methods with copying |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for title, experiment, condition, score, *methods in MEASURED:
-        rows = {
-            row["method"]: row
-            for row in read_results(experiment)
-            if [row[name] for name in CONDITIONS if row.get(name)] == condition.split()
-            and row["score"] == score
+    """Return the table of the README: each question, the class that answers it, and a measurement."""
+    lines = [["How uncertain is a statistic?", "[`inference.bootstrap`](docs/inference.md)", *_coverage()]]
+    for job in JOBS:
+        rows = [row for row in read_results(job.experiment) if row.items() >= job.condition.items()]
+        values = {row["method"]: _measured(row) for row in rows}
+        others = {
+            name: value
+            for name, value in values.items()
+            if value is not None and name != job.ours and name in (job.controls or values)
         }
-        full = max((int(row["n"]) for row in rows.values()), default=0)
-        means = {name: float(row["mean"]) for name, row in rows.items() if 0 < int(row["n"]) == full}
-        if not means.keys() >= set(methods):  # not computed yet
+        ours = values.get(job.ours)
+        if ours is None or not others:  # not computed yet
             continue
-        for copying in (False, True):
-            methods.append(
-                max((n for n in means if bool(WITH_COPYING.search(n)) == copying), key=means.__getitem__)
-            )
-        titles = {method.name: method.title for method in load(experiment).methods}
-        cells = []
-        for number, method in enumerate(methods):
-            row = rows[method]
-            cells.append(f"{titles[method]} {means[method]:.1f}")
-            if row["published"]:
-                cells[-1] += f" (paper {float(row['published']):.1f})"
-            elif number == 1:
-                cells[-1] += f" ({describe_gain(row, methods[0])})"
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        best = max(others, key=others.__getitem__)
+        title = next(method.title for method in load(job.experiment).methods if method.name == best)
+        lines.append(
+            [job.question, job.answer, f"{job.measure}: **{ours:.1f}**", f"{title}: {others[best]:.1f}"]
+        )
+    return format_table(["you ask", "you use", "measured, in percent", "strongest control"], lines)
+
+
+def _measured(row: Row) -> float | None:
+    """Return our mean, or the published number of a method that was not run."""
+    text = row["mean"] or row["published"]
+    return float(text) if text else None
+
+
+def _coverage() -> list[str]:
+    """Return how often coverage is near 95 % on undirected networks, here and with the best fitted model."""
+    shares: dict[str, list[bool]] = {}
+    for row in read_results("coverage"):
+        if row["score"].endswith(" covered") and row["mean"] and row["dataset"] in UNDIRECTED:
+            shares.setdefault(row["method"], []).append(COVERED[0] <= float(row["mean"]) <= COVERED[1])
+    percent = {name: 100 * sum(values) / len(values) for name, values in shares.items()}
+    best = max(FITTED, key=percent.__getitem__)
+    title = next(method.title for method in load("coverage").methods if method.name == best)
+    what = f"statistics whose 95 % intervals cover {COVERED[0]:.0f} to {COVERED[1]:.0f} %"
+    return [f"{what}: **{percent['copying']:.0f}**", f"{title}: {percent[best]:.0f}"]
 
 
 def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: str) -> str:
