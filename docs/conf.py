@@ -12,6 +12,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from matplotlib import pyplot
 from sphinx_gallery.sorting import ExplicitOrder
 
 import nodecopy
@@ -105,6 +106,13 @@ strip_signature_backslash = True  # fitted attributes keep their underscores
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+
+
+def enlarge_figures(settings: dict[str, Any], example: str) -> None:
+    """Set fonts and lines of the figures of an example that are legible in its thumbnail, too."""
+    pyplot.rcParams.update({"font.size": 15, "lines.linewidth": 2.5, "lines.markersize": 8})
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -116,6 +124,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": True,
     "capture_repr": (),
+    "reset_modules": ("matplotlib", enlarge_figures),
 }
 
 

@@ -2,14 +2,14 @@
 Attack and defence
 ==================
 
-A few flipped edges are enough to change the prediction of a graph neural network. If a node may have been
-attacked, its own edges are not reliable. The neighbourhoods of similar nodes can be used instead.
+A few flipped edges can change the prediction of a graph neural network for a node. If a node may have been attacked,
+its own edges are unreliable, and the neighbourhoods of similar nodes can replace them.
 """
 
 # %%
 # An attack
 # ---------
-# Nettack flips edges of five digits that a GCN classifies correctly, until its surrogate misclassifies them.
+# Nettack flips edges of five correctly classified digits, until its surrogate model misclassifies them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,8 +33,8 @@ attacked = perturbation.apply(digits)
 # %%
 # The defence
 # -----------
-# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. ``predict`` gives the
-# targets the neighbourhoods of similar nodes, and ``undefended`` returns the classifier's own predictions.
+# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. For the targets, ``predict`` uses
+# the neighbourhoods of similar nodes; ``undefended`` returns the predictions without the defence.
 
 defence = CopyingDefence().fit(attacked, split.train, targets=targets, rng=0)
 corrected = defence.predict()[targets]
@@ -53,14 +53,14 @@ copied = np.unique(attacked.adjacency[defence.nearest_donors([target])[0][:3]].i
 neighbours = {
     "before": [(node, "own") for node in sorted(before)],
     "attacked": [(node, "own" if node in before else "added") for node in after],
-    "with copied neighbours": [(node, "copied") for node in copied.tolist() if node != target],
+    "corrected": [(node, "copied") for node in copied.tolist() if node != target],
 }
 probabilities = {
     "before": clean.predict_proba()[target],
     "attacked": defence.undefended_proba()[target],
-    "with copied neighbours": defence.predict_proba()[target],
+    "corrected": defence.predict_proba()[target],
 }
-figure, axes = plt.subplots(2, 3, figsize=(11, 6), height_ratios=[3, 2], layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(9, 6), height_ratios=[3, 2], layout="constrained")
 names = [str(name) for name in defence.classes_]
 images = np.asarray(digits.features).reshape(-1, 8, 8)
 draw_attacked_node(target, neighbours, probabilities, digits.labels, names, images=images, axes=axes)
@@ -68,9 +68,8 @@ draw_attacked_node(target, neighbours, probabilities, digits.labels, names, imag
 # %%
 # Detecting attacked nodes
 # ------------------------
-# If the attacked nodes are unknown, every node gets a suspicion score; attacked nodes should rank high.
-# :class:`.SuspectCorrection` corrects the most suspicious nodes, as many as the accuracy on validation nodes
-# allows.
+# If the attacked nodes are unknown, rank all nodes by their suspicion score. :class:`.SuspectCorrection` corrects
+# the most suspicious nodes; the accuracy on validation nodes determines how many.
 
 suspicion = defence.score_suspicion()
 rank = (-suspicion).argsort().argsort()

@@ -2,19 +2,19 @@
 Are friends of friends friends?
 ===============================
 
-In most social networks two people who know a third one know each other more often than by chance. Popular
-people meet in any network, though, and members of a group share friends. Is there closure beyond what
-popularity and groups explain? The question is asked of two networks: the karate club, and the characters of
+In most social networks, two people with a common friend are often friends themselves (triadic closure). Popular
+people have many common friends in any network, though, and so have members of a group. Is there more closure than
+popularity and groups explain? This example tests two networks: the karate club, and the characters of
 *Les Misérables* who appear in the same chapter.
 """
 
 # %%
 # Three null models
 # -----------------
-# Each null model keeps more of the network: all degrees, then communities and expected degrees, then the
-# neighbourhoods of similar nodes. If the transitivity is above all samples of a model, the model does not
-# explain it. Samples of node copying keep a part of every neighbourhood, so that its test rejects too rarely:
-# a rejection counts, but the lack of one says little.
+# Each null model preserves more of the network: all degrees, then communities and expected degrees, then the
+# neighbourhoods of similar nodes. A transitivity above all samples of a model is not explained by it. Samples
+# of node copying preserve part of every neighbourhood, so this test is conservative: a rejection is evidence, the
+# lack of one is not.
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -29,7 +29,7 @@ characters = as_graph(novel)
 groups = inference.spectral_communities(characters)
 networks = {
     "karate club": datasets.load("karate"),
-    "Les Misérables": characters.replace(labels=groups),  # communities that are estimated from the edges
+    "Les Misérables": characters.replace(labels=groups),  # communities, estimated from the edges
 }
 nulls = {
     "degrees": ConfigurationModel(),
@@ -48,39 +48,38 @@ for title, network in networks.items():
         )
 
 # %%
-# The ties of the club are closed as often as degrees alone explain: sampling stopped early, since the answer
-# was clear. The characters of the novel meet in scenes, which put many people into one place at once.
-# Neither degrees nor communities produce that.
+# Degrees alone explain the transitivity of the club; sampling stopped early, as the result was clear. The
+# characters of the novel meet in scenes with many people, which neither degrees nor communities explain.
 
-figure, panels = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+figure, panels = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 for axes, title in zip(panels, networks, strict=True):
     for explanation, colour in zip(nulls, ("#88c0d0", "#a3be8c", "#d08770"), strict=True):
         axes.hist(results[title, explanation].values, bins=20, color=colour, alpha=0.6, label=explanation)
     axes.axvline(results[title, "degrees"].observed, color="#2e3440")
     axes.set(title=title, xlabel="transitivity", yticks=[])
-panels[0].legend(fontsize="small", frameon=False)
-plt.show()
+panels[1].legend(fontsize="small", frameon=False, loc="upper left")
 
 # %%
-# Are the communities real?
-# -------------------------
-# Communities that are found again when the ties are drawn again are worth a name. Samples of node copying
-# inside estimated communities say how well the algorithm finds communities that are there.
+# Are the communities stable?
+# ---------------------------
+# A stable community is found again in samples. The samples here have the estimated communities, so the result is
+# how well the algorithm recovers these.
 
 rule = inference.DegreeClasses(groups)
 stability = inference.community_stability(characters, model=rule, n=50, rng=0)
 for community in np.argsort(-stability.together):
     members = characters.node_ids[stability.communities == community]
-    print(f"{stability.together[community]:.0%} of the pairs stay together: {', '.join(members[:4])}, ...")
+    print(f"{stability.together[community]:.0%} of pairs stay together: {', '.join(members[:4])}, ...")
 print(f"all pairs: {stability.all_pairs:.0%}")
-stability.plot()
-plt.show()
+figure, axes = plt.subplots(layout="constrained")
+stability.plot(axes=axes)
+axes.set(xlabel="community", ylabel="pairs that stay together")
 
 # %%
-# Who connects them?
-# ------------------
-# Functions of NetworkX are statistics. Valjean's betweenness is far ahead of everybody else's in every
-# sample, and the intervals can be written onto the graph.
+# Who connects the characters?
+# ----------------------------
+# Functions of NetworkX are statistics, too. Valjean has the highest betweenness in every sample. ``annotate`` adds
+# the intervals to the graph as node attributes.
 
 between = inference.bootstrap(novel, nx.betweenness_centrality, model=rule, n=100, rng=0)
 low, high = between.rank_interval()

@@ -3,9 +3,8 @@ Classification with few labels
 ==============================
 
 With one label per class, the predictions of a graph neural network depend strongly on single edges near the
-labelled nodes. Two remedies are compared here, and both together: *node copying* averages networks that are
-trained on sampled graphs, and *self-training* takes confident predictions as further labels. What to pick is
-said in :doc:`/few_labels`, by larger tables.
+labelled nodes. *Node copying* averages networks that are trained on sampled graphs; *self-training* takes confident
+predictions as further labels. :doc:`/few_labels` has larger comparisons and recommendations.
 """
 
 # %%
@@ -23,10 +22,10 @@ digits = datasets.load("digits").subgraph(np.arange(600))
 print(digits)
 
 # %%
-# Networks, sampled graphs, and a vote
-# ------------------------------------
-# A GCN, an ensemble of GCNs on sampled graphs, the vote of :class:`.SelfTraining` without pseudo-labels
-# (``n_rounds=0``), and with them.
+# Four classifiers
+# ----------------
+# A GCN, an ensemble of GCNs on sampled graphs, and :class:`.SelfTraining`, a vote of simple classifiers, without
+# (``n_rounds=0``) and with pseudo-labels.
 
 classifiers = {
     "GCN": GCN(),
@@ -38,7 +37,7 @@ classifiers = {
 # %%
 # Several splits at once
 # ----------------------
-# A :class:`.Trial` is a graph with training nodes and a seed. All trials are trained together in one pass.
+# A :class:`.Trial` is a graph with training nodes and a seed. ``fit_trials`` trains all trials together.
 
 splits = [datasets.label_split(digits.labels, 1, validation=0, test=500, rng=seed) for seed in range(4)]
 trials = [Trial(digits, split.train, None, seed) for seed, split in enumerate(splits)]
@@ -57,23 +56,21 @@ for name, classifier in classifiers.items():
 # Accuracy split by split
 # -----------------------
 
-figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+figure, axes = plt.subplots(layout="constrained")
 accuracy = np.array([[values["accuracy"] for values in of_method] for of_method in results.values()])
 axes.plot(accuracy, "o-", color="#5e81ac", alpha=0.6)
 axes.plot(accuracy.mean(axis=1), "k_", markersize=24, label="mean")
 axes.set_xticks(range(len(results)), list(results))
-axes.set_ylabel("accuracy")
-axes.set_title("four splits, one label per class")
-axes.legend()
+axes.set_ylabel("accuracy, 1 label per class")
+axes.legend(loc="upper left")
 
 # %%
-# What self-training did
-# ----------------------
-# The base predicts, its most confident predictions become pseudo-labels, and it is trained again. The details
-# of a prediction say how many nodes of each class have a pseudo-label in the last round.
+# Pseudo-labels
+# -------------
+# The most confident predictions become pseudo-labels, and the vote is trained again. This is their number in each
+# class in the last round:
 
 print(predictions[0].details["pseudo_labels"])
 
 # %%
-# Four splits of a small graph are an illustration, and too few to compare methods. The results tables have 50
-# splits of five graphs.
+# Four splits of a small graph illustrate the methods, but are too few to compare them.

@@ -2,15 +2,15 @@
 Choosing the number of donors
 =============================
 
-If the donors of a node are its K nearest neighbours, K has to be chosen. With few donors, samples stay close
-to the observed graph. With many, edges that were not observed become more likely.
+If the donors of a node are its K nearest neighbours, how large should K be? With few donors, samples stay close to
+the observed graph. With many, unobserved edges become more likely.
 """
 
 # %%
 # Likelihood of held-out edges
 # ----------------------------
-# One criterion is the likelihood of held-out edges. The expected adjacency matrix is exact, so no samples are
-# needed. A small probability for all pairs keeps the logarithm finite.
+# One criterion is the likelihood of held-out edges, which the exact expected adjacency matrix gives without
+# sampling. A small probability for all pairs keeps the logarithm finite.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from nodecopy import NearestNeighbours, NodeCopying, compare, datasets
 from nodecopy.generators import GAE, split_edges
 
-NAME = "digits"  # or "cora", after: nodecopy datasets fetch cora
+NAME = "digits"  # or "cora", which is fetched
 CHOICES = [2, 5, 10, 20, 50]
 
 split = split_edges(datasets.load(NAME), validation=0.0, test=0.1, rng=0)
@@ -37,7 +37,7 @@ for k in CHOICES:
 # %%
 # Structure of samples
 # --------------------
-# Another criterion is the structure of the samples: the share of observed edges and triangles that they have.
+# Another criterion is the structure of samples, relative to the observed graph.
 
 NAMES = ["edge_overlap", "transitivity", "triangles"]
 shares = []
@@ -50,19 +50,19 @@ for k in CHOICES:
         ", ".join(f"{name} {share:.0%}" for name, share in zip(NAMES, shares[-1], strict=True)),
     )
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 left.plot(CHOICES, likelihoods, marker="o")
-left.set(ylabel="log-likelihood of held-out edges")
-right.plot(CHOICES, shares, marker="o", label=NAMES)
-right.set(ylabel="share of the observed value", ylim=0)
-right.legend()
+left.set(title="log-likelihood")
+right.plot(CHOICES, shares, marker="o", label=["edges", "transitivity", "triangles"])
+right.set(title="share of the observed", ylim=0)
+right.legend(fontsize="small")
 for axis in (left, right):
     axis.set(xscale="log", xlabel="K")
     axis.set_xticks(CHOICES, CHOICES)
     axis.minorticks_off()
 
 # %%
-# The two criteria disagree: held-out edges are more likely with many donors, while few donors keep more edges
-# and triangles. For samples that resemble the observed graph, choose a small K, or :class:`.Balanced` donors
-# of about the same degree. To predict missing edges, choose a large K. Results on Cora and Polblogs are
-# similar: the likelihood of held-out edges is largest with about 50 donors.
+# The two criteria disagree: held-out edges are more likely with many donors, but few donors preserve more edges
+# and triangles. For samples that resemble the observed graph, choose a small K, or :class:`.Balanced` donors of
+# similar degree. To predict missing edges, choose a large K. On Cora and Polblogs, about 50 donors have the
+# highest likelihood.

@@ -2,15 +2,15 @@
 Which ties are missing, and which are doubtful?
 ===============================================
 
-*Les Misérables* has a network of characters who appear in the same chapter. Which pairs should have met, and
-which ties would nobody expect from the others?
+In the network of *Les Misérables*, characters are linked if they appear in the same chapter. Which ties are probably
+missing, and which observed ties are improbable given the others?
 """
 
 # %%
 # Missing ties
 # ------------
-# The predictor learns from the network itself: a tenth of the ties is held out at a time. Probabilities are
-# for pairs of whom it is not known whether they meet; an absent tie with a high one is a surprise.
+# The predictor learns from the network itself: it holds out a tenth of the ties at a time. Probabilities are for
+# pairs whose tie is unknown, so an absent tie with a high probability is a surprise.
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -26,23 +26,23 @@ for first, second, probability in model.missing(5):
     print(f"{first} and {second}: {probability:.2f}")
 
 # %%
-# Why? Each signal adds to the log-odds of a tie. Donors are characters with similar ties who know the other
-# of the two.
+# The explanation lists what each signal adds to the log-odds of the tie. Donors are characters with similar ties
+# who know the other character.
 
 print(model.explain(model.missing(1), k=3))
 
 # %%
 # Doubtful ties
 # -------------
-# Every tie is judged as if it were absent.
+# The probability of an observed tie is computed as if it were unknown.
 
 for first, second, probability in model.doubtful(5):
     print(f"{first} and {second}: {probability:.4f}")
 
 # %%
-# Does it find errors?
-# --------------------
-# Add a tenth of random ties, and look for them.
+# Detecting planted ties
+# ----------------------
+# To see how well this works, add a tenth of random ties and rank all ties by their probability.
 
 draws = np.random.default_rng(0)
 dense = characters.adjacency.toarray() > 0
@@ -58,15 +58,13 @@ is_planted = ~dense[rows.row_numbers[upper], rows.indices[upper]]
 p = suspect.edge_probabilities()
 print(f"area under the ROC curve: {area_under_roc(-p, is_planted):.2f}")
 
-bins = np.linspace(0, 1, 21)
-plt.hist([p[~is_planted], p[is_planted]], bins, stacked=True, label=["real ties", "planted ties"])
-plt.xlabel("probability as if absent")
-plt.ylabel("ties")
-plt.legend()
-plt.show()
+figure, axes = plt.subplots(layout="constrained")
+axes.hist([p[~is_planted], p[is_planted]], np.linspace(0, 1, 11), stacked=True, label=["real", "planted"])
+axes.set(xlabel="probability", ylabel="number of ties")
+axes.legend()
 
 # %%
-# Removing as many doubtful ties as were planted leaves a network that is nearer to the real one.
+# Removing as many doubtful ties as were planted removes more than half of the planted ones.
 
 cleaned = suspect.denoise(remove=len(planted))
 n_left = (cleaned.adjacency.toarray()[tuple(planted.T)] > 0).sum()

@@ -2,8 +2,8 @@
 Your own data
 =============
 
-Graphs are read from tables and written to tables, with your ids. This example uses data frames; files work in
-the same way.
+Graphs are read from tables and written to tables, and keep your ids. This example uses data frames; files work in the
+same way.
 """
 
 # %%
@@ -29,18 +29,17 @@ friends = pd.DataFrame(
 people = pd.DataFrame({"id": ["ann", "bob", "gus", "hal"], "label": ["chess", "chess", "go", "go"]})
 
 # %%
-# Nodes without a label are unlabelled. Labels of people without friends would be an error, as they may be
-# typing errors; ``allow_isolated=True`` adds such people as isolated nodes.
+# People without a row in the second table are unlabelled. An id that has no edge is an error, as it may be a typing
+# error; ``allow_isolated=True`` adds it as an isolated node.
 
-graph = read_graph(friends, labels=people)  # or read_graph("friends.csv", labels="people.csv")
+graph = read_graph(friends, labels=people)
 print(graph)
 
 # %%
 # Predicting the missing labels
 # -----------------------------
-# All labelled nodes, here four, are training nodes by default. :class:`.SelfTraining`, the recommended
-# classifier, predicts the labels of the others, with their uncertainty. The graph has no features, so the
-# feature matrix is the identity.
+# The labelled nodes are the training nodes. :class:`.SelfTraining`, the recommended classifier, predicts the labels
+# of the others, with their uncertainty. The graph has no features, so the feature matrix is the identity.
 
 classifier = SelfTraining().fit(graph.replace(features=np.eye(graph.n_nodes)), rng=0)
 print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))
@@ -50,11 +49,11 @@ print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].roun
 # -----------------------------
 
 labelled = graph.replace(labels=classifier.predict())
-model = NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(labelled)
+model = NodeCopying(SameLabel()).fit(labelled)
 table = compare(labelled, model.sample_many(100, rng=0)).to_pandas()
 print(table.loc[["mean_degree", "triangles", "edge_homophily"]].round(2))
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7, 4), layout="constrained")
 draw_graphs({"observed": labelled, "sample": model.sample(rng=0)}, axes=axes)
 
 # %%

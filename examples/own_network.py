@@ -2,8 +2,8 @@
 Attack and correct your own network
 ===================================
 
-Any trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` can
-be attacked and corrected. Here it is a network of PyTorch Geometric, trained by a plain loop.
+Any trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` can be
+attacked and defended. Here it is a network of PyTorch Geometric, trained in a plain loop.
 """
 
 # %%
@@ -11,6 +11,7 @@ be attacked and corrected. Here it is a network of PyTorch Geometric, trained by
 # --------------------------
 # A GCN with batch normalisation and dropout is trained on 20 digits of each class.
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch.nn import functional
@@ -48,7 +49,7 @@ for _ in range(100):
     optimiser.step()
 
 # %%
-# :class:`.ModuleClassifier` makes a classifier of it, which evaluates it in evaluation mode on any graph.
+# :class:`.ModuleClassifier` wraps the network as a classifier, which predicts on any graph.
 
 classifier = ModuleClassifier(network).fit(digits, split.train)
 print("accuracy on the other digits:", round(classifier.score(), 3))
@@ -56,27 +57,35 @@ print("accuracy on the other digits:", round(classifier.score(), 3))
 # %%
 # Two attacks
 # -----------
-# :class:`.FGA` trains a GCN of its own, as an attacker does who does not know the network. With
-# ``surrogate=network`` it follows the gradient of the network itself with respect to its edge weights. Each
-# target has as many flips as edges.
+# :class:`.FGA` trains its own GCN, like an attacker who does not know the network. With ``surrogate=network``, it
+# uses the gradient of the network itself with respect to the edges. Each target has as many flips as edges.
 
 is_correct = classifier.predict() == digits.labels
-targets = np.array([node for node in split.test if is_correct[node]][:25])
+targets = np.array([node for node in split.test if is_correct[node]][:15])
 attacks = {
-    "a GCN of the attacker": FGA().attack(digits, targets, budget="degree", train=split.train, rng=0),
-    "this network": FGA(surrogate=network).attack(digits, targets, budget="degree", rng=0),
+    "unknown network": FGA().attack(digits, targets, budget="degree", train=split.train, rng=0),
+    "known network": FGA(surrogate=network).attack(digits, targets, budget="degree", rng=0),
 }
 
 # %%
 # The correction
 # --------------
-# The network is not trained again. :class:`.CopyingDefence` evaluates it with the neighbourhoods of similar
-# digits in place of those of the targets.
+# The network is not retrained. :class:`.CopyingDefence` evaluates it with the neighbourhoods of similar digits in
+# place of the targets' own.
 
-print(f"{'gradient of':24}{'before':>10}{'attacked':>10}{'corrected':>10}")
-for name, perturbation in attacks.items():
+accuracies = {"before": [], "attacked": [], "corrected": []}
+for perturbation in attacks.values():
     attacked = perturbation.apply(digits)
     defence = CopyingDefence().from_classifier(network, attacked, targets=targets)
     predictions = classifier.predict(), defence.undefended(), defence.predict()
-    accuracies = [(p == digits.labels)[targets].mean() for p in predictions]
-    print(f"{name:24}" + "".join(f"{accuracy:10.2f}" for accuracy in accuracies))
+    for values, predicted in zip(accuracies.values(), predictions, strict=True):
+        values.append((predicted == digits.labels)[targets].mean())
+
+figure, axes = plt.subplots(layout="constrained")
+for shift, ((name, values), colour) in enumerate(zip(accuracies.items(), ("0.7", "C3", "C2"), strict=True)):
+    print(f"{name:10}", *(f"{value:.2f}" for value in values))
+    bars = axes.bar(np.arange(2) + 0.27 * shift, values, 0.25, color=colour, label=name)
+    axes.bar_label(bars, fmt="%.2f")
+axes.set_xticks(np.arange(2) + 0.27, attacks)
+axes.set(ylabel="accuracy at the targets", ylim=(0, 1.45), yticks=[])
+axes.legend(ncols=3, fontsize="small")

@@ -2,8 +2,8 @@
 Recommendation
 ==============
 
-Copying also applies to interactions: a user may take the items of a user with similar taste.
-:class:`.CopyEASE` is a linear recommender that is fitted in closed form to such sampled interactions.
+In a sample of interactions, a user takes the items of a user with similar taste. :class:`.CopyEASE` is a linear
+recommender that is fitted to the expectation over such samples, in closed form.
 """
 
 # %%
@@ -16,7 +16,7 @@ import numpy as np
 from nodecopy import Jaccard, NodeCopying, datasets
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 
-library = datasets.load("library")  # for your own data: read_interactions("log.csv") or a data frame
+library = datasets.load("library")  # or read_interactions("log.csv")
 print(library)
 
 # %%
@@ -38,7 +38,7 @@ for donor in np.argsort(-probabilities)[:3]:
 # %%
 # Recommendations for a new reader
 # --------------------------------
-# A list of books is sufficient.
+# A list of books is enough.
 
 books, _ = model.recommend_new([["Dracula", "Carmilla", "Frankenstein"]], 5)
 print(books[0])
@@ -46,7 +46,7 @@ print(books[0])
 # %%
 # Evaluation
 # ----------
-# Thirty percent of the books of every reader are held out, in ten random splits.
+# In each of ten random splits, 30 % of the books of every reader are held out.
 
 recalls = {}
 for recommender in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
@@ -61,7 +61,6 @@ for recommender in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
     coverage = np.mean([values["coverage@10"] for values in results])
     print(f"{name:11} recall@10 {np.mean(recalls[name]):.3f}   item coverage {coverage:.2f}")
 
-figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+figure, axes = plt.subplots(layout="constrained")
 axes.plot(list(recalls), np.array(list(recalls.values())), "o-", color="#5e81ac", alpha=0.7)
-axes.set_ylabel("recall@10")
-axes.set_title("ten splits, 30 % of the books held out")
+axes.set(ylabel="recall@10, ten splits", xlim=(-0.3, 2.3))

@@ -3,21 +3,19 @@ Uncertainty
 ===========
 
 Sampled graphs and sampled weights give many predictions for every node. Their disagreement is the *epistemic*
-uncertainty, the mean uncertainty of the single predictions the *aleatoric* one. The total uncertainty is the
-sum of both.
+uncertainty; the mean uncertainty of single predictions is the *aleatoric* uncertainty. The total is the sum of both.
 """
 
 # %%
-# Leaving uncertain nodes out
-# ---------------------------
-# The selective accuracy is that of the nodes that remain if the most uncertain ones are left out. It rises if
-# the uncertainty points at the errors.
+# Selective accuracy
+# ------------------
+# The selective accuracy is the accuracy without the most uncertain nodes. It rises if the errors are among these.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from nodecopy import datasets
-from nodecopy.classify import GCN, BayesianGCN, SelfTraining, Trial
+from nodecopy.classify import GCN, SGC, BayesianGCN, SelfTraining, Trial
 from nodecopy.metrics.classification import (
     area_under_roc,
     expected_calibration_error,
@@ -32,40 +30,36 @@ trials = [Trial(digits, split.train, None, seed) for seed, split in enumerate(sp
 classifiers = {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5), "self-training": SelfTraining()}
 
 curves = {}
-print("left out                     0 %  10 %  20 %  50 %")
+print("left out           0 %  10 %  20 %  50 %")
 for name, classifier in classifiers.items():
     pairs = list(zip(classifier.fit_trials(trials), (split.test for split in splits), strict=True))
     is_correct = np.concatenate(
         [(p.probabilities.argmax(axis=1) == digits.labels)[test] for p, test in pairs]
     )
-    for kind in ("total", "epistemic"):
-        if name == "GCN" and kind == "epistemic":
-            continue  # a single network does not disagree with itself
-        uncertainty = np.concatenate([getattr(p.uncertainty(), kind)[test] for p, test in pairs])
-        curves[f"{name}, {kind}"] = is_correct, uncertainty
-        accuracies = selective_accuracy(is_correct, uncertainty, [0, 0.1, 0.2, 0.5])
-        print(f"{name + ', ' + kind:25}", " ".join(f"{accuracy:.3f}" for accuracy in accuracies))
+    uncertainty = np.concatenate([p.uncertainty().total[test] for p, test in pairs])
+    curves[name] = is_correct, uncertainty
+    accuracies = selective_accuracy(is_correct, uncertainty, [0, 0.1, 0.2, 0.5])
+    print(f"{name:15}", " ".join(f"{accuracy:.3f}" for accuracy in accuracies))
 
-figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+figure, axes = plt.subplots(layout="constrained")
 draw_accuracy_by_certainty(curves, axes=axes)
 
 # %%
 # Calibrated probabilities
 # ------------------------
-# Networks may be too confident or, as here after self-training, not confident enough. If there are validation
-# nodes, a temperature that is fitted to them scales the probabilities: below 1, it raises the confidence. The
-# predicted classes stay the same.
+# Classifiers may be over-confident or, like :class:`.SGC` here, under-confident. ``calibrate`` fits a temperature to
+# the validation nodes; below 1, it raises the confidence. The predicted classes stay the same.
 
-split = datasets.label_split(digits.labels, 2, validation=200, test=500, rng=0)
-classifier = SelfTraining().fit(digits, split.train, validation=split.validation, rng=0)
+split = datasets.label_split(digits.labels, 5, validation=200, test=500, rng=0)
+classifier = SGC().fit(digits, split.train, validation=split.validation, rng=0)
 probabilities = {"as predicted": classifier.predict_proba()}
 probabilities["calibrated"] = classifier.calibrate().predict_proba()
 
-figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+figure, axes = plt.subplots(layout="constrained")
 for name, p in probabilities.items():
     error = expected_calibration_error(p, digits.labels, split.test)
     confidence, accuracy, _ = reliability_curve(p, digits.labels, split.test, n_bins=8)
-    axes.plot(confidence, accuracy, "o-", label=f"{name}, calibration error {error:.2f}")
+    axes.plot(confidence, accuracy, "o-", label=f"{name}, error {error:.2f}")
 axes.plot([0, 1], [0, 1], ":", color="grey")
 axes.set_xlabel("confidence")
 axes.set_ylabel("accuracy")
@@ -75,9 +69,9 @@ print(f"temperature {classifier.temperature_:.2f}")
 # %%
 # A class without labels
 # ----------------------
-# Without labelled nines, every nine gets another class. Its uncertainty may be higher: the area under the ROC
-# curve is the probability that a nine is more uncertain than another digit. A higher accuracy does not imply
-# a higher area: the single GCN has the highest here.
+# Without labelled nines, every nine gets a wrong class. Is its uncertainty higher? The area under the ROC curve is
+# the probability that a nine is more uncertain than another digit. Here, the single GCN has the largest area, so a
+# more accurate classifier does not always detect an unknown class better.
 
 labels = np.where(digits.labels == 9, -1, digits.labels)
 train = split.train[labels[split.train] >= 0]
@@ -88,21 +82,18 @@ for name, classifier in classifiers.items():
 # %%
 # The most uncertain digits
 # -------------------------
-# The nodes with the largest epistemic uncertainty are candidates for labelling (active learning).
+# The nodes with the largest epistemic uncertainty are candidates for labelling (active learning). ``to_pandas``
+# lists the predictions.
 
 test = splits[0].test
 classifier = SelfTraining().fit(digits, splits[0].train, rng=0)
 uncertainty = classifier.uncertainty()
-most_uncertain = test[np.argsort(-uncertainty.epistemic[test])][:10]
-figure, axes = plt.subplots(1, 10, figsize=(11, 1.7), layout="constrained")
+most_uncertain = test[np.argsort(-uncertainty.epistemic[test])][:6]
+figure, axes = plt.subplots(1, 6, figsize=(8, 2.2), layout="constrained")
 for panel, node in zip(axes, most_uncertain, strict=True):
     panel.imshow(digits.features[node].reshape(8, 8), cmap="Greys")
-    panel.set_title(f"{classifier.predict()[node]}?\ntrue {digits.labels[node]}", fontsize="small")
+    panel.set_title(f"{classifier.predict()[node]}?\ntrue {digits.labels[node]}")
     panel.set_axis_off()
-
-# %%
-# As a table
-# ----------
 
 table = classifier.to_pandas().iloc[most_uncertain]
 print(table.filter(regex="predicted|uncertainty").round(2).to_string())
