@@ -107,7 +107,6 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-
 def enlarge_figures(settings: dict[str, Any], example: str) -> None:
     """Set fonts and lines of the figures of an example that are legible in its thumbnail, too."""
     pyplot.rcParams.update({"font.size": 15, "lines.linewidth": 2.5, "lines.markersize": 8})

@@ -34,8 +34,8 @@ splits = [datasets.label_split(digits.labels, 3, validation=0, test=500, rng=see
 # Alone and inside self-training
 # ------------------------------
 # :class:`.CustomNetwork` holds the settings of training. Alone, one network is trained on the observed graph.
-# Inside self-training, two are trained on sampled graphs, and their confident predictions are further labels in
-# a second round. :doc:`/few_labels` measures what each of the two contributes.
+# Inside self-training, two are trained on sampled graphs, and their confident predictions are further labels
+# in a second round. :doc:`/few_labels` measures what each of the two contributes.
 
 copying = NodeCopying(SameLabel(), keep=0.5)
 accuracies = {}

@@ -2,8 +2,8 @@
 Attack and defence
 ==================
 
-A few flipped edges can change the prediction of a graph neural network for a node. If a node may have been attacked,
-its own edges are unreliable, and the neighbourhoods of similar nodes can replace them.
+A few flipped edges can change the prediction of a graph neural network for a node. If a node may have been
+attacked, its own edges are unreliable, and the neighbourhoods of similar nodes can replace them.
 """
 
 # %%
@@ -33,20 +33,20 @@ attacked = perturbation.apply(digits)
 # %%
 # The defence
 # -----------
-# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. For the targets, ``predict`` uses
-# the neighbourhoods of similar nodes; ``undefended`` returns the predictions without the defence.
+# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. For the targets, ``predict``
+# uses the neighbourhoods of similar nodes; ``undefended`` returns the predictions without the defence.
 
 defence = CopyingDefence().fit(attacked, split.train, targets=targets, rng=0)
-corrected = defence.predict()[targets]
-print("true      ", digits.labels[targets])
-print("attacked  ", defence.undefended()[targets])
+true, wrong, corrected = digits.labels[targets], defence.undefended()[targets], defence.predict()[targets]
+print("true      ", true)
+print("attacked  ", wrong)
 print("corrected ", corrected)
 
 # %%
 # One target, before and after the attack
 # ---------------------------------------
 
-target = targets[np.argmax(corrected == digits.labels[targets])]
+target = targets[np.argmax((wrong != true) & (corrected == true))]
 before = set(digits.adjacency[[target]].indices.tolist())
 after = attacked.adjacency[[target]].indices.tolist()
 copied = np.unique(attacked.adjacency[defence.nearest_donors([target])[0][:3]].indices)
@@ -68,8 +68,8 @@ draw_attacked_node(target, neighbours, probabilities, digits.labels, names, imag
 # %%
 # Detecting attacked nodes
 # ------------------------
-# If the attacked nodes are unknown, rank all nodes by their suspicion score. :class:`.SuspectCorrection` corrects
-# the most suspicious nodes; the accuracy on validation nodes determines how many.
+# If the attacked nodes are unknown, rank all nodes by their suspicion score. :class:`.SuspectCorrection`
+# corrects the most suspicious nodes; the accuracy on validation nodes determines how many.
 
 suspicion = defence.score_suspicion()
 rank = (-suspicion).argsort().argsort()

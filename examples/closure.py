@@ -2,10 +2,10 @@
 Are friends of friends friends?
 ===============================
 
-In most social networks, two people with a common friend are often friends themselves (triadic closure). Popular
-people have many common friends in any network, though, and so have members of a group. Is there more closure than
-popularity and groups explain? This example tests two networks: the karate club, and the characters of
-*Les Misérables* who appear in the same chapter.
+In most social networks, two people with a common friend are often friends themselves (triadic closure).
+Popular people have many common friends in any network, though, and so have members of a group. Is there more
+closure than popularity and groups explain? This example tests two networks: the karate club, and the
+characters of *Les Misérables* who appear in the same chapter.
 """
 
 # %%
@@ -13,8 +13,8 @@ popularity and groups explain? This example tests two networks: the karate club,
 # -----------------
 # Each null model preserves more of the network: all degrees, then communities and expected degrees, then the
 # neighbourhoods of similar nodes. A transitivity above all samples of a model is not explained by it. Samples
-# of node copying preserve part of every neighbourhood, so this test is conservative: a rejection is evidence, the
-# lack of one is not.
+# of node copying preserve part of every neighbourhood, so this test is conservative: a rejection is evidence,
+# the lack of one is not.
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -62,8 +62,8 @@ panels[1].legend(fontsize="small", frameon=False, loc="upper left")
 # %%
 # Are the communities stable?
 # ---------------------------
-# A stable community is found again in samples. The samples here have the estimated communities, so the result is
-# how well the algorithm recovers these.
+# A stable community is found again in samples. The samples here have the estimated communities, so the result
+# is how well the algorithm recovers these.
 
 rule = inference.DegreeClasses(groups)
 stability = inference.community_stability(characters, model=rule, n=50, rng=0)
@@ -78,8 +78,8 @@ axes.set(xlabel="community", ylabel="pairs that stay together")
 # %%
 # Who connects the characters?
 # ----------------------------
-# Functions of NetworkX are statistics, too. Valjean has the highest betweenness in every sample. ``annotate`` adds
-# the intervals to the graph as node attributes.
+# Functions of NetworkX are statistics, too. Valjean has the highest betweenness in every sample. ``annotate``
+# adds the intervals to the graph as node attributes.
 
 between = inference.bootstrap(novel, nx.betweenness_centrality, model=rule, n=100, rng=0)
 low, high = between.rank_interval()

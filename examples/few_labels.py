@@ -3,8 +3,8 @@ Classification with few labels
 ==============================
 
 With one label per class, the predictions of a graph neural network depend strongly on single edges near the
-labelled nodes. *Node copying* averages networks that are trained on sampled graphs; *self-training* takes confident
-predictions as further labels. :doc:`/few_labels` has larger comparisons and recommendations.
+labelled nodes. *Node copying* averages networks that are trained on sampled graphs; *self-training* takes
+confident predictions as further labels. :doc:`/few_labels` has larger comparisons and recommendations.
 """
 
 # %%
@@ -24,8 +24,8 @@ print(digits)
 # %%
 # Four classifiers
 # ----------------
-# A GCN, an ensemble of GCNs on sampled graphs, and :class:`.SelfTraining`, a vote of simple classifiers, without
-# (``n_rounds=0``) and with pseudo-labels.
+# A GCN, an ensemble of GCNs on sampled graphs, and :class:`.SelfTraining`, a vote of simple classifiers,
+# without (``n_rounds=0``) and with pseudo-labels.
 
 classifiers = {
     "GCN": GCN(),
@@ -67,8 +67,8 @@ axes.legend(loc="upper left")
 # %%
 # Pseudo-labels
 # -------------
-# The most confident predictions become pseudo-labels, and the vote is trained again. This is their number in each
-# class in the last round:
+# The most confident predictions become pseudo-labels, and the vote is trained again. This is their number in
+# each class in the last round:
 
 print(predictions[0].details["pseudo_labels"])
 

@@ -2,8 +2,8 @@
 Choosing the number of donors
 =============================
 
-If the donors of a node are its K nearest neighbours, how large should K be? With few donors, samples stay close to
-the observed graph. With many, unobserved edges become more likely.
+If the donors of a node are its K nearest neighbours, how large should K be? With few donors, samples stay
+close to the observed graph. With many, unobserved edges become more likely.
 """
 
 # %%
@@ -62,7 +62,7 @@ for axis in (left, right):
     axis.minorticks_off()
 
 # %%
-# The two criteria disagree: held-out edges are more likely with many donors, but few donors preserve more edges
-# and triangles. For samples that resemble the observed graph, choose a small K, or :class:`.Balanced` donors of
-# similar degree. To predict missing edges, choose a large K. On Cora and Polblogs, about 50 donors have the
-# highest likelihood.
+# The two criteria disagree: held-out edges are more likely with many donors, but few donors preserve more
+# edges and triangles. For samples that resemble the observed graph, choose a small K, or :class:`.Balanced`
+# donors of similar degree. To predict missing edges, choose a large K. On Cora and Polblogs, about 50 donors
+# have the highest likelihood.

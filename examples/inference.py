@@ -2,8 +2,8 @@
 Intervals and tests from one network
 ====================================
 
-Zachary's karate club was observed once. How uncertain are its statistics, is its structure significant, and who are
-its leaders?
+Zachary's karate club was observed once. How uncertain are its statistics, is its structure significant, and
+who are its leaders?
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -11,9 +11,9 @@ its leaders?
 # %%
 # Intervals
 # ---------
-# Samples with the same members and resampled ties show how much a statistic varies. A member takes the ties of a
-# member of similar degree in the same community, which is estimated from the ties. In such a small club, the most
-# active members have few donors; a warning reports that standard errors are too small.
+# Samples with the same members and resampled ties show how much a statistic varies. A member takes the ties
+# of a member of similar degree in the same community, which is estimated from the ties. In such a small club,
+# the most active members have few donors; a warning reports that standard errors are too small.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +38,8 @@ for name in NAMES:
 # %%
 # Significance
 # ------------
-# Random graphs with the same degrees are the usual null model. The modularity of the factions is significant, the
-# transitivity is not.
+# Random graphs with the same degrees are the usual null model. The modularity of the factions is significant,
+# the transitivity is not.
 
 results = inference.null_test(club, ["transitivity", "modularity"], null="configuration", n=499, rng=0)
 print(results.to_pandas()[["observed", "null_mean", "z_score", "p_value"]].round(3))
@@ -49,8 +49,8 @@ results.plot(axes=axes)
 # %%
 # Leaders
 # -------
-# The intervals hold for all members simultaneously, and ``top_share`` is the share of samples in which a member
-# is among the first two.
+# The intervals hold for all members simultaneously, and ``top_share`` is the share of samples in which a
+# member is among the first two.
 
 rank = inference.bootstrap(club, "pagerank", n=400, simultaneous=True, rng=0)
 share = rank.top_share(2)

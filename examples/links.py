@@ -2,15 +2,15 @@
 Which ties are missing, and which are doubtful?
 ===============================================
 
-In the network of *Les Misérables*, characters are linked if they appear in the same chapter. Which ties are probably
-missing, and which observed ties are improbable given the others?
+In the network of *Les Misérables*, characters are linked if they appear in the same chapter. Which ties are
+probably missing, and which observed ties are improbable given the others?
 """
 
 # %%
 # Missing ties
 # ------------
-# The predictor learns from the network itself: it holds out a tenth of the ties at a time. Probabilities are for
-# pairs whose tie is unknown, so an absent tie with a high probability is a surprise.
+# The predictor learns from the network itself: it holds out a tenth of the ties at a time. Probabilities are
+# for pairs whose tie is unknown, so an absent tie with a high probability is a surprise.
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -26,8 +26,8 @@ for first, second, probability in model.missing(5):
     print(f"{first} and {second}: {probability:.2f}")
 
 # %%
-# The explanation lists what each signal adds to the log-odds of the tie. Donors are characters with similar ties
-# who know the other character.
+# The explanation lists what each signal adds to the log-odds of the tie. Donors are characters with similar
+# ties who know the other character.
 
 print(model.explain(model.missing(1), k=3))
 

@@ -2,8 +2,8 @@
 Your own data
 =============
 
-Graphs are read from tables and written to tables, and keep your ids. This example uses data frames; files work in the
-same way.
+Graphs are read from tables and written to tables, and keep your ids. This example uses data frames; files
+work in the same way.
 """
 
 # %%
@@ -29,8 +29,8 @@ friends = pd.DataFrame(
 people = pd.DataFrame({"id": ["ann", "bob", "gus", "hal"], "label": ["chess", "chess", "go", "go"]})
 
 # %%
-# People without a row in the second table are unlabelled. An id that has no edge is an error, as it may be a typing
-# error; ``allow_isolated=True`` adds it as an isolated node.
+# People without a row in the second table are unlabelled. An id that has no edge is an error, as it may be a
+# typing error; ``allow_isolated=True`` adds it as an isolated node.
 
 graph = read_graph(friends, labels=people)
 print(graph)
@@ -38,8 +38,9 @@ print(graph)
 # %%
 # Predicting the missing labels
 # -----------------------------
-# The labelled nodes are the training nodes. :class:`.SelfTraining`, the recommended classifier, predicts the labels
-# of the others, with their uncertainty. The graph has no features, so the feature matrix is the identity.
+# The labelled nodes are the training nodes. :class:`.SelfTraining`, the recommended classifier, predicts the
+# labels of the others, with their uncertainty. The graph has no features, so the feature matrix is the
+# identity.
 
 classifier = SelfTraining().fit(graph.replace(features=np.eye(graph.n_nodes)), rng=0)
 print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))

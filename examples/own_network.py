@@ -2,8 +2,8 @@
 Attack and correct your own network
 ===================================
 
-Any trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` can be
-attacked and defended. Here it is a network of PyTorch Geometric, trained in a plain loop.
+Any trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` can
+be attacked and defended. Here it is a network of PyTorch Geometric, trained in a plain loop.
 """
 
 # %%
@@ -57,8 +57,9 @@ print("accuracy on the other digits:", round(classifier.score(), 3))
 # %%
 # Two attacks
 # -----------
-# :class:`.FGA` trains its own GCN, like an attacker who does not know the network. With ``surrogate=network``, it
-# uses the gradient of the network itself with respect to the edges. Each target has as many flips as edges.
+# :class:`.FGA` trains its own GCN, like an attacker who does not know the network. With
+# ``surrogate=network``, it uses the gradient of the network itself with respect to the edges. Each target has
+# as many flips as edges.
 
 is_correct = classifier.predict() == digits.labels
 targets = np.array([node for node in split.test if is_correct[node]][:15])
@@ -70,8 +71,8 @@ attacks = {
 # %%
 # The correction
 # --------------
-# The network is not retrained. :class:`.CopyingDefence` evaluates it with the neighbourhoods of similar digits in
-# place of the targets' own.
+# The network is not retrained. :class:`.CopyingDefence` evaluates it with the neighbourhoods of similar
+# digits in place of the targets' own.
 
 accuracies = {"before": [], "attacked": [], "corrected": []}
 for perturbation in attacks.values():

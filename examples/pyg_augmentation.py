@@ -2,7 +2,8 @@
 Augmentation in PyTorch Geometric
 =================================
 
-Four changed lines add node copying to a training loop of PyTorch Geometric, here to PyG's ``examples/gcn.py``:
+Four changed lines add node copying to a training loop of PyTorch Geometric, here to PyG's
+``examples/gcn.py``:
 
 .. code-block:: diff
 
@@ -12,16 +13,16 @@ Four changed lines add node copying to a training loop of PyTorch Geometric, her
    -    out = model(data.x, data.edge_index, data.edge_attr)
    +    out = model(data.x, augment(data).edge_index, data.edge_attr)
 
-Every epoch uses another graph, in which each node keeps its neighbours or takes the neighbours of a node with which it
-shares some. Evaluation uses the observed graph. Labels are not used, so none can leak.
+Every epoch uses another graph, in which each node keeps its neighbours or takes the neighbours of a node with
+which it shares some. Evaluation uses the observed graph. Labels are not used, so none can leak.
 """
 
 # %%
 # With and without augmentation
 # -----------------------------
-# A two-layer GCN with PyG's settings: 16 hidden units, dropout 0.5, Adam, 200 epochs, and the test accuracy at the
-# best validation accuracy. The data are handwritten digits with one label per class.
-# ``python examples/pyg_augmentation.py cora`` runs the same on the public split of Cora with ten seeds, which takes a
+# A two-layer GCN with PyG's settings: 16 hidden units, dropout 0.5, Adam, 200 epochs, and the test accuracy
+# at the best validation accuracy. The data are handwritten digits with one label per class. ``python
+# examples/pyg_augmentation.py cora`` runs the same on the public split of Cora with ten seeds, which takes a
 # few minutes.
 
 import csv
@@ -102,8 +103,9 @@ print(f"after {after.mean():.1f} ± {after.std(ddof=1):.1f}")
 # %%
 # On Cora
 # -------
-# These are stored results of the run on Cora. They are optimistic: the donor rule and ``keep`` were selected by the
-# test accuracy of eight settings on the same split. Even so, the gain over ten seeds is not significant at 5 %.
+# These are stored results of the run on Cora. They are optimistic: the donor rule and ``keep`` were selected
+# by the test accuracy of eight settings on the same split. Even so, the gain over ten seeds is not
+# significant at 5 %.
 
 folder = Path.cwd() if Path("results").is_dir() else Path.cwd().parent
 stored = folder / "examples" / "pyg_cora.csv"
@@ -127,5 +129,6 @@ axes.set(ylabel="test accuracy on Cora (%)", xlim=(-0.3, 1.3))
 # %%
 # In datasets and loaders
 # -----------------------
-# ``NodeCopy`` is a transform: ``transform=NodeCopy(donors)`` draws a new sample whenever a graph is loaded, also in
-# the workers of a ``DataLoader``. An edge has the attributes of the observed edge from which it was copied.
+# ``NodeCopy`` is a transform: ``transform=NodeCopy(donors)`` draws a new sample whenever a graph is loaded,
+# also in the workers of a ``DataLoader``. An edge has the attributes of the observed edge from which it was
+# copied.

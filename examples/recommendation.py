@@ -2,8 +2,8 @@
 Recommendation
 ==============
 
-In a sample of interactions, a user takes the items of a user with similar taste. :class:`.CopyEASE` is a linear
-recommender that is fitted to the expectation over such samples, in closed form.
+In a sample of interactions, a user takes the items of a user with similar taste. :class:`.CopyEASE` is a
+linear recommender that is fitted to the expectation over such samples, in closed form.
 """
 
 # %%

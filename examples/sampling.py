@@ -2,8 +2,8 @@
 Sampling graphs
 ===============
 
-Node copying gives every node the neighbours of a *donor*, a similar node. The donor rule defines which nodes are
-similar.
+Node copying gives every node the neighbours of a *donor*, a similar node. The donor rule defines which nodes
+are similar.
 """
 
 # %%
@@ -24,8 +24,8 @@ figure, axes = plt.subplots(1, 2, figsize=(7, 4), layout="constrained")
 draw_graphs({"observed": karate, "sample": model.sample(rng=3)}, axes=axes)
 
 # %%
-# Samples have about as many edges as the observed graph. With ``symmetrise="maximum"``, the rule of the paper,
-# they have up to twice as many.
+# Samples have about as many edges as the observed graph. With ``symmetrise="maximum"``, the rule of the
+# paper, they have up to twice as many.
 
 print(NodeCopying(SameLabel(), symmetrise="maximum").fit(karate).sample(rng=3))
 

@@ -2,14 +2,16 @@
 Tables with few labels, in scikit-learn
 =======================================
 
-:class:`.GraphClassifier` is an estimator of scikit-learn for tables in which few rows have labels. It standardises the
-columns, connects each row to its nearest neighbours, and trains a graph neural network on the labelled rows.
+:class:`.GraphClassifier` is an estimator of scikit-learn for tables in which few rows have labels. It
+standardises the columns, connects each row to its nearest neighbours, and trains a graph neural network on
+the labelled rows.
 """
 
 # %%
 # Fitting
 # -------
-# Unlabelled rows have the label -1, as in ``sklearn.semi_supervised``; among strings, the empty string or ``None``.
+# Unlabelled rows have the label -1, as in ``sklearn.semi_supervised``; among strings, the empty string or
+# ``None``.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,10 +49,11 @@ print("uncertainty of new rows, in nats:", model.uncertainty(X[1500:]).total[:5]
 # %%
 # Comparison with simpler methods
 # -------------------------------
-# ``LogisticRegression`` uses the labelled rows only; ``LabelSpreading`` uses nearest neighbours and is about thirty
-# times faster. All pixels have the same unit, so the columns are not standardised here. Over ten splits with 1, 5
-# and 20 labels per class, the accuracy is 68.3, 91.7 and 96.5 % for label spreading and 78.5, 93.5 and 97.3 % for
-# ``GraphClassifier`` (by default, with standardised columns, 73.2, 91.8 and 96.4 %).
+# ``LogisticRegression`` uses the labelled rows only; ``LabelSpreading`` uses nearest neighbours and is about
+# thirty times faster. All pixels have the same unit, so the columns are not standardised here. Over ten
+# splits with 1, 5 and 20 labels per class, the accuracy is 68.3, 91.7 and 96.5 % for label spreading and
+# 78.5, 93.5 and 97.3 % for ``GraphClassifier`` (by default, with standardised columns, 73.2, 91.8 and 96.4
+# %).
 
 scaled = X / 16
 methods = {
@@ -81,8 +84,8 @@ axes.legend(frameon=False)
 # %%
 # Pipelines, cross-validation and grid searches
 # ---------------------------------------------
-# ``score`` ignores unlabelled rows, so cross-validation needs few labels. The parameters of the network belong to
-# ``classifier``.
+# ``score`` ignores unlabelled rows, so cross-validation needs few labels. The parameters of the network
+# belong to ``classifier``.
 
 X, few = X[:600], keep_labels(y[:600], per_class=10)
 pipeline = make_pipeline(

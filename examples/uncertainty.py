@@ -3,13 +3,15 @@ Uncertainty
 ===========
 
 Sampled graphs and sampled weights give many predictions for every node. Their disagreement is the *epistemic*
-uncertainty; the mean uncertainty of single predictions is the *aleatoric* uncertainty. The total is the sum of both.
+uncertainty; the mean uncertainty of single predictions is the *aleatoric* uncertainty. The total is the sum
+of both.
 """
 
 # %%
 # Selective accuracy
 # ------------------
-# The selective accuracy is the accuracy without the most uncertain nodes. It rises if the errors are among these.
+# The selective accuracy is the accuracy without the most uncertain nodes. It rises if the errors are among
+# these.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,8 +49,8 @@ draw_accuracy_by_certainty(curves, axes=axes)
 # %%
 # Calibrated probabilities
 # ------------------------
-# Classifiers may be over-confident or, like :class:`.SGC` here, under-confident. ``calibrate`` fits a temperature to
-# the validation nodes; below 1, it raises the confidence. The predicted classes stay the same.
+# Classifiers may be over-confident or, like :class:`.SGC` here, under-confident. ``calibrate`` fits a
+# temperature to the validation nodes; below 1, it raises the confidence. The predicted classes stay the same.
 
 split = datasets.label_split(digits.labels, 5, validation=200, test=500, rng=0)
 classifier = SGC().fit(digits, split.train, validation=split.validation, rng=0)
@@ -69,9 +71,9 @@ print(f"temperature {classifier.temperature_:.2f}")
 # %%
 # A class without labels
 # ----------------------
-# Without labelled nines, every nine gets a wrong class. Is its uncertainty higher? The area under the ROC curve is
-# the probability that a nine is more uncertain than another digit. Here, the single GCN has the largest area, so a
-# more accurate classifier does not always detect an unknown class better.
+# Without labelled nines, every nine gets a wrong class. Is its uncertainty higher? The area under the ROC
+# curve is the probability that a nine is more uncertain than another digit. Here, the single GCN has the
+# largest area, so a more accurate classifier does not always detect an unknown class better.
 
 labels = np.where(digits.labels == 9, -1, digits.labels)
 train = split.train[labels[split.train] >= 0]
@@ -82,8 +84,8 @@ for name, classifier in classifiers.items():
 # %%
 # The most uncertain digits
 # -------------------------
-# The nodes with the largest epistemic uncertainty are candidates for labelling (active learning). ``to_pandas``
-# lists the predictions.
+# The nodes with the largest epistemic uncertainty are candidates for labelling (active learning).
+# ``to_pandas`` lists the predictions.
 
 test = splits[0].test
 classifier = SelfTraining().fit(digits, splits[0].train, rng=0)
