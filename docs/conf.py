@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+import warnings
 from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from matplotlib import pyplot
+from sphinx.domains.python import PyObject
 from sphinx_gallery.sorting import ExplicitOrder
 
 import nodecopy
@@ -70,7 +72,7 @@ if url := os.environ.get("NODECOPY_DOCS_URL"):
         "torch_geometric": ("https://pytorch-geometric.readthedocs.io/en/latest/", None),
     }
 ogp_social_cards = {"enable": False}
-ogp_image = "_images/benefits.png"
+ogp_image = "benefits.png"
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = [
     "config.cache",  # the options of the gallery contain an object that is not picklable
@@ -84,6 +86,7 @@ html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "nodecopy"
 html_static_path = ["_static"]
+html_extra_path = ["benefits.png"]
 html_css_files = ["pages.css"]
 html_js_files = [("versions.js", {"defer": "defer"})]
 html_show_sphinx = html_show_copyright = False
@@ -110,6 +113,14 @@ copybutton_prompt_is_regexp = True
 def enlarge_figures(settings: dict[str, Any], example: str) -> None:
     """Set fonts and lines of the figures of an example that are legible in its thumbnail, too."""
     pyplot.rcParams.update({"font.size": 15, "lines.linewidth": 2.5, "lines.markersize": 8})
+
+
+def format_warning(message: Any, category: type[Warning], *place: object, **others: object) -> str:
+    """Return the text of a warning without the path of the example."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = format_warning
 
 
 sphinx_gallery_conf = {
@@ -171,6 +182,8 @@ GENERATED_PAGES = {
 TABLES = documented_tables()
 UNBUILT = re.compile(r"<!-- unbuilt -->.*?<!-- end of unbuilt -->\n", re.DOTALL)
 """What only readers of the Markdown files need."""
+INCLUDED = ("contributing", "changelog")
+"""Pages that only include another file."""
 
 
 def rewrite_links(app: Any, page: str, source: list[str]) -> None:
@@ -193,9 +206,12 @@ def write_llms_txt(app: Any, error: Exception | None) -> None:
     """Write llms.txt, a list of the pages for language models; their Markdown sources are in _sources."""
     if error or app.builder.format != "html":
         return
-    lines = ["# nodecopy", "", f"> {DESCRIPTION}", ""]
-    for page in sorted(page for page in app.env.found_docs if "/" not in page or page.startswith("results/")):
-        lines.append(f"- [{app.env.titles[page].astext()}](_sources/{page}.md.txt)")
+    lines = ["# nodecopy", "", f"> {DESCRIPTION}", "", "## Documentation", ""]
+    children = app.env.toctree_includes
+    for page in children["index"]:
+        for name in (page, *(child for child in children.get(page, ()) if child.startswith("results/"))):
+            if app.env.doc2path(name, base=False).endswith(".md") and name not in INCLUDED:
+                lines.append(f"- [{app.env.titles[name].astext()}](_sources/{name}.md.txt)")
     (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -205,6 +221,9 @@ def setup(app: Any) -> None:
     write_command_pages()
     for pictures in (model_pictures, result_pictures, start_pictures):
         pictures.write_pictures(HERE / "pictures")
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":  # fitted attributes
+            field.label = "Attributes"
     app.add_html_math_renderer("mathml", (render_mathml, None), (render_mathml, None))
     app.connect("autodoc-skip-member", skip_metadata_requests)
     for rewrite in (complete_parameters, split_attributes):

@@ -147,7 +147,10 @@ def split_attributes(app: Any, what: str, name: str, obj: Any, options: Any, lin
         return
     body = parts.index("Attributes") + 1
     entry = re.compile(r"^(\w+(?:, \w+)+)\n((?:(?: +.*)?\n?)*)", re.MULTILINE)
-    parts[body] = entry.sub(lambda m: "".join(f"{n}\n{m[2]}" for n in m[1].split(", ")), parts[body])
+    # A blank line between the entries would end the section.
+    parts[body] = entry.sub(
+        lambda m: "".join(f"{name}\n{m[2].rstrip()}\n" for name in m[1].split(", ")), parts[body]
+    )
     titles = [
         f"{title}\n{'-' * len(title)}{text}" for title, text in zip(parts[1::2], parts[2::2], strict=True)
     ]

@@ -18,7 +18,13 @@ from typing import Any
 import pytest
 
 from docs import model_pictures, result_pictures
-from docs.reference_pages import complete_parameters, list_commands, list_parameters, render_command
+from docs.reference_pages import (
+    complete_parameters,
+    list_commands,
+    list_parameters,
+    render_command,
+    split_attributes,
+)
 from docs.result_tables.pages import MARKER, README, documented_tables, find_block, results_table
 from nodecopy import cli
 
@@ -173,6 +179,8 @@ def test_an_object_of_the_reference_has_an_example_and_describes_every_parameter
         complete_parameters(None, "class", name, value, None, lines)
         for parameter in described:
             assert any(re.fullmatch(rf"{parameter}( : default .*)?", line) for line in lines), parameter
+        split_attributes(None, "class", name, value, None, lines)
+        assert not re.search(r"\n\n\w+_\n +\S", "\n".join(lines)), "a blank line ends the list of attributes"
 
 
 def test_every_public_object_is_in_the_reference() -> None:
