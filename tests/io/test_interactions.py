@@ -20,6 +20,8 @@ from nodecopy.errors import InputError
 from nodecopy.io import read_interactions, write_interactions
 from nodecopy.io.interactions import holds_item_lists
 
+pytestmark = pytest.mark.filterwarnings("ignore:ids .* differ:nodecopy.errors.DataWarning")
+
 Write = Callable[..., Path]
 LISTS = "0 5 3 5\n7 3\n2\n\n"
 

@@ -38,7 +38,7 @@ CONVERSION_HINTS = {
     (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
     (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
     (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
-    (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
+    (".dat", ".data", ".tab", ".base", ".edges", ".edgelist"): "If it is text with rows, rename it to .txt.",
     (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
 }
 PREFIX, OLD = ".nodecopy-", "-old"  # of temporary names, and the suffix of a folder being replaced
@@ -391,7 +391,7 @@ def reading(path: TableLike) -> Iterator[Any]:
                 raise InputError(f"{part}: the file is empty.")
     try:
         yield file
-    except MissingExtraError:
+    except (MissingExtraError, Warning):
         raise
     except InputError as error:
         error.place = f"{path}: {error.place}"
@@ -400,4 +400,6 @@ def reading(path: TableLike) -> Iterator[Any]:
         reason = str(error).partition("\n")[0] or type(error).__name__
         if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own
             reason = "neither an array nor an archive of arrays without pickles"
+        if isinstance(error, UnicodeDecodeError):
+            reason = "not in UTF-8; save it as 'CSV UTF-8', or convert it with iconv -f windows-1252 -t utf-8"
         raise InputError(f"{path}: cannot be read, it is damaged or of another format ({reason}).") from error

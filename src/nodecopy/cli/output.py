@@ -30,6 +30,8 @@ OPTIONS = {  # of parameters of the package with another name
     "datasets": "dataset",
     "metrics": "metric",
     "folder": "results",
+    "targets": "nodes",
+    "edge_confidence": "confidence",
 }
 LONG = 20.0  # an estimate is printed if a run takes more seconds
 DURATIONS = (("hours", 3600), ("minutes", 60), ("seconds", 1))

@@ -73,13 +73,9 @@ def read_table(path: Any, header: HeaderRule) -> Table:
     suffix = format_of(path, (*TABLES, ATOMIC))
     if suffix == ".parquet":
         return _read_parquet(path)
-    try:
-        if suffix == ATOMIC:
-            return _without_types(_read_text(path, ".tsv", True))
-        return _read_text(path, suffix, header)
-    except UnicodeDecodeError as error:
-        way_out = "save it as 'CSV UTF-8', or convert it with iconv -f windows-1252 -t utf-8"
-        raise InputError(f"the file is not encoded in UTF-8; {way_out}.") from error
+    if suffix == ATOMIC:
+        return _without_types(_read_text(path, ".tsv", True))
+    return _read_text(path, suffix, header)
 
 
 def read_names(path: Any) -> list[str]:
