@@ -37,6 +37,7 @@ def main() -> None:
         "Nettack": (Nettack(), None),
         "Nettack, surrogate given": (Nettack(surrogate=surrogate), None),
         "Nettack, indirect": (Nettack(direct=False, surrogate=surrogate), None),
+        "Nettack, features too": (Nettack(features=True, surrogate=surrogate), None),
         "FGA, 20 flips": (FGA(), 20),
         "FGA, 4 flips per step": (FGA(flips_per_step=4), 20),
         "FGA as run by the authors": (FGA(loss="training-set"), "degree"),

@@ -15,11 +15,11 @@ from scipy import sparse, stats
 
 from nodecopy import Graph
 from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack, Perturbation
-from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, NettackEdits
+from nodecopy.attacks.nettack import MAX_RATIO, DegreeTest, FeatureCoOccurrence, NettackEdits
 from nodecopy.errors import DataWarning, InputError
 from tests.attacks import oracles
 from tests.attacks.oracles import degree_ratio, linear_logits, margin, small_graphs
-from tests.contracts.attacks import TARGETS, TRAIN, AttackContract
+from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolated
 from tests.contracts.classifiers import planted_graph
 
 WEIGHTS = np.random.default_rng(0).normal(size=(5, 3))
@@ -38,9 +38,19 @@ class TestIndirectNettack(AttackContract):
             assert target not in self.run(graph, together=False).of(target).flips
 
 
+class TestNettackWithFeatures(AttackContract):
+    connects_isolated = False
+    attack = Nettack(degree_test=False, surrogate=LINEAR, features=True)
+
+    def test_budget_of_an_isolated_target_is_spent_on_edges_or_features(self, graph: Graph) -> None:
+        isolated = with_isolated(graph, 4)
+        assert self.run(isolated, [4], budget=2).spent.tolist() == [2]
+
+
 @pytest.mark.parametrize(
     ("attack", "message"),
     [
+        (Nettack(structure=False), "structure or features of Nettack must be True"),
         (Nettack(direct=False, n_influencers=0), "n_influencers of Nettack"),
         (Nettack(surrogate=torch.nn.Linear(12, 3)), "attacks a module"),  # type: ignore[arg-type]
         (Nettack(surrogate=np.zeros((2, 3))), "surrogate of Nettack must have the shape"),
@@ -49,6 +59,9 @@ class TestIndirectNettack(AttackContract):
 def test_wrong_parameters(attack: Nettack, message: str) -> None:
     with pytest.raises(InputError, match=message):
         attack.attack(planted_graph(), TARGETS, train=TRAIN, rng=0)
+    graph = planted_graph().replace(features=0.5 * np.eye(60))
+    with pytest.raises(InputError, match="features of the graph must be binary"):
+        Nettack(features=True).attack(graph, TARGETS, train=TRAIN, rng=0)
 
 
 def arrays(graph: Graph) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -56,7 +69,7 @@ def arrays(graph: Graph) -> tuple[NDArray[Any], NDArray[Any]]:
     return graph.adjacency.toarray().astype(float), graph.features.copy()
 
 
-def best_margin(graph: Graph, flips: Perturbation, *, degree_test: bool) -> float:
+def best_margin(graph: Graph, flips: Perturbation, *, features: bool, degree_test: bool) -> float:
     """The lowest margin at node 0 that one more flip can give, by trying all; infinite without any."""
     A, X = arrays(flips.apply(graph))
     assert graph.label_codes is not None
@@ -68,20 +81,28 @@ def best_margin(graph: Graph, flips: Perturbation, *, degree_test: bool) -> floa
         noticed = degree_test and degree_ratio(start, B.sum(0).astype(int).tolist()) >= MAX_RATIO
         if not lonely and not noticed:
             margins.append(margin(linear_logits(B, X, WEIGHTS)[0], true))
+    allowed = (arrays(graph)[1][0] > 0) | FeatureCoOccurrence(sparse.csr_array(arrays(graph)[1])).likely(0)
+    for feature in set(np.flatnonzero(allowed).tolist()) - set(flips.feature_flips[:, 1].tolist()):
+        if features:
+            Z = X.copy()
+            Z[0, feature] = 1 - Z[0, feature]
+            margins.append(margin(linear_logits(A, Z, WEIGHTS)[0], true))
     return min(margins)
 
 
-@given(small_graphs(), st.booleans())
-@settings(max_examples=200)
-def test_every_flip_is_the_best_there_is(graph: Graph, degree_test: bool) -> None:
+@given(small_graphs(), st.booleans(), st.booleans())
+@settings(max_examples=400)
+def test_every_flip_is_the_best_there_is(graph: Graph, features: bool, degree_test: bool) -> None:
     """By the margin it reaches, since equal margins may belong to different flips."""
     assert graph.label_codes is not None
     attacks = [
-        Nettack(degree_test=degree_test, surrogate=WEIGHTS).attack(graph, [0], budget=budget)
+        Nettack(features=features, degree_test=degree_test, surrogate=WEIGHTS).attack(
+            graph, [0], budget=budget
+        )
         for budget in range(4)
     ]
     for before, after in pairwise(attacks):
-        best = best_margin(graph, before, degree_test=degree_test)
+        best = best_margin(graph, before, features=features, degree_test=degree_test)
         assert after.spent[0] - before.spent[0] == (best < np.inf)
         if best < np.inf:
             A, X = arrays(after.apply(graph))
@@ -118,11 +139,25 @@ def test_influencers_are_neighbours_first() -> None:
     assert target not in flips.flips
 
 
+def test_features_that_can_be_added() -> None:
+    """By hand: words a, b, c, d, e; a-b, b-c occur together, d with a, e alone."""
+    X = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [0, 0, 0, 0, 1]])
+    likely = FeatureCoOccurrence(sparse.csr_array(X.astype(float))).likely
+    # Degrees a 2, b 2, c 1, d 1. Node 0 has a, b: half of 1/2 + 1/2 is 1/2, and each word is reached by
+    # at most one of them with exactly 1/2, which is not more.
+    assert likely(0).tolist() == [False] * 5
+    # Node 1 has b, c: half of 1/2 + 1 is 3/4; b is reached from c with 1.
+    assert likely(1).tolist() == [False, True, False, False, False]
+    # Node 2 has a, d: half of 3/2; a is reached from d with 1.
+    assert likely(2).tolist() == [True, False, False, False, False]
+
+
 @given(small_graphs(), st.data())
 @settings(max_examples=40)
 def test_logits_equal_brute_force_before_and_after_flips(graph: Graph, data: st.DataObject) -> None:
-    """Direct and indirect pairs, before and after flips."""
-    adjacency, features = arrays(graph)
+    """Direct and indirect pairs, before and after flips of edges and features."""
+    assert isinstance(graph.features, np.ndarray)
+    adjacency, features = graph.adjacency.toarray().astype(float), graph.features.copy()
     n, state = graph.n_nodes, NettackEdits(graph, sparse.csr_array(features), WEIGHTS, np.zeros(0, int))
     nodes = st.integers(0, n - 1)
     for _ in range(4):
@@ -138,6 +173,10 @@ def test_logits_equal_brute_force_before_and_after_flips(graph: Graph, data: st.
         first, second = data.draw(st.lists(nodes, min_size=2, max_size=2, unique=True))
         adjacency = oracles.flip(adjacency, first, second)
         state.flip(first, second)
+        node, feature = data.draw(nodes), data.draw(st.integers(0, 4))
+        features[node, feature] = 1 - features[node, feature]
+        state.flip_feature(node, feature)
+        assert np.array_equal(state.has_feature(node), features[node] > 0)
         assert np.array_equal(state.adjacency().toarray(), adjacency)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.attacks import DICE, GlobalDICE, Nettack, Perturbation, RandomFlips
@@ -34,6 +35,8 @@ def perturb(flips: Any, added: Any, owners: Any, **changes: Any) -> Perturbation
         "flips": np.array(flips).reshape(-1, 2),
         "is_added": np.array(added, bool),
         "owners": np.array(owners, int),
+        "feature_flips": np.zeros((0, 2), int),
+        "feature_owners": np.zeros(0, int),
     }
     return Perturbation(**arguments | changes)
 
@@ -61,6 +64,27 @@ def test_another_graph_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=message):
             ATTACK.apply(other)
+    features = perturb([], [], [], feature_flips=np.array([[0, 2]]), feature_owners=np.array([0]))
+    for wrong, message in (
+        (None, "graph must have the features that were attacked; this one has none"),
+        (np.ones((4, 2)), "graph must have the features that were attacked, at least 3; got 2"),
+        (np.full((4, 3), 0.5), "must be 0 or 1; feature 2 of node a is 0.5"),
+    ):
+        with pytest.raises(InputError, match=message):
+            features.apply(path(features=wrong))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_features_are_flipped_in_turn(kind: Any) -> None:
+    """The flip for the second target undoes that for the first at node 0; alone, each is made."""
+    flips = {"feature_flips": np.array([[0, 1], [3, 0], [0, 1]]), "feature_owners": np.array([0, 0, 1])}
+    before = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
+    graph = path(features=kind(before))
+    for together, after in ((True, [1, 0]), (False, [1, 1])):
+        features_after: Any = perturb([], [], [], together=together, **flips).apply(graph).features
+        assert sparse.csr_array(features_after).toarray().tolist() == [after, [0, 1], [1, 1], [0, 0]]
+    unchanged: Any = graph.features
+    assert np.array_equal(sparse.csr_array(unchanged).toarray(), before)
 
 
 def test_flips_of_a_later_target_can_undo_those_of_an_earlier_one() -> None:
@@ -104,6 +128,8 @@ def test_files(tmp_path: Path) -> None:
         ({"budgets": ["a"]}, "budgets of Perturbation must be"),
         ({"together": "no"}, "together of Perturbation must be"),
         ({"targets": [1, 1]}, "targets of a perturbation must be unique"),
+        ({"feature_flips": [[9, 0]], "feature_owners": [0]}, "feature_flips .* must lie between 0 and 3"),
+        ({"feature_flips": [[0, -1]], "feature_owners": [0]}, "feature_flips .* must hold columns"),
     ],
 )
 def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> None:
@@ -192,7 +218,10 @@ def test_wrong_tables(text: str, message: str, tmp_path: Path) -> None:
         Perturbation.load(file, PATH)
 
 
-def test_a_table_needs_the_graph(tmp_path: Path) -> None:
+def test_what_a_table_cannot_hold(tmp_path: Path) -> None:
+    flips: Any = Nettack(features=True, structure=False).attack(GRAPH, [4], budget=1, rng=0)
+    with pytest.raises(InputError, match=r"must be an \.npz file, since a table holds no flips of features"):
+        flips.save(tmp_path / "flips.csv")
     DICE().attack(GRAPH, [4], rng=0).save(tmp_path / "flips.csv")
     with pytest.raises(InputError, match="graph must be given to read a table of flips"):
         Perturbation.load(tmp_path / "flips.csv")

@@ -66,11 +66,11 @@ class AttackContract:
     def test_flips_are_consistent(self, graph: Graph) -> None:
         for together in (True, False):
             flips = self.run(graph, together=together)
-            assert len(flips.flips) > 0
+            assert len(flips.flips) + len(flips.feature_flips) > 0
             assert flips.targets.tolist() == TARGETS
             assert set(flips.owners.tolist()) <= set(TARGETS)
             assert (flips.spent <= flips.budgets).all()
-            assert flips.spent.sum() == len(flips.flips)
+            assert flips.spent.sum() == len(flips.flips) + len(flips.feature_flips)
             assert (flips.flips[:, 0] != flips.flips[:, 1]).all()
             for target in TARGETS:
                 ends = np.sort(flips.of(target).flips, axis=1)

@@ -137,6 +137,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "GlobalDICE.attack": {"targets": None},
         "Edits": {"graph": binary},
         "flip": {"first": 0, "second": 1}, "has_edge": {"first": 0, "second": 1},
+        "flip_feature": {"feature": 1},
         "BPRMF": {"patience": 1}, "LightGCN": {"patience": 1}, "MGCCF": {"patience": 1},
         "DGI": {"patience": 1},
         "SBMGCN": {"base": GCN(n_epochs=2)},

@@ -33,7 +33,7 @@ class AttackSeeds(IntEnum):
 
 
 class Attack(Configurable, ABC):
-    """Flip edges of a graph so that classifiers err.
+    """Flip edges (or binary features) of a graph so that classifiers err.
 
     An attack works on undirected, binary graphs. To write one, inherit :class:`TargetedAttack` and write
     ``attack_target``; to attack a graph as a whole, inherit this class and write :meth:`make_edits`.
@@ -136,7 +136,7 @@ class TargetedAttack(Attack):
 
     @abstractmethod
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
-        """Flip at most ``budget`` edges for one target, by ``edits.flip``.
+        """Flip at most ``budget`` edges or features for one target, by ``edits.flip``.
 
         ``edits`` is the graph as the attack has left it so far, created by the function that :meth:`prepare`
         returns. The draws of ``rng`` do not depend on the other targets.
@@ -171,9 +171,9 @@ class TargetedAttack(Attack):
             budgets.append(int(n_granted))
             # With a seed of its own, a target is attacked alone as it is attacked among others.
             draws = np.random.default_rng(child(child(seed, AttackSeeds.TARGETS), target))
-            n_before = len(edits.flips)
+            n_before = len(edits.flips) + len(edits.feature_flips)
             self.attack_target(edits, target, budgets[-1], draws)
-            n_flips = len(edits.flips) - n_before
+            n_flips = len(edits.flips) + len(edits.feature_flips) - n_before
             if n_flips > budgets[-1]:
                 allowed = f"at most {budgets[-1]} flips for target {target}"
                 raise InputError(f"attack_target of {name}", f"must make {allowed}; got {n_flips}.")

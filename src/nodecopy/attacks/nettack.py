@@ -12,7 +12,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import Array, Floats, Ints
+from nodecopy._core.arrays import Array, Bools, Floats, Ints
 from nodecopy._core.checks import check_choice, check_numbers, check_settings, check_unique
 from nodecopy.attacks.base import TargetedAttack, check_labels
 from nodecopy.attacks.perturbation import Edits
@@ -31,9 +31,18 @@ LINEAR = replace(KIPF, propagation="none", activation="none", features="none", d
 class NettackEdits(Edits):
     """Edits that update the sums in the logits of a linear network."""
 
-    def __init__(self, graph: Graph, features: sparse.csr_array, weights: Floats, codes: Ints) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        features: sparse.csr_array,
+        weights: Floats,
+        codes: Ints,
+        co_occurrence: FeatureCoOccurrence | None = None,
+    ) -> None:
         super().__init__(graph)
-        self.codes, self.Y = codes, np.asarray(features @ weights)
+        self.features, self.weights = features, weights
+        self.codes, self.co_occurrence = codes, co_occurrence
+        self.Y = np.asarray(features @ weights)
         self.d = self.degrees + 1.0
         scaled = self.Y / np.sqrt(self.d)[:, None]
         self.S = graph.adjacency.astype(np.float64) @ scaled + scaled
@@ -47,6 +56,22 @@ class NettackEdits(Edits):
         self.d[[first, second]] = self.degrees[[first, second]] + 1.0
         for node in (first, second):
             self._add_contribution(node, 1)
+
+    def flip_feature(self, node: int, feature: int) -> None:
+        sign = -1 if self.has_feature(node)[feature] else 1
+        super().flip_feature(node, feature)
+        self._add_contribution(node, -1)
+        self.Y[node] += sign * self.weights[feature]
+        self._add_contribution(node, 1)
+
+    def has_feature(self, node: int) -> Bools:
+        has = np.zeros(self.features.shape[1], bool)
+        own = slice(self.features.indptr[node], self.features.indptr[node + 1])
+        has[self.features.indices[own][self.features.data[own] != 0]] = True
+        for changed, feature in self.feature_flips:
+            if changed == node:
+                has[feature] ^= True
+        return has
 
     def logits(self, u: int) -> Floats:
         inside = self._closed_neighbourhood(u)
@@ -140,6 +165,29 @@ def _log_likelihood(n: Any, log_sum: Any) -> Any:
     # Without any counted degree the likelihood is one.
     alpha = 1 + np.divide(n, log_sum - n * np.log(MIN_DEGREE - 0.5), out=np.ones_like(n), where=n > 0)
     return n * np.log(alpha) + n * alpha * np.log(MIN_DEGREE) - (alpha + 1) * log_sum
+
+
+class FeatureCoOccurrence:
+    """Nettack's test of features that may be added to a node without being noticed.
+
+    A random step from a feature of the node to one that occurs together with it must have more than half of
+    the largest possible probability.
+    """
+
+    def __init__(self, features: sparse.csr_array) -> None:
+        occur_together: Any = sparse.csr_array(features.T @ features)
+        occur_together.setdiag(0)
+        occur_together.eliminate_zeros()
+        occur_together.data[:] = 1
+        self.features, self.occur_together = features, occur_together
+        # A feature that occurs with no other reaches none and contributes nothing.
+        self.inverse = 1 / np.maximum(np.diff(occur_together.indptr), 1)
+
+    def likely(self, node: int) -> Bools:
+        """Return a mask of the features that pass, given those of the node in the clean graph."""
+        own = self.features.indices[self.features.indptr[node] : self.features.indptr[node + 1]]
+        reached = self.inverse[own] @ self.occur_together[own]
+        return np.asarray(reached > 0.5 * self.inverse[own].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,14 +284,17 @@ class Nettack(TargetedAttack):
         edge to it would lower the margin most (that edge is not added).
     n_influencers
         Number of nodes that an indirect attack flips at.
+    structure, features
+        Whether to flip edges, features, or whichever of both lowers the margin more. Features must be
+        binary; one is added only where it is likely to occur together with those of the node.
     degree_test
         Whether flips must pass the test of the degree distribution.
     surrogate
         The weights W, ``[n_features, n_classes]``. By default the attacker trains them.
     scale
         How the surrogate scales features. ``"auto"`` (default): word counts stay as they are, others are
-        standardised; with a ``surrogate`` it is ``"none"``. Also ``"standardise"``, ``"rows"`` and
-        ``"binary"``.
+        standardised; with ``features`` or a ``surrogate`` it is ``"none"``. Also ``"standardise"``,
+        ``"rows"`` and ``"binary"``.
     together
         As in :class:`.TargetedAttack`.
 
@@ -258,6 +309,8 @@ class Nettack(TargetedAttack):
 
     direct: bool = True
     n_influencers: int = 5
+    structure: bool = True
+    features: bool = False
     degree_test: bool = True
     surrogate: ArrayLike | None = None
     scale: str = "auto"
@@ -266,12 +319,20 @@ class Nettack(TargetedAttack):
     def prepare(
         self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], NettackEdits]:
+        if not (self.structure or self.features):
+            raise InputError("structure or features of Nettack must be True; got False for both.")
         check_settings(self, n_influencers=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, "Nettack")
-        # Features of a surrogate that is given are as in the graph.
-        scale = "none" if self.surrogate is not None and self.scale == "auto" else self.scale
+        # Features that are flipped, and those of a surrogate that is given, are as in the graph.
+        is_trained = self.surrogate is None and not self.features
+        scale = self.scale if is_trained or self.scale != "auto" else "none"
         inputs = surrogate_features(graph, scale, "none", "Nettack")
         matrix = inputs.astype(np.float64)
+        co_occurrence = None
+        if self.features:
+            if not np.isin(matrix.data, (0, 1)).all():
+                raise InputError("features of the graph must be binary for Nettack to flip them.")
+            co_occurrence = FeatureCoOccurrence(matrix)
         if self.surrogate is None:
             weights = linear_weights(graph, inputs, labels, seed)
         else:
@@ -281,7 +342,7 @@ class Nettack(TargetedAttack):
             weights = check_numbers(self.surrogate, name).astype(np.float64)
             if weights.shape != shape:
                 raise InputError(name, f"must have the shape {shape}; got {weights.shape}.")
-        return lambda: NettackEdits(graph, matrix, weights, labels.codes)
+        return lambda: NettackEdits(graph, matrix, weights, labels.codes, co_occurrence)
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
         assert isinstance(edits, NettackEdits)
@@ -291,15 +352,19 @@ class Nettack(TargetedAttack):
         test = DegreeTest(edits.degrees) if self.degree_test else None
         flipped: set[tuple[int, int]] = set()
         for _ in range(budget):
-            edge = self._best_edge(edits, target, attackers, flipped, test)
-            if edge is None:
+            margin, edge = self._best_edge(edits, target, attackers, flipped, test)
+            feature_margin, feature = self._best_feature(edits, target, attackers)
+            if min(margin, feature_margin) == np.inf:
                 return
-            first, second = edge
-            if test is not None:
-                change = -1 if edits.has_edge(first, second) else 1
-                test.record(int(edits.degrees[first]), int(edits.degrees[second]), change)
-            edits.flip(first, second)
-            flipped |= {(first, second), (second, first)}
+            if margin <= feature_margin:
+                first, second = edge
+                if test is not None:
+                    change = -1 if edits.has_edge(first, second) else 1
+                    test.record(int(edits.degrees[first]), int(edits.degrees[second]), change)
+                edits.flip(first, second)
+                flipped |= {(first, second), (second, first)}
+            else:
+                edits.flip_feature(*feature)
 
     def _best_edge(
         self,
@@ -308,10 +373,10 @@ class Nettack(TargetedAttack):
         attackers: list[int],
         flipped: set[tuple[int, int]],
         test: DegreeTest | None,
-    ) -> tuple[int, int] | None:
-        """Return the pair whose flip gives the lowest margin; ``None`` if no flip is allowed."""
-        best, pair = np.inf, None
-        for m in attackers:
+    ) -> tuple[float, tuple[int, int]]:
+        """Return the lowest margin after one more flip, or infinity, and its pair."""
+        best, pair = np.inf, (-1, -1)
+        for m in attackers if self.structure else ():
             allowed = np.ones(len(edits.d), bool)
             allowed[[m, target, *(other for node, other in flipped if node == m)]] = False
             change = np.ones(len(edits.d), np.int64)
@@ -323,7 +388,27 @@ class Nettack(TargetedAttack):
             n = int(margins.argmin())
             if margins[n] < best:
                 best, pair = float(margins[n]), (m, n)
-        return pair
+        return best, pair
+
+    def _best_feature(
+        self, edits: NettackEdits, target: int, attackers: list[int]
+    ) -> tuple[float, tuple[int, int]]:
+        """Return the same for features: a flip changes the logits by an entry of Â² times a row of W."""
+        best, flip = np.inf, (-1, -1)
+        if edits.co_occurrence is None:
+            return best, flip
+        logits, common = edits.logits(target), edits.common(target)
+        for node in attackers:
+            has = edits.has_feature(node)
+            part = common[node] / np.sqrt(edits.d[target] * edits.d[node])
+            after = logits + part * np.where(has, -1, 1)[:, None] * edits.weights
+            allowed = has | edits.co_occurrence.likely(node)
+            allowed[[feature for changed, feature in edits.feature_flips if changed == node]] = False
+            margins = np.where(allowed, edits.margins(after, target), np.inf)
+            feature = int(margins.argmin())
+            if margins[feature] < best:
+                best, flip = float(margins[feature]), (node, feature)
+        return best, flip
 
     def _influencers(self, edits: NettackEdits, target: int) -> list[int]:
         margins = edits.margins(edits.after_flips(target, target), target)

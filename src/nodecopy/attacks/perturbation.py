@@ -1,4 +1,4 @@
-"""Flips of edges: :class:`Edits` during an attack, :class:`Perturbation` afterwards."""
+"""Flips of edges and features: :class:`Edits` during an attack, :class:`Perturbation` afterwards."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class Edits:
     flips, is_added, owners
         Pairs of nodes in the order in which they were flipped, whether each flip added an edge, and
         its owner.
+    feature_flips, feature_owners
+        The same for pairs (node, feature).
 
     Examples
     --------
@@ -60,6 +62,8 @@ class Edits:
         self.flips: list[tuple[int, int]] = []
         self.is_added: list[bool] = []
         self.owners: list[int] = []
+        self.feature_flips: list[tuple[int, int]] = []
+        self.feature_owners: list[int] = []
         self._changed_rows: dict[int, IntArray] = {}
 
     def neighbours(self, node: int) -> IntArray:
@@ -93,6 +97,16 @@ class Edits:
         self.flips.append((first, second))
         self.is_added.append(is_added)
         self.owners.append(self.owner)
+
+    def flip_feature(self, node: int, feature: int) -> None:
+        """Remove a binary feature from a node if it has it, add it otherwise."""
+        if self.graph.features is None:
+            raise InputError("graph of flip_feature must have features; got none.")
+        last = [size - 1 for size in self.graph.features.shape]
+        node = check_integer(node, "node of flip_feature", low=0, high=last[0])
+        feature = check_integer(feature, "feature of flip_feature", low=0, high=last[1])
+        self.feature_flips.append((node, feature))
+        self.feature_owners.append(self.owner)
 
     def adjacency(self) -> sparse.csr_array:
         """Return the adjacency after the flips."""
@@ -174,7 +188,7 @@ def _has_repetitions(pairs: Ints, changes: list[str]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Perturbation:
-    """Flipped edges, in the order in which the attack flipped them.
+    """Flipped edges and features, in the order in which the attack flipped them.
 
     Parameters
     ----------
@@ -187,6 +201,8 @@ class Perturbation:
     flips, is_added, owners
         ``[n, 2]`` pairs of nodes; whether the edge was added or removed; the target it was flipped for,
         -1 in an attack on the whole graph.
+    feature_flips, feature_owners
+        ``[m, 2]`` pairs (node, feature) of binary features that were added or removed, and their targets.
     together
         Whether targets were attacked one after another in one graph, or each alone in the clean graph.
 
@@ -207,23 +223,30 @@ class Perturbation:
     flips: Ints
     is_added: Bools
     owners: Ints
+    feature_flips: Ints
+    feature_owners: Ints
     together: bool = True
 
     def __post_init__(self) -> None:
         for name in ARRAYS:
             object.__setattr__(self, name, freeze(np.asarray(getattr(self, name))))
         check_annotated(vars(self), Perturbation)
-        n_nodes, n_flips = len(self.node_ids), len(self.flips)
+        n_nodes, n_flips, n_features = len(self.node_ids), len(self.flips), len(self.feature_flips)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("targets", "budgets"), (len(self.targets),))
-        shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "flips": (n_flips, 2)}
+        shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "feature_owners": (n_features,)}
+        shapes |= {"flips": (n_flips, 2), "feature_flips": (n_features, 2)}
         for name, shape in shapes.items():
             if (array := getattr(self, name)).shape != shape:
                 raise InputError(f"{name} of a perturbation must have the shape {shape}; got {array.shape}.")
         check_unique(self.targets, "targets of a perturbation")
-        if not np.isin(self.owners, [*self.targets.tolist(), WHOLE_GRAPH]).all():
-            raise InputError(f"owners of a perturbation must hold targets only, or {WHOLE_GRAPH}.")
+        for name in ("owners", "feature_owners"):
+            if not np.isin(getattr(self, name), [*self.targets.tolist(), WHOLE_GRAPH]).all():
+                raise InputError(f"{name} of a perturbation must hold targets only, or {WHOLE_GRAPH}.")
+        if (self.feature_flips[:, 1] < 0).any():
+            raise InputError("feature_flips of a perturbation must hold columns of features, from 0 on.")
         for name in ("targets", "flips"):
             check_indices(getattr(self, name).ravel(), f"{name} of a perturbation", size=n_nodes)
+        check_indices(self.feature_flips[:, 0], "feature_flips of a perturbation", size=n_nodes)
 
     @classmethod
     def from_edits(
@@ -249,6 +272,8 @@ class Perturbation:
             collect("flips", np.int64).reshape(-1, 2),
             collect("is_added", bool),
             collect("owners", np.int64),
+            collect("feature_flips", np.int64).reshape(-1, 2),
+            collect("feature_owners", np.int64),
             together,
         )
 
@@ -265,7 +290,8 @@ class Perturbation:
     @property
     def spent(self) -> Ints:
         """Return the number of flips made for each target."""
-        return np.array([(self.owners == target).sum() for target in self.targets], np.int64)
+        owners = np.concatenate([self.owners, self.feature_owners])
+        return np.array([(owners == target).sum() for target in self.targets], np.int64)
 
     def of(self, target: int) -> Perturbation:
         """Return the flips made for one target, given by position."""
@@ -273,6 +299,7 @@ class Perturbation:
             allowed = f"one of the {len(self.targets)} attacked nodes"
             raise InputError("target", f"must be {allowed}; got {target!r}.")
         keys = {"targets": self.targets, "budgets": self.targets}
+        keys |= {"feature_flips": self.feature_owners, "feature_owners": self.feature_owners}
         keys |= dict.fromkeys(("flips", "is_added", "owners"), self.owners)
         return replace(self, **{name: getattr(self, name)[key == target] for name, key in keys.items()})
 
@@ -295,21 +322,26 @@ class Perturbation:
         check_attackable(graph)
         if not np.array_equal(graph.node_ids, self.node_ids):
             raise InputError("graph", "must have the nodes of the attacked graph, in its order.")
-        flips, is_added = self.flips, self.is_added
+        flips, is_added, features = self.flips, self.is_added, self.feature_flips
         if not self.together:
             ends, first = np.unique(np.sort(flips, axis=1), axis=0, return_index=True)
             flips, is_added = ends, is_added[first]
+            features = np.unique(features, axis=0)
         _check_edges(graph, flips, is_added)
-        return graph.with_rows(flip_entries(graph.rows, flips))
+        _check_features(graph, features)
+        attacked = graph.with_rows(flip_entries(graph.rows, flips))
+        return _with_features(attacked, features) if len(features) else attacked
 
     def save(self, path: PathLike, *, spreadsheet: bool = False) -> None:
         """Write a file that :meth:`load` reads, as a whole or not at all.
 
         A table (``.csv``, ``.tsv``, ``.txt`` or ``.parquet``) has the columns first, second, change (``add``
-        or ``remove``) and target. Only ``.npz`` keeps the name of the attack, budgets and targets without
-        flips. With ``spreadsheet``, ids that look like a formula get an apostrophe in front.
+        or ``remove``) and target. Only ``.npz`` keeps the name of the attack, budgets, targets without flips,
+        and flips of features. With ``spreadsheet``, ids that look like a formula get an apostrophe in front.
         """
         if format_of(path, FORMATS) != ".npz":
+            if len(self.feature_flips):
+                raise InputError(f"{path} must be an .npz file, since a table holds no flips of features.")
             columns: dict[str, Array | None] = {
                 "first": self.node_ids[self.flips[:, 0]],
                 "second": self.node_ids[self.flips[:, 1]],
@@ -368,12 +400,15 @@ class Perturbation:
         is_global = (self.owners == WHOLE_GRAPH).any()
         scope = "on the whole graph" if is_global else f"on {len(self.targets)} nodes"
         counts = f"{len(self.added)} edges added, {len(self.removed)} removed"
+        if len(self.feature_flips):
+            counts += f", {len(self.feature_flips)} features flipped"
         lines, ids = [f"{self.attack} {scope}: {counts}"], self.node_ids
         counted = list(zip(self.targets, self.budgets, self.spent, strict=True))
         for target, budget, spent in counted[:MAX_TARGETS_SHOWN]:
-            mine = self.owners == target
+            mine, features = self.owners == target, self.feature_flips[self.feature_owners == target]
             flips = zip(self.flips[mine], self.is_added[mine], strict=True)
             changes = [f"{'-+'[int(added)]}{ids[first]}~{ids[second]}" for (first, second), added in flips]
+            changes += [f"{ids[node]}#{feature}" for node, feature in features]
             lines.append(f"  {ids[target]}: {spent} of {budget} flips {' '.join(changes)}".rstrip())
         if len(self.targets) > MAX_TARGETS_SHOWN:
             lines.append(f"  and {len(self.targets) - MAX_TARGETS_SHOWN} more")
@@ -401,3 +436,37 @@ def _check_edges(graph: Graph, flips: Ints, is_added: Bools) -> None:
         message = f"must be the one before the attack; the edge {first!r}, {second!r} is to be {change}"
         hint = ", so that it seems to contain the flips already" if is_applied else ""
         raise InputError("graph", f"{message}{hint}.")
+
+
+def _check_features(graph: Graph, flips: Ints) -> None:
+    if not len(flips):
+        return
+    if graph.features is None:
+        raise InputError("graph", "must have the features that were attacked; this one has none.")
+    n_features, n_needed = graph.features.shape[1], flips[:, 1].max() + 1
+    if n_needed > n_features:
+        allowed = f"the features that were attacked, at least {n_needed}"
+        raise InputError("graph", f"must have {allowed}; got {n_features}.")
+    matrix: Any = graph.features
+    values = np.asarray(matrix[tuple(flips.T)]).ravel()
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        (node, feature), value = flips[wrong][0], values[wrong][0]
+        where = f"feature {feature} of node {graph.node_ids[node]!s}"
+        raise InputError(f"features of the graph that are flipped must be 0 or 1; {where} is {value:g}.")
+
+
+def _with_features(graph: Graph, flips: Ints) -> Graph:
+    """Return the graph with features flipped in turn; one flipped twice stays as it was."""
+    distinct, times = np.unique(flips, axis=0, return_counts=True)
+    matrix: Any = graph.features
+    entries = tuple(distinct[times % 2 == 1].T)
+    before = np.asarray(matrix[entries]).ravel()
+    after = (before == 0).astype(matrix.dtype)
+    if isinstance(graph.features, np.ndarray):
+        matrix = matrix.copy()
+        matrix[entries] = after
+    else:
+        matrix = matrix + sparse.csr_array((after - before, entries), shape=matrix.shape)
+        matrix.eliminate_zeros()
+    return graph.replace(features=matrix)
