@@ -343,8 +343,8 @@ def _warn_about_outliers(matrix: Any, means: Floats, deviations: Floats) -> None
         if np.ptp(others):
             warn_about_data(
                 f"features: the value {values[place]:g} of node {rows[place]} in column {column} (from 0 on) "
-                "is so large that all others of the column are nearly equal beside it. Correct it, or take the "
-                "logarithm of the column."
+                "is so large that all others of the column are nearly equal beside it. Correct it, or take "
+                "the logarithm of the column."
             )
             return
 
