@@ -33,7 +33,7 @@ MAX_SCALE_RATIO = 20.0  # largest ratio of a column's mean nonzero value to that
 COMMON_COLUMNS = 0.99  # quantile of columns for which that holds: a few words may be very frequent
 MIN_COLUMNS = 20  # fewer columns of counts are no words, unless all values are zero or one
 MAX_DEVIATION = 2.0  # standard deviations per mean above which weights are heavy-tailed
-OUTLIER_SHARE = 0.99  # of the variance of a column, above which a single value is an outlier
+OUTLIER_SHARE = 0.9999  # of the variance of a column, above which a single value is an outlier
 ROUNDING = 1e-12  # a column whose standard deviation is below this share of its largest value is constant
 
 

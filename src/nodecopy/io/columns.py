@@ -564,7 +564,7 @@ def warn_about_spellings(what: str, texts: Collection[str]) -> None:
 
 
 def plain_id(node: Any) -> str:
-    """Return an id without upper case, leading zeros, zero decimals and repeated blanks: 7 for 007 and 7.0."""
+    """Return an id without upper case, leading zeros, zero decimals and repeated blanks: 7 for 007."""
     return " ".join(str(node).casefold().removesuffix(".0").split()).lstrip("0")
 
 
