@@ -149,10 +149,7 @@ def test_shared_items_that_too_many_have_do_not_count(engine: TableEngine, rule:
         (lambda e: SameLabelTable(table(e, id=[1, 2], x=[0, 0], z=[0, 0])), "a column label or class"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
-        (
-            lambda e: SameLabelTable(table(e, id=[1, 2], label=[0.5, -np.inf])),
-            "text; got fractions",
-        ),
+        (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0.5, -np.inf])), "text; got fractions"),
         (lambda e: JaccardTable(max_item_degree=0), "max_item_degree of JaccardTable"),
         (lambda e: SameLabelTable(3), "must be a Parquet file or an Ibis table"),
     ],
