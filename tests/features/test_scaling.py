@@ -50,11 +50,7 @@ def test_scaled_features(kind: str, expected: Any) -> None:
         (np.hstack([abs(MEASUREMENTS[:, 1:3]), np.eye(25)[np.arange(50) % 25]]), "standardise", "one column"),
         # Six percentages beside 20 questions of five answers: no column has a large share.
         (np.hstack([RNG.integers(0, 100, (50, 6)), ANSWERS]), "standardise", "those of the median column"),
-        (
-            RNG.integers(1, 5, (50, 12)) * (RNG.random((50, 12)) < 0.4),
-            "standardise",
-            "12 columns are too few",
-        ),
+        (RNG.integers(1, 5, (50, 12)) * (RNG.random((50, 12)) < 0.4), "standardise", "12 columns are too"),
         (ANSWERS, "unit", "80% of them are zero"),
     ],
 )
@@ -197,10 +193,7 @@ UNCENTRED = FeatureScaling("standardise", None, np.array([0.1, 1.0]))
         (lambda: UNCENTRED.apply([[1e308, 0.0]]), "standardised features in single precision .* got inf"),
         (lambda: WeightScaling("raw").apply(path([1e39])), "sums of edge weights .* weights='log'"),
         (lambda: LARGE.apply(np.ones((2, 3))), "features must have 2 columns, as in fit; got 3"),
-        (
-            lambda: FeatureScaling.fit(np.eye(3), counts="auto"),
-            "counts must be one of 'unit', .*; got 'auto'",
-        ),
+        (lambda: FeatureScaling.fit(np.eye(3), counts="auto"), "counts must be one of 'unit', .*; got 'auto"),
         (lambda: FeatureScaling("auto"), "kind of FeatureScaling must be one of 'unit'"),
         (lambda: FeatureScaling("standardise"), "deviations of FeatureScaling must be given"),
     ],

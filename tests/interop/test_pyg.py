@@ -278,10 +278,7 @@ WRONG_MASK = ring(2, y=torch.tensor([1, 0]), train_mask=torch.tensor([0, 3]))
         (lambda: NodeCopy(Jaccard())(Data(num_nodes=3)), "must be a Data with an edge_index; got"),
         (lambda: NodeCopy(SameLabel())(ring(12, y=torch.tensor([1]))), "labels of SameLabel must be given"),
         (lambda: NodeCopy(SameLabel())(WRONG_MASK), "data.train_mask must hold a boolean for each node"),
-        (
-            lambda: NodeCopy(Jaccard())(ring(4, batch=torch.tensor([0, 1, 0, 1]))),
-            "data.batch must be left out",
-        ),
+        (lambda: NodeCopy(Jaccard())(ring(4, batch=torch.tensor([0, 1, 0, 1]))), "data.batch must be left"),
         (lambda: to_pyg(Graph.from_edges([0], [1], [1e39])), "weights in single precision must hold finite"),
     ],
 )
