@@ -95,7 +95,8 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
         return
     with _temporary(target, is_folder=False) as temporary:
         yield temporary
-        _set_mode(temporary, target)
+        os.umask(mask := os.umask(0))
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~mask)
         _flush(temporary)
         temporary.replace(target)
         _flush(target.parent)
@@ -270,11 +271,6 @@ def _flush(path: Path) -> None:
     except OSError as error:
         if error.errno in FULL_OR_BROKEN:
             raise
-
-
-def _set_mode(temporary: Path, target: Path) -> None:
-    os.umask(mask := os.umask(0))
-    temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~mask)
 
 
 def list_parts(path: PathLike) -> list[Path]:

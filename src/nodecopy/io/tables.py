@@ -106,7 +106,8 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
         for line, row in rows:
             width = width or len(row)
             if len(row) != width:
-                if len(lines) != 1 or not _has_row_names(cells, row):
+                is_named = not any(name[:1].isdigit() for name in cells)
+                if len(lines) != 1 or not (is_named and len(row) == width + 1 and row[0] == "1"):
                     is_short = len(row) < width
                     way_out = (
                         "add the missing cells" if is_short else "put cells with the delimiter in quotes"
@@ -123,11 +124,6 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
     if header(first, below) if callable(header) else header:
         return Table(list(below), _clean_names(first), lines[1:], comments=comments)
     return Table([cells[position::width] for position in range(width)], None, lines, comments=comments)
-
-
-def _has_row_names(first: list[str], second: list[str]) -> bool:
-    is_named = not any(name[:1].isdigit() for name in first)
-    return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
 def _without_types(table: Table) -> Table:
