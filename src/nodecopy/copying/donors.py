@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
-    Bools,
     IntArray,
     Ints,
     Rows,
@@ -232,10 +231,9 @@ class NearestNeighbours(Configurable):
                     continue
                 if nearest is not None:
                     near = nearest[peers]
-                    is_found, found = _take_first(near, groups[near] == group, n_donors)
-                    for node, of_node in zip(peers[is_found], found, strict=True):
-                        donors[node] = of_node
-                    queries = np.flatnonzero(~is_found)
+                    for node, of_node, is_member in zip(peers, near, groups[near] == group, strict=True):
+                        donors[node] = of_node[is_member][:n_donors]
+                    queries = np.flatnonzero([len(donors[node]) < n_donors for node in peers])
                 search = NeighbourSearch(embeddings[peers], owner="NearestNeighbours")
                 indptr, indices = search.nearest(
                     n_donors, of=queries, include_self=self.include_self, ties=self.ties
@@ -317,13 +315,6 @@ class Balanced(_OtherRule):
             raise InputError("donors of Balanced", "must let every node be its own donor.")
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
-
-
-def _take_first(near: IntArray, is_member: Bools, n_wanted: int) -> tuple[Bools, IntArray]:
-    rank = is_member.cumsum(axis=1)
-    is_found: Bools = rank[:, -1] >= n_wanted
-    is_first = is_member[is_found] & (rank[is_found] <= n_wanted)
-    return is_found, near[is_found][is_first].reshape(-1, n_wanted)
 
 
 def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> Ints:
