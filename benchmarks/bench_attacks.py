@@ -39,7 +39,6 @@ def main() -> None:
         "Nettack, indirect": (Nettack(direct=False, surrogate=surrogate), None),
         "Nettack, features too": (Nettack(features=True, surrogate=surrogate), None),
         "FGA, 20 flips": (FGA(), 20),
-        "FGA, 4 flips per step": (FGA(flips_per_step=4), 20),
         "FGA as run by the authors": (FGA(loss="training-set"), "degree"),
         f"adaptive, {N_DONORS} donors, 20 flips": (AdaptiveCopyingAttack(donors), 20),
     }

@@ -114,10 +114,7 @@ def test_times_follow_their_interactions() -> None:
         (lambda: Interactions.from_table([1], [1], [-1]), "ratings must not be negative; got -1"),
         (lambda: Interactions.from_table([1], [1], times=["today"]), "times must be numbers or dates"),
         (lambda: Interactions.from_table([1], [1], user_ids=[2]), "users must hold known ids; got 1"),
-        (
-            lambda: Interactions.from_table(np.array([1, "1"], object), [1, 1]),
-            "users must not hold both 1 and '1'",
-        ),
+        (lambda: Interactions.from_table(np.array([1, "1"], object), [1, 1]), "users must not hold both 1 a"),
         (lambda: Interactions.from_table([1], [2**70]), "items must fit into 64 bits with a sign; got 118"),
     ],
 )

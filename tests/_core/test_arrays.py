@@ -158,7 +158,6 @@ def entries(matrix: Any) -> dict[str, Any]:
         "fit": lambda: NodeCopying(SameLabel([0, 0])).fit(matrix),
         "weighted": lambda: NodeCopying(Weighted(matrix)).fit(pair),
         "balanced": lambda: NodeCopying(Balanced(Weighted(matrix))).fit(pair),
-        "restricted": lambda: Weighted(matrix).restrict(slice(0, 1), 2),
         "embeddings": lambda: NodeCopying(NearestNeighbours(1, embeddings=matrix)).fit(pair),
         "search": lambda: NeighbourSearch(matrix),
         "scaling": lambda: FeatureScaling.fit(matrix),

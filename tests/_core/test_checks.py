@@ -25,6 +25,7 @@ from nodecopy._core.checks import (
     check_choice,
     check_finite,
     check_indices,
+    check_integer,
     check_shape,
     check_unique,
     check_vector,
@@ -33,6 +34,7 @@ from nodecopy.errors import InputError
 
 
 def test_other_refusals() -> None:
+    assert check_integer(3, "n", low=3, high=3) == 3
     for call, message in (
         (lambda: check_choice("c", "way", ["a", "b"]), "way must be one of 'a', 'b'; got 'c'."),
         (lambda: check_vector([[1]], "x"), r"x must have one dimension; got shape \(1, 1\)."),

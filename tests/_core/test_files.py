@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import signal
@@ -19,8 +18,8 @@ from nodecopy._core import files as atomic_files
 from nodecopy._core.files import (
     TABLES,
     ScratchFolder,
-    atomic_folder,
     atomic_write,
+    check_folder,
     format_of,
     is_table,
     reading,
@@ -54,76 +53,51 @@ def sorted_names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))
 
 
-def write_folder(target: Path, content: str = "", *names: str, **options: Any) -> None:
-    """Write a folder of files, with a manifest that lists them."""
-    with atomic_folder(target, manifest="made", **options) as temporary:
-        for name in names:
-            (temporary / name).write_text(content)
-        (temporary / "made").write_text(json.dumps({"content": content, "files": sorted_names(temporary)}))
+def check(target: Path, **options: Any) -> Path:
+    return check_folder(target, manifest="made", overwrite=True, **options)
 
 
-def content_of(target: Path) -> str:
-    return str(json.loads((target / "made").read_text())["content"])
-
-
-@pytest.mark.parametrize("can_exchange", [True, False])
-def test_folders(tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not can_exchange:
-        monkeypatch.setattr(atomic_files, "_exchange", lambda *paths: False)
-    target = tmp_path / "out"
-    with atomic_folder(target, manifest="made"):
-        assert not target.exists()
-    write_folder(target, "once", "a", "b")
-    with pytest.raises(InputError, match="must be empty or new"):
-        write_folder(target)
-    write_folder(target, "again", "c", overwrite=True)
-    assert content_of(target) == "again"
-    assert sorted_names(target) == ["c", "made"]
-    with pytest.raises(RuntimeError), atomic_folder(target, manifest="made", overwrite=True):
-        raise RuntimeError
-    assert content_of(target) == "again"
-    with pytest.raises(InputError, match="must be a folder"):
-        write_folder(target / "made")
-    with pytest.raises(InputError, match="/ must be a file or a folder below the root"):
-        write_folder(Path("/"), overwrite=True)
-    assert sorted_names(tmp_path) == ["out"]
-
-
-def test_what_took_the_place_of_a_listed_file_is_not_replaced(tmp_path: Path) -> None:
+def test_folders_that_may_be_written(tmp_path: Path) -> None:
     target, thesis = tmp_path / "out", tmp_path / "thesis.tex"
-    thesis.write_text("years of work")
-    write_folder(target, "once", "a")
+    assert check(target) == target
+    target.mkdir()
+    assert check_folder(target, manifest="made") == target
+    (target / "a").touch()
+    (target / "made").write_text('{"files": ["a"]}')
+    assert check(target) == target
+    with pytest.raises(InputError, match="must be empty or new"):
+        check_folder(target, manifest="made")
+    with pytest.raises(InputError, match="must be a folder"):
+        check(target / "made")
+    with pytest.raises(InputError, match="/ must be a file or a folder below the root"):
+        check(Path("/"))
+    (tmp_path / "link.csv").symlink_to(target / "a")
+    for source in (target / "a", target, tmp_path / "link.csv"):
+        with pytest.raises(InputError, match="must not be a folder that is read"):
+            check(target, inputs=[source])
+    thesis.write_text("years of work")  # in the place of a listed file
     (target / "a").unlink()
     (target / "a").symlink_to(thesis)
     with pytest.raises(InputError, match=r"it also holds a\. Move that away"):
-        write_folder(target, overwrite=True)
+        check(target)
     (target / "a").unlink()
     (target / "a").mkdir()
     thesis.rename(target / "a" / "thesis.tex")
     with pytest.raises(InputError, match=r"it also holds a/thesis\.tex\. Move that away"):
-        write_folder(target, overwrite=True)
-    assert (target / "a" / "thesis.tex").read_text() == "years of work"
+        check(target)
 
 
-def test_somebody_elses_files_are_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", [None, "[", "{}", '{"files": 3}', '{"files": ["sample.csv"]}'])
+def test_somebody_elses_files_are_never_replaced(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     monkeypatch.chdir(tmp_path)
-    for content in (None, "[", "{}", '{"files": 3}', '{"files": ["sample.csv"]}'):
-        if content is not None:
-            (tmp_path / "made").write_text(content)
-        for target in (tmp_path, Path()):
-            with pytest.raises(InputError, match="what an earlier run wrote"):
-                write_folder(target, overwrite=True)
-    assert (tmp_path / "thesis.tex").read_text() == "years of work"
-
-
-def test_inputs_are_never_replaced(tmp_path: Path) -> None:
-    write_folder(tmp_path / "out", "once", "edges.csv")
-    (tmp_path / "link.csv").symlink_to(tmp_path / "out" / "edges.csv")
-    for source in (tmp_path / "out" / "edges.csv", tmp_path / "out", tmp_path / "link.csv"):
-        with pytest.raises(InputError, match="must not be a folder that is read"):
-            write_folder(tmp_path / "out", overwrite=True, inputs=[source])
-    assert (tmp_path / "out" / "edges.csv").read_text() == "once"
+    if content is not None:
+        (tmp_path / "made").write_text(content)
+    for target in (tmp_path, Path()):
+        with pytest.raises(InputError, match="what an earlier run wrote"):
+            check(target)
 
 
 @pytest.mark.parametrize("name", ["n" * 251 + ".csv", "n." + "s" * 253, "ü" * 127])
@@ -131,8 +105,6 @@ def test_names_may_have_255_bytes(tmp_path: Path, name: str) -> None:
     with atomic_write(tmp_path / name) as temporary:
         temporary.write_text("done")
     assert (tmp_path / name).read_text() == "done"
-    write_folder(tmp_path / "folder" / name)
-    assert (tmp_path / "folder" / name / "made").exists()
 
 
 def test_devices_and_pipes_receive_the_content(tmp_path: Path) -> None:
@@ -152,40 +124,24 @@ def test_devices_and_pipes_receive_the_content(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from pathlib import Path
-from nodecopy._core import files as atomic_files
-from nodecopy._core.files import atomic_folder, atomic_write
-die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[1] == "file":
-    with atomic_write("out.csv") as temporary:
-        die()
-if sys.argv[1] == "scratch":
-    scratch = atomic_files.ScratchFolder(".")
-    die()
-if sys.argv[1] == "swap":
-    atomic_files._exchange = lambda *paths: False
-    replace = Path.replace
-    Path.replace = lambda path, target: (replace(path, target), die())
-with atomic_folder("out", manifest="made", overwrite=True) as temporary:
-    (temporary / "made").write_text('{"content": "new", "files": []}')
-    if sys.argv[1] == "folder":
-        die()
+from nodecopy._core.files import ScratchFolder, atomic_write
+with ScratchFolder(".") if sys.argv[1] == "scratch" else atomic_write("out.csv"):
+    os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.parametrize("when", ["file", "folder", "swap", "scratch"])
+@pytest.mark.parametrize("when", ["file", "scratch"])
 def test_a_kill_loses_nothing_and_the_next_write_removes_its_remains(tmp_path: Path, when: str) -> None:
-    write_folder(tmp_path / "out", "old")
+    (tmp_path / "out.csv").write_text("old")
     child = subprocess.run([sys.executable, "-c", KILLED, when], cwd=tmp_path)
     assert child.returncode == -signal.SIGKILL
-    remains = [name for name in sorted_names(tmp_path) if name.startswith(".")]
-    assert len(remains) == (2 if when == "swap" else 1)
-    other = tmp_path / f".nodecopy-00000000-{remains[0].split('-')[2]}-{os.getppid()}-x.csv"
+    (remains,) = (name for name in sorted_names(tmp_path) if name.startswith("."))
+    other = tmp_path / f".nodecopy-00000000-{remains.split('-')[2]}-{os.getppid()}-x.csv"
     other.touch()  # of a process that runs
-    with pytest.raises(RuntimeError), atomic_folder(tmp_path / "out", manifest="made", overwrite=True):
+    with pytest.raises(RuntimeError), atomic_write(tmp_path / "out.csv"):
         raise RuntimeError
-    assert content_of(tmp_path / "out") == "old"
-    assert sorted_names(tmp_path) == [other.name, "out"]
+    assert (tmp_path / "out.csv").read_text() == "old"
+    assert sorted_names(tmp_path) == [other.name, "out.csv"]
 
 
 def test_scratch_folders_are_removed_and_leave_no_handle_open(tmp_path: Path) -> None:
@@ -208,8 +164,9 @@ def test_what_is_locked_is_never_removed(tmp_path: Path) -> None:
         left = re.sub(r"-[^-]*$", "-left", temporary.name)  # of an earlier process with our number
         (tmp_path / left).touch()
         atomic_files._swept.clear()
-        write_folder(tmp_path / "out")
-        assert sorted_names(tmp_path) == sorted([temporary.name, first, "out"])
+        with atomic_write(tmp_path / "other.csv"):
+            pass
+        assert sorted_names(tmp_path) == sorted([temporary.name, first, "other.csv"])
 
 
 def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

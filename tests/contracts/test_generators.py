@@ -28,7 +28,6 @@ class TestGenerators(GraphModelContract):
         SBM(),
         DegreeCorrectedSBM(),
         MMSBM(n_steps=3),
-        MMSBM(n_steps=3, assignment="hard"),
         RandomDotProduct(2),
         ErdosRenyi(),
         ErdosRenyi(fixed_edges=True),

@@ -72,8 +72,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
     from nodecopy.classify import GCN, Trial
     from nodecopy.edge_tables import DuckDB, SameLabelTable
     from nodecopy.recommend import BPRMF, EASE, ItemKNN
-    from nodecopy.report import IntervalQuality
-    from nodecopy.report.plots import StatisticSamples
 
     shared = shared_arguments()
     graph, log = shared["graph"], shared["interactions"]
@@ -109,8 +107,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
             "neighbours": {"a": [(1, "own")]}, "probabilities": {"a": np.full(3, 1 / 3)},
             "class_names": ["x", "y", "z"],
         },
-        "draw_sample_statistics": {"graphs": {"a": {"s": StatisticSamples(1.0, {"m": [1.0, 2.0]})}}},
-        "draw_coverage": {"rows": {"a": {"b": {"c": {"d": IntervalQuality(95, 1.0)}}}}},
         "Validity": {"score": 0.1, "reference": 0.1, "p_value": 0.5, "p_values": np.linspace(0, 1, 5)},
         "bootstrap": {"n": 8}, "null_test": {"n": 19}, "compare_graphs": {"n": 8},
         "edge_count_variance": {"model": NodeCopying(SameLabel()).fit(graph)},

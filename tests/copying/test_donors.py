@@ -28,7 +28,7 @@ from nodecopy.copying import choose_donors
 from nodecopy.copying import donors as rules
 from nodecopy.copying import kernels as kernels
 from nodecopy.copying.distributions import DonorLists, KeepingDistribution
-from nodecopy.copying.donors import group_labels, restrict_rule
+from nodecopy.copying.donors import group_labels
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.features.embeddings import shared_neighbourhoods
 from nodecopy.features.neighbours import NeighbourSearch
@@ -320,7 +320,7 @@ def test_kept_donors_have_their_probabilities(nodes: list[tuple[int, float]], ke
     [
         (SameLabel(), "labels of SameLabel must be given"),
         (NearestNeighbours(2), "embeddings of NearestNeighbours must be given"),
-        (NearestNeighbours(5, POINTS), "between 1 and n_nodes = 4; got 5"),
+        (NearestNeighbours(0, POINTS), "an integer of at least 1; got 0"),
         (NearestNeighbours(2, POINTS[:3]), "must be a matrix with 4 rows"),
         (NearestNeighbours(2, embeddings="nodes"), "if a name, must be one of"),
         (NearestNeighbours(2, POINTS, max_degree_ratio=0.5), "max_degree_ratio of NearestNeighbours must be"),
@@ -336,12 +336,8 @@ def test_errors(donors: Any, fragment: str) -> None:
         donors.fit(EMPTY)
 
 
-def test_rules_are_restricted_to_some_nodes() -> None:
-    labels = np.array([0, 1, 0])
-    assert restrict_rule(KeepByDegree(SameLabel(labels)), slice(1, 3), 3).donors.labels.tolist() == [1, 0]
-    own = Balanced(Jaccard())
-    assert restrict_rule(own, slice(1, 3), 3).donors is own.donors
-    graph = Graph(np.ones((3, 3)), labels=labels)
+def test_labels_that_a_node_and_its_donor_share() -> None:
+    graph = Graph(np.ones((3, 3)), labels=[0, 1, 0])
     assert group_labels(Balanced(SameLabel()), graph).tolist() == [0, 1, 0]
     assert group_labels(Jaccard(), graph) is None
 

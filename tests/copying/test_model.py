@@ -254,11 +254,7 @@ def test_donors_are_chosen_by_what_the_graph_has(caplog: pytest.LogCaptureFixtur
         (lambda: ring().copy(np.full(40, 40)), InputError, "donors must lie between 0 and 39"),
         (lambda: NodeCopying(Ring()).sample(rng=0), NotFittedError, "not fitted yet"),
         (lambda: ring().log_probability(ring().graph_), InputError, "needs a directed graph"),
-        (
-            lambda: NodeCopying(Ring()).fit(ARROWS).log_probability(Graph(np.zeros((4, 4)))),
-            InputError,
-            "sample must have the nodes and the type",
-        ),
+        (lambda: ring(directed=True).log_probability(ARROWS), InputError, "must have the nodes and the type"),
     ],
 )
 def test_errors(call: Any, error: type[Exception], fragment: str) -> None:

@@ -175,11 +175,11 @@ def test_last_item_split_against_sorting(seed: int, n_test: int, n_validation: i
     assert [as_set(part) for part in parts] == expected
 
 
-@given(seed=st.integers(0, 2**32), history=st.sampled_from([0.2, 0.5, 0.8]))
+@given(seed=st.integers(0, 2**32))
 @settings(max_examples=30)
-def test_user_split_separates_users(seed: int, history: float) -> None:
+def test_user_split_separates_users(seed: int) -> None:
     log = timed_log(20)
-    split = datasets.user_split(log, (0.5, 0.2, 0.3), history_share=history, rng=seed)
+    split = datasets.user_split(log, (0.5, 0.2, 0.3), rng=seed)
     tables = [split.train, split.validation.history, split.test.history]
     assert [table.n_users for table in tables] == [10, 4, 6]
     assert sorted(np.concatenate([table.user_ids for table in tables]).tolist()) == list(range(20))
@@ -189,10 +189,9 @@ def test_user_split_separates_users(seed: int, history: float) -> None:
     for users in (split.validation, split.test):
         assert np.array_equal(users.history.user_ids, users.test.user_ids)
         degrees = users.history.rows.degrees + users.test.rows.degrees
-        expected = np.clip(np.round(history * degrees), 1, np.maximum(degrees - 1, 1))
+        expected = np.clip(np.round(0.8 * degrees), 1, np.maximum(degrees - 1, 1))
         assert users.history.rows.degrees.tolist() == np.where(degrees > 0, expected, 0).tolist()
-    again = datasets.user_split(log, (0.5, 0.2, 0.3), history_share=history, rng=seed)
-    assert again == split
+    assert datasets.user_split(log, (0.5, 0.2, 0.3), rng=seed) == split
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,6 @@ def test_user_split_separates_users(seed: int, history: float) -> None:
         (lambda: datasets.label_split(LABELS, 31), "per_class must be at most 30, the nodes of class 0"),
         (lambda: datasets.label_split(LABELS, 5, 60, 46), r"validation \+ test must be at most 105.*got 106"),
         (lambda: datasets.interaction_split(PLAIN, (0.5, 0.5, 0.5)), "fractions must .* add up to 1"),
-        (lambda: datasets.user_split(PLAIN, history_share=1.5), "history_share must be above 0"),
         (lambda: datasets.time_split(PLAIN), "time_split needs interactions with times"),
         (
             lambda: datasets.time_split(Interactions.from_table([0, 0, 1], [0, 1, 1], times=[5, 5, 5])),

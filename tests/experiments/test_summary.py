@@ -184,7 +184,6 @@ TIMED = (
     + """
 [seconds]
 over = "weak"
-labels = 3
 trials = 3
 [seconds.published]
 weak = 30

@@ -188,30 +188,17 @@ def test_the_gradient_from_few_partners_is_unbiased() -> None:
     assert np.mean(thetas, axis=0) == pytest.approx(whole_theta, abs=0.3)
 
 
-def fixed_model(assignment: str, directed: bool = False) -> MMSBM:
-    """Return a model with given memberships and strengths; one strength is below delta."""
-    pi = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 8)
-    graph = Graph(np.eye(8, k=1), directed=directed)
-    model = MMSBM(pi, assignment=assignment, n_steps=0, delta=0.1).fit(graph)
-    model.strengths_ = np.array([0.9, 0.5, 0.02])
-    return model
-
-
 @pytest.mark.parametrize("directed", [False, True])
 def test_frequencies_are_the_probabilities_of_the_model(directed: bool) -> None:
-    model = fixed_model("mixed", directed)
+    """Memberships and strengths are given; one strength is below delta."""
+    pi = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 8)
+    model = MMSBM(pi, n_steps=0, delta=0.1).fit(Graph(np.eye(8, k=1), directed=directed))
+    model.strengths_ = np.array([0.9, 0.5, 0.02])
     expected = pair_probabilities(model.memberships_, model.strengths_, 0.1)
     shape = np.ones((8, 8)) if directed else np.triu(np.ones((8, 8)))
     assert_frequencies(edge_frequencies(model) * shape, expected * shape)
     first, second = np.nonzero(expected)
     assert model.edge_probabilities(first, second) == pytest.approx(expected[first, second])
-
-
-def test_hard_memberships_are_a_block_model() -> None:
-    model = fixed_model("hard")
-    block = model.memberships_.argmax(axis=1)
-    expected = np.where(block[:, None] == block, model.strengths_[block], 0.1)
-    assert_frequencies(np.triu(edge_frequencies(model), 1), np.triu(expected, 1))
 
 
 def planted_graph(n_nodes: int = 300) -> Graph:

@@ -214,7 +214,7 @@ def test_the_configuration_model_is_uniform(graph: Graph, n_graphs: int) -> None
 
 MODELS = [
     *(ErdosRenyi(), ChungLu(), ConfigurationModel(), BarabasiAlbert(), SBM(), DegreeCorrectedSBM()),
-    *(MMSBM(n_steps=2), MMSBM(n_steps=2, assignment="hard", delta=0.5), MMSBM(n_steps=2, delta=0.0)),
+    *(MMSBM(n_steps=2), MMSBM(n_steps=2, delta=0.5), MMSBM(n_steps=2, delta=0.0)),
 ]
 
 

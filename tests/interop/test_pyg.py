@@ -86,7 +86,7 @@ def test_few_labels_warn_once_over_all_batches() -> None:
     masked = {"y": torch.zeros(12, dtype=torch.int64), "train_mask": torch.arange(12) < 3}
     transform = NodeCopy(SameLabel(), rng=0)
     batches = [Batch.from_data_list([ring(12, **masked) for _ in range(5)]) for _ in range(3)]
-    with pytest.warns(DataWarning, match="15 of 60 nodes have a label") as caught:
+    with pytest.warns(DataWarning, match="3 of 12 nodes have a label") as caught:
         transform(batches[0])
     assert len(caught) == 1
     for batch in batches:  # another warning would be an error
@@ -237,7 +237,7 @@ class SameParity:
 
 
 RULES = [SameLabel(), NearestNeighbours(4), NearestNeighbours(9), Jaccard(), SameParity()]
-RULES += [Balanced(SameLabel()), KeepByDegree(SameLabel()), Weighted(np.ones((126, 126)))]
+RULES += [Balanced(SameLabel()), KeepByDegree(SameLabel())]
 
 
 @pytest.mark.parametrize("donors", RULES, ids=lambda donors: type(donors).__name__)
@@ -261,16 +261,12 @@ def test_a_batch_is_copied_within_its_graphs(donors: Any) -> None:
         assert torch.equal(ours.edge_code, theirs.edge_code)
 
 
-@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
-def test_samples_of_a_batch_are_those_of_a_model_with_donors_in_the_same_graph(symmetrise: str) -> None:
-    batch = Batch.from_data_list(random_graphs())
-    groups = (batch.kind + 2 * batch.batch).numpy()
-    model = NodeCopying(SameLabel(groups), 0.2, symmetrise).fit(from_pyg(batch, directed=False))
-    transform = NodeCopy(SameLabel(), 0.2, symmetrise, labels="kind", directed=False, rng=5)
-    for number in range(3):
-        rows = model.sample(rng=child(child(seed_sequence(5), 0), number)).rows
-        expected = np.stack([rows.row_numbers, rows.indices])
-        np.testing.assert_array_equal(transform(batch).edge_index.numpy(), expected)
+def test_the_graphs_of_a_batch_have_draws_of_their_own() -> None:
+    graph = random_graphs()[-1]
+    first, second = NodeCopy(SameLabel(), labels="kind", rng=5)(
+        Batch.from_data_list([graph] * 2)
+    ).to_data_list()
+    assert edges(first) != edges(second)
 
 
 WRONG_MASK = ring(2, y=torch.tensor([1, 0]), train_mask=torch.tensor([0, 3]))
@@ -282,8 +278,7 @@ WRONG_MASK = ring(2, y=torch.tensor([1, 0]), train_mask=torch.tensor([0, 3]))
         (lambda: NodeCopy(Jaccard())(Data(num_nodes=3)), "must be a Data with an edge_index; got"),
         (lambda: NodeCopy(SameLabel())(ring(12, y=torch.tensor([1]))), "labels of SameLabel must be given"),
         (lambda: NodeCopy(SameLabel())(WRONG_MASK), "data.train_mask must hold a boolean for each node"),
-        (lambda: NodeCopy(Jaccard())(ring(4, batch=torch.tensor([0, 1, 0, 1]))), "data.batch must hold"),
-        (lambda: NodeCopy(Jaccard())(ring(4, batch=torch.tensor([0, 0, 1, 1]))), "must have no edge to"),
+        (lambda: NodeCopy(Jaccard())(ring(4, batch=torch.tensor([0, 1, 0, 1]))), "data.batch must be left"),
         (lambda: to_pyg(Graph.from_edges([0], [1], [1e39])), "weights in single precision must hold finite"),
     ],
 )

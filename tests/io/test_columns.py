@@ -140,7 +140,7 @@ def choose(names: str, numeric: bool = True, **given: str) -> str:
         (
             "source,target,a,b",
             {"source": "z"},
-            "must be a column; got 'z', where there are source, target, a, b",
+            "must be a column; got 'z', where there are source, target, a",
         ),
     ],
 )

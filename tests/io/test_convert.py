@@ -153,7 +153,9 @@ def test_special_cases(caplog: Any) -> None:
     assert as_graph(Ours([(0, 1)])).directed
     arrow, names = sparse.csr_array([[0, 2], [0, 0]]), ["a", "b"]
     assert as_graph(arrow).n_edges == 1
-    assert "not symmetric, so each pair has the larger" in caplog.text
+    as_graph(sparse.csr_array([[5, 2], [1, 0]]))
+    assert "edges in both directions: 1; the largest weight counts" in caplog.text
+    assert "self-loops: 1; they are left out" in caplog.text
     assert as_graph(arrow, directed=True).directed
     assert as_graph(pd.DataFrame([[0, 1], [1, 0]], names, names)).node_ids.tolist() == names
     edges = as_graph(pd.DataFrame([[0, 1], [1, 2]]))  # two edges, index and columns are both 0 and 1
@@ -346,7 +348,8 @@ def test_interactions_of_every_holder(holder: str, caplog: Any) -> None:
 
 def test_a_test_frame_gets_the_ids_of_training() -> None:
     """Ids 7 and 12 alone are integers; in training they are texts because of 007."""
-    fitted = EASE().fit(pd.DataFrame({"user": ["007", "7", "12"], "item": ["a", "b", "a"]}))
+    with pytest.warns(DataWarning, match="ids '007' and '7' differ"):
+        fitted = EASE().fit(pd.DataFrame({"user": ["007", "7", "12"], "item": ["a", "b", "a"]}))
     test = convert_interactions(pd.DataFrame({"user": [7], "item": ["a"]}), "test", like=fitted.interactions_)
     assert test.user_ids.tolist() == ["7"]
     matrix = sparse.csr_array([[1, 0], [0, 1], [1, 0]])

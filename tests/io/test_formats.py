@@ -19,6 +19,8 @@ from nodecopy.io import read_graph, read_interactions, to_networkx, write_graph,
 from nodecopy.io.matrices import read_matrix_market
 from tests.strategies import TEXTS, graphs, interactions
 
+pytestmark = pytest.mark.filterwarnings("ignore:ids .* differ:nodecopy.errors.DataWarning")
+
 TABLES = [".csv", ".tsv", ".csv.gz", ".parquet"]
 few = settings(max_examples=40)
 

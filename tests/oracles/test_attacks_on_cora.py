@@ -52,7 +52,7 @@ def test_victims_are_misclassified() -> None:
     split = datasets.label_split(graph.label_codes, 20, rng=0)
     assert graph.label_codes is not None
     victims = split.test[graph.degrees[split.test] > 0][:40]
-    for attack, max_correct in ((Nettack(), 12), (FGA(flips_per_step=10), 6)):
+    for attack, max_correct in ((Nettack(), 12), (FGA(), 6)):
         flips = attack.attack(graph, victims, train=split.train, rng=0)
         assert np.array_equal(flips.spent, flips.budgets)
         fitted = GCN().fit(flips.apply(graph), split.train, rng=0)

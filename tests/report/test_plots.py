@@ -10,17 +10,18 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
-from nodecopy.report import IntervalQuality, draw_coverage
 from nodecopy.report.plots import (
     DARK,
     EDGE_COLOURS,
     GREEN,
     MAX_NEIGHBOURS,
     ORANGE,
+    IntervalQuality,
     StatisticSamples,
     certainty_curve,
     draw_accuracy_by_certainty,
     draw_attacked_node,
+    draw_coverage,
     draw_graphs,
     draw_sample_statistics,
 )

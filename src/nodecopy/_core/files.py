@@ -6,7 +6,6 @@ machine and the process, which locks it; the next write removes what a killed pr
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import glob
 import hashlib
@@ -38,11 +37,10 @@ CONVERSION_HINTS = {
     (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
     (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
     (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
-    (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
+    (".dat", ".data", ".tab", ".base", ".edges", ".edgelist"): "If it is text with rows, rename it to .txt.",
     (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
 }
-PREFIX, OLD = ".nodecopy-", "-old"  # of temporary names, and the suffix of a folder being replaced
-AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2 on Linux
+PREFIX = ".nodecopy-"  # of temporary names
 FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # after which a file is not on its disk
 MAX_SUFFIX = 16
 _LOCK = threading.Lock()
@@ -97,7 +95,8 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
         return
     with _temporary(target, is_folder=False) as temporary:
         yield temporary
-        _set_mode(temporary, target, 0o666)
+        os.umask(mask := os.umask(0))
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~mask)
         _flush(temporary)
         temporary.replace(target)
         _flush(target.parent)
@@ -113,7 +112,6 @@ def check_folder(
     """
     target = resolve(path)
     check_writable_parent(target)
-    _sweep(target.parent, target)
     _sweep(target)
     if target.exists() and not target.is_dir():
         raise InputError(f"{path} must be a folder; there is a file of that name.")
@@ -125,29 +123,6 @@ def check_folder(
         if resolve(source).is_relative_to(target):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
     return target
-
-
-@contextmanager
-def atomic_folder(
-    path: PathLike, *, manifest: str, overwrite: bool = False, inputs: Iterable[PathLike] = ()
-) -> Iterator[Path]:
-    """Yield a temporary folder next to ``path``, which becomes ``path`` unless the block fails.
-
-    Its place is checked by :func:`check_folder`.
-    """
-    target = check_folder(path, manifest=manifest, overwrite=overwrite, inputs=inputs)
-    with _temporary(target, is_folder=True) as temporary:
-        yield temporary
-        old = temporary.with_name(temporary.name + OLD)
-        _set_mode(temporary, target, 0o777)
-        for part in (*temporary.rglob("*"), temporary):
-            _flush(part)
-        if not target.exists() or not _exchange(temporary, target):
-            if target.exists():
-                target.replace(old)  # _sweep renames it back if the process is killed here
-            temporary.replace(target)
-        _flush(target.parent)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 class ScratchFolder:
@@ -250,29 +225,22 @@ def _digest(text: str) -> str:
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:8]
 
 
-def _sweep(folder: Path, replaced: Path | None = None) -> None:
-    """Remove what killed processes left; a folder that was ``replaced`` gets its name back."""
-    if not folder.is_dir() or (folder in _swept and replaced is None):
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left."""
+    if not folder.is_dir() or folder in _swept:
         return
     _swept.add(folder)
-    pattern = re.compile(rf"{re.escape(PREFIX)}(\w{{8}})-{_digest(node())}-(\d+)-")
+    pattern = re.compile(rf"{re.escape(PREFIX)}\w{{8}}-{_digest(node())}-(\d+)-")
     with _LOCK, suppress(OSError):  # of folders that may be written to but not listed
         for name in sorted(os.listdir(folder)):
             match, path = pattern.match(name), folder / name
-            if not match or _is_running(int(match[2])):
+            if not match or _is_running(int(match[1])):
                 continue
             handle, is_locked = try_lock(path)
             if handle is not None:
                 os.close(handle)
-            if is_locked:
-                continue
-            if name.endswith(OLD):
-                if replaced is None or match[1] != _digest(replaced.name):
-                    continue  # its folder may be missing, and only its own command knows the name
-                if not replaced.exists():
-                    path.replace(replaced)
-                    continue
-            remove_path(path)
+            if not is_locked:
+                remove_path(path)
 
 
 def _is_running(process: int) -> bool:
@@ -289,16 +257,6 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def _exchange(first: Path, second: Path) -> bool:
-    """Swap the names of two folders in one step; return False where the system cannot."""
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (OSError, AttributeError, TypeError):
-        return False
-    ends = AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second)
-    return bool(rename(*ends, RENAME_EXCHANGE) == 0)
-
-
 def _is_special(path: Path) -> bool:
     return path.exists() and not (path.is_file() or path.is_dir())
 
@@ -313,11 +271,6 @@ def _flush(path: Path) -> None:
     except OSError as error:
         if error.errno in FULL_OR_BROKEN:
             raise
-
-
-def _set_mode(temporary: Path, target: Path, default: int) -> None:
-    os.umask(mask := os.umask(0))
-    temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else default & ~mask)
 
 
 def list_parts(path: PathLike) -> list[Path]:
@@ -391,7 +344,7 @@ def reading(path: TableLike) -> Iterator[Any]:
                 raise InputError(f"{part}: the file is empty.")
     try:
         yield file
-    except MissingExtraError:
+    except (MissingExtraError, Warning):
         raise
     except InputError as error:
         error.place = f"{path}: {error.place}"
@@ -400,4 +353,6 @@ def reading(path: TableLike) -> Iterator[Any]:
         reason = str(error).partition("\n")[0] or type(error).__name__
         if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own
             reason = "neither an array nor an archive of arrays without pickles"
+        if isinstance(error, UnicodeDecodeError):
+            reason = "not in UTF-8; save it as 'CSV UTF-8', or convert it with iconv -f windows-1252 -t utf-8"
         raise InputError(f"{path}: cannot be read, it is damaged or of another format ({reason}).") from error

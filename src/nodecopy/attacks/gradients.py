@@ -255,9 +255,8 @@ class GradientEdits(Edits):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GradientAttack(TargetedAttack):
-    """Repeatedly flip the pairs whose gradient promises the steepest rise of a loss; see :class:`FGA`."""
+    """Repeatedly flip the pair whose gradient promises the steepest rise of a loss; see :class:`FGA`."""
 
-    flips_per_step: int = 1
     surrogate: Any = None
     scale: str = "auto"
     together: bool = True
@@ -267,7 +266,6 @@ class GradientAttack(TargetedAttack):
         self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         name = type(self).__name__
-        check_settings(self, flips_per_step=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
         if isinstance(self.surrogate, torch.nn.Module):
             module = AttackedModule(self.surrogate, graph, f"surrogate of {name}")
@@ -288,25 +286,22 @@ class GradientAttack(TargetedAttack):
 
     def greedy_flips(self, edits: GradientEdits, rows: Ints, loss: Loss, budget: int) -> None:
         network = edits.rewire(edits, rows)
-        for row, node in choose_flips(network, loss, budget, flips_per_step=self.flips_per_step):
+        for row, node in choose_flips(network, loss, budget):
             edits.flip(int(rows[row]), node)
 
 
-def choose_flips(
-    network: RewiredNetwork, loss: Loss, budget: int, *, flips_per_step: int = 1
-) -> list[tuple[int, int]]:
+def choose_flips(network: RewiredNetwork, loss: Loss, budget: int) -> list[tuple[int, int]]:
     """Return at most ``budget`` pairs (row, node) to flip; fewer if no other promises a higher loss."""
     left, V = network.free_pairs(), torch.zeros_like(network.present)
     flips: list[tuple[int, int]] = []
     while len(flips) < budget:
-        gain = network.gains(loss, V, left).flatten()
-        steepest = gain.topk(min(budget - len(flips), flips_per_step, len(gain)))
-        best = steepest.indices[steepest.values > 0]
-        if not len(best):
+        steepest = network.gains(loss, V, left).flatten().topk(1)
+        if not steepest.values > 0:
             break
-        V.view(-1)[best] = 1 - 2 * network.present.view(-1)[best]
-        left.view(-1)[best] = False
-        flips += [divmod(entry, V.shape[1]) for entry in best.tolist()]
+        entry = int(steepest.indices)
+        V.view(-1)[entry] = 1 - 2 * network.present.view(-1)[entry]
+        left.view(-1)[entry] = False
+        flips.append(divmod(entry, V.shape[1]))
     return flips
 
 
@@ -330,8 +325,6 @@ class FGA(GradientAttack):
 
     Parameters
     ----------
-    flips_per_step
-        Flips for each gradient. 1 is exact; more are faster.
     loss
         ``"target"``: the target's own loss, as in the attack's paper. ``"training-set"``: the run behind
         the FGA row of the node-copying paper, whose code always rewired node 0 along the gradient of the
@@ -397,9 +390,7 @@ class AdaptiveCopyingAttack(GradientAttack):
         with the donors of a target in each row.
     n_donors
         Number of donors of each target; not used where ``donors`` is an array.
-    at_target
-        Whether the target's own edges may be flipped too.
-    flips_per_step, surrogate, scale, together, device
+    surrogate, scale, together, device
         As in :class:`.FGA`.
 
     Examples
@@ -414,7 +405,6 @@ class AdaptiveCopyingAttack(GradientAttack):
     donors: Any = "features"
     _: KW_ONLY
     n_donors: int = 10
-    at_target: bool = False
 
     def prepare(
         self, graph: Graph, targets: Ints, train: ArrayLike | None, seed: SeedSequence
@@ -431,15 +421,13 @@ class AdaptiveCopyingAttack(GradientAttack):
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
         assert isinstance(edits, GradientEdits)
-        donors = edits.donors[target]
-        rows = np.unique(np.append(donors, target) if self.at_target else donors)
-        true_class = edits.codes[target]
+        donors, true_class = edits.donors[target], edits.codes[target]
 
         def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
             copied = network.copied_logits(V, torch.from_numpy(donors).to(V.device), target)
             return -copied.softmax(dim=1).mean(dim=0)[true_class].log()
 
-        self.greedy_flips(edits, rows, loss, budget)
+        self.greedy_flips(edits, np.unique(donors), loss, budget)
 
     def _find_donors(self, graph: Graph, targets: Ints) -> IntArray:
         owner = type(self).__name__

@@ -129,8 +129,8 @@ def check_attackable(graph: Graph) -> None:
     if graph.directed:
         raise InputError("graph", "must be undirected to be attacked; graph.undirected() makes it so.")
     if graph.is_weighted:
-        message = "must be binary to be attacked; graph.replace(adjacency=graph.adjacency > 0) or"
-        raise InputError("graph", f"{message} read_graph(..., weight='') ignores the weights.")
+        way_out = "Use graph.binary(), or leave weights out when it is read"
+        raise InputError("graph", f"must be binary to be attacked; it has weights. {way_out}.", weight="")
 
 
 def _read_flips(path: Any, graph: Graph) -> tuple[list[Edits], Ints]:

@@ -17,7 +17,7 @@ from nodecopy._core.messages import mute_decisions
 from nodecopy._core.random import child, generator
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
-from nodecopy.cli.output import estimate_time, print_json, print_note, print_table, print_written, show_status
+from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -95,7 +95,7 @@ def attack(
 
         def show_targets(targets: list[int]) -> Iterator[int]:
             end_status()
-            return estimate_time(targets, "targets")
+            return show_progress(targets, len(targets), "attacking")
 
         perturbation = attacker.attack(
             add_identity_features(graph),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nodecopy import datasets
-from nodecopy._core.files import atomic_write
 from nodecopy._core.imports import import_optional
 from nodecopy.cli import options as opt
 from nodecopy.cli import report
@@ -20,7 +19,6 @@ from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
-from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs
 from nodecopy.report.page import Section, copied_samples, graphs_section, statistics_section, write_page
 from nodecopy.report.sections import classification_section, join_trials
 
@@ -29,7 +27,7 @@ N_SPLITS, N_GRAPHS = 6, 3
 
 
 def demo(
-    out: Path = opt.common("Folder for the page and the figures.", Path("demo")),
+    out: Path = opt.common("Folder for the page.", Path("demo")),
     seed: opt.Seed = 3,
     results: Path | None = opt.common("Folder of tables that nodecopy reproduce wrote, for the page."),
 ) -> None:
@@ -42,7 +40,7 @@ def demo(
         nodecopy demo --out demo
     """
     tables = [] if results is None else [report.results_section(results)]  # before anything is computed
-    page = _sample_karate(out, seed)
+    page = _sample_karate(seed)
     books = _recommend_books(seed)
     console.print()
     try:
@@ -51,14 +49,14 @@ def demo(
     except MissingExtraError as error:
         console.print(f"No classification: {error}\n", markup=False)
     else:
-        page += [*_classify_digits(digits, out, seed), _attack_digit(digits, out, seed)]
+        page += [*_classify_digits(digits, seed), _attack_digit(digits, seed)]
     origin = f"Written by nodecopy demo with seed {seed}, on the datasets that ship with the package."
     path = out / "report.html"
     write_page(path, "Node copying: demonstration", [*page, books, *tables], origin=origin)
     console.print(f"Page: {path} (open it in a browser)")
 
 
-def _sample_karate(out: Path, seed: int) -> list[Section]:
+def _sample_karate(seed: int) -> list[Section]:
     graph = datasets.load("karate")
     rule = "In a sample, each node gets the neighbours of a random node of its faction."
     _print(f"Zachary's karate club: {graph!r}", rule, "")
@@ -74,8 +72,7 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
         summaries = [comparison[name] for comparison in comparisons.values()]
         rows.append([name, observed, *(f"{row.mean:.3g} ± {row.deviation:.2g}" for row in summaries)])
     print_table([f"{N_SAMPLES} samples", "observed", *comparisons], rows)
-    samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
-    _save_figure(out / "samples.png", lambda: draw_graphs({"observed": graph, **samples}))
+    console.print()
     plotted = {
         f"sample {number}, {name}": sample
         for name, model in models.items()
@@ -129,7 +126,7 @@ def _recommend_books(seed: int) -> Section:
     )
 
 
-def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
+def _classify_digits(graph: Graph, seed: int) -> list[Section]:
     from nodecopy.classify import GCN, BayesianGCN, SelfTraining, Trial
 
     text = (
@@ -156,11 +153,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
         evaluations[name] = join_trials(predictions, tests, labels)
     title = f"digits, {N_SPLITS} splits"
     print_table([title, "accuracy", "negative log-likelihood", "calibration error"], rows)
-    curves = {
-        name: (p.argmax(axis=1) == codes, uncertainty)
-        for name, (p, codes, uncertainty, _) in evaluations.items()
-    }
-    _save_figure(out / "uncertainty.png", lambda: draw_accuracy_by_certainty(curves))
+    console.print()
     first = predictions[0]  # of self-training
     predicted = first.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
@@ -188,7 +181,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     ]
 
 
-def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
+def _attack_digit(graph: Graph, seed: int) -> Section:
     from nodecopy.report.attacked_node import attack_and_correct, attack_section
 
     labels: Any = graph.label_codes
@@ -198,31 +191,17 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     images = np.asarray(graph.features).reshape(-1, 8, 8)
     section = attack_section(attacked, graph.node_ids, images=images, noun="digit")
     _print(section["text"], f"Digit {node} is a {labels[node]}. {section['headline']}", "")
-    neighbours = {stage: edges for stage, edges, _ in attacked.stages}
-    probabilities = {stage: p for stage, _, p in attacked.stages}
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[node]]:.2f}"]
-        for stage, p in probabilities.items()
+        for stage, _, p in attacked.stages
     ]
     print_table(["stage", "predicted", "probability", "of the true class"], rows)
-    of_node = node, neighbours, probabilities, labels, names
-    _save_figure(out / "attack.png", lambda: draw_attacked_node(*of_node, images=images))
+    console.print()
     return section
 
 
 def _print(*lines: str) -> None:
     console.print("\n".join(lines), soft_wrap=True)
-
-
-def _save_figure(path: Path, draw: Callable[[], Any]) -> None:
-    try:
-        figure = np.ravel(draw())[0].figure
-    except MissingExtraError as error:
-        console.print(f"\nNo figure: {error}\n", markup=False)
-        return
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, dpi=150)
-    console.print(f"\nFigure: {path}\n")
 
 
 def _format_means(results: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[str]:

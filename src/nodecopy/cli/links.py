@@ -113,16 +113,10 @@ def links(
         if explain:
             heads += ["strongest signals", "donors"]
             for row, reason in zip(cells, reasons[name], strict=True):
-                row += [_name_signals(reason["reasons"]), _name_donors(reason["donors"])]
+                signals = [f"{r['signal']} ({r['contribution']:+.1f})" for r in reason["reasons"][:N_REASONS]]
+                donors = [f"{donor['donor']} (like {donor['endpoint']})" for donor in reason["donors"]]
+                row += [", ".join(signals), escape_controls(", ".join(donors))]
         print_table(heads, cells)
     print_written(out, "table of edges")
     print_written(denoised, "graph")
     print_written(save, "predictor")
-
-
-def _name_signals(reasons: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{reason['signal']} ({reason['contribution']:+.1f})" for reason in reasons[:N_REASONS])
-
-
-def _name_donors(donors: list[dict[str, Any]]) -> str:
-    return escape_controls(", ".join(f"{donor['donor']} (like {donor['endpoint']})" for donor in donors))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,9 +29,9 @@ OPTIONS = {  # of parameters of the package with another name
     "datasets": "dataset",
     "metrics": "metric",
     "folder": "results",
+    "targets": "nodes",
+    "edge_confidence": "confidence",
 }
-LONG = 20.0  # an estimate is printed if a run takes more seconds
-DURATIONS = (("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 console = Console(highlight=False)
 error_console = Console(stderr=True, highlight=False)
@@ -172,17 +171,6 @@ def show_training(what: str) -> Iterator[None]:
 
         with report_progress(update):
             yield
-
-
-def estimate_time(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield items under a progress bar; note if the others take long."""
-    start, n_others = time.monotonic(), len(items) - 1
-    for number, item in enumerate(show_progress(items, len(items), what)):
-        yield item
-        seconds = (time.monotonic() - start) * n_others
-        if not number and seconds >= LONG:
-            unit, length = next(part for part in DURATIONS if seconds >= 2 * part[1])
-            print_note(f"the other {n_others:,} {what} will take about {seconds / length:.0f} {unit}")
 
 
 def print_title(title: str) -> None:

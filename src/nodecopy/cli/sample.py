@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from nodecopy import datasets
 from nodecopy._core.checks import show
 from nodecopy._core.files import (
     PathLike,
-    atomic_folder,
     atomic_write,
     check_folder,
     digest_files,
@@ -236,17 +235,16 @@ class _SampleFolder:
     ) -> None:
         self.path, self.origin = path, json.loads(json.dumps(origin))
         self.rows: dict[int, dict[str, Any]] = {}
-        self.earlier: list[str] = []  # files of a killed run
-        self.options: Any = {"manifest": ORIGIN, "overwrite": overwrite, "inputs": inputs}
-        self.is_new = overwrite or not (path / ORIGIN).exists()
-        if self.is_new:
-            check_folder(path, **self.options)
+        self.earlier: set[str] = set()  # files of another run, or not finished
+        if overwrite or not (path / ORIGIN).exists():
+            folder = check_folder(path, manifest=ORIGIN, overwrite=overwrite, inputs=inputs)
+            self.earlier = {*list_tree(folder)} - {ORIGIN}
             return
         with reading_file(path / ORIGIN) as file:
             stored = json.loads(file.read_bytes())
             rows = {int(number): dict(row) for number, row in stored["samples"].items()}
             self.rows = {number: row for number, row in rows.items() if (path / row["file"]).exists()}
-            self.earlier = [name for name in stored["files"] if (path / name).exists()]
+            self.earlier = {name for name in stored["files"] if (path / name).exists()}
         for name in sorted({*self.origin, *stored} - {"n", "samples", "files"}):
             if stored.get(name) != self.origin.get(name):
                 got = f"{name} was {show(stored.get(name))} there and is {show(self.origin.get(name))} now"
@@ -263,31 +261,38 @@ class _SampleFolder:
         n = len(missing) if self.rows else numbers.stop - numbers.start  # len fails from 2**63 on
         stream = sample_stream(lambda position: draw(missing[position]), n, workers)
         end, n_next, planned, since = 1, 1, missing[:1], time.monotonic()
-        if not self.is_new:
-            self._describe(self.path, self.rows, planned)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._describe(planned)
         try:
             for position, sample in enumerate(show_progress(stream, n, "sampling"), 1):
                 number = missing[position - 1]
-                new: Any = atomic_folder(self.path, **self.options) if self.is_new else nullcontext(self.path)
-                with new as folder:
-                    path = folder / self._name(number)
-                    remove_path(path)  # which a killed run may have left
-                    row = {"file": path.name} | save(sample, path)
-                    if position == end:
-                        n_next = 1 if time.monotonic() - since > 1 else 2 * n_next
-                        planned, end, since = missing[end : end + n_next], end + n_next, time.monotonic()
-                        self._describe(folder, {**self.rows, number: row}, planned)
-                self.rows[number], self.is_new = row, False
+                path = self.path / self._name(number)
+                remove_path(path)  # which a killed run may have left
+                self.rows[number] = {"file": path.name} | save(sample, path)
+                self._remove_earlier()
+                if position == end:
+                    n_next = 1 if time.monotonic() - since > 1 else 2 * n_next
+                    planned, end, since = missing[end : end + n_next], end + n_next, time.monotonic()
+                    self._describe(planned)
         finally:
-            if not self.is_new:
-                written = [number for number in planned if (self.path / self._name(number)).exists()]
-                self._describe(self.path, self.rows, written)
+            self._describe([number for number in planned if (self.path / self._name(number)).exists()])
+            if not self.rows and not self.earlier:
+                remove_path(self.path / ORIGIN)
+                self.path.rmdir()
+
+    def _remove_earlier(self) -> None:
+        """Remove other samples after the first one is finished."""
+        kept = {row["file"] for row in self.rows.values()}
+        for name in {name.partition("/")[0] for name in self.earlier} - kept:
+            remove_path(self.path / name)
+        self.earlier = set()
 
     def _name(self, number: int) -> str:
         return f"sample-{number:0{self.n_digits}d}.{self.origin['format']}"
 
-    def _describe(self, folder: Path, rows: Mapping[int, dict[str, Any]], planned: Iterable[int]) -> None:
+    def _describe(self, planned: Iterable[int]) -> None:
         """Write the manifest, which names planned files too, so that a kill leaves no others."""
+        folder, rows = self.path, self.rows
         names = {*map(self._name, planned), *(row["file"] for row in rows.values()), *self.earlier}
         parts = {name: list_tree(folder / name) for name in names if (folder / name).is_dir()}
         listed = [*(names - parts.keys()), *(f"{name}/{part}" for name in parts for part in parts[name])]

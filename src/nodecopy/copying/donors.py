@@ -6,7 +6,6 @@ A rule is any object whose ``fit`` returns a :class:`.DonorDistribution`; see :c
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +15,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import (
-    Bools,
     IntArray,
     Ints,
     Rows,
@@ -29,6 +27,7 @@ from nodecopy._core.arrays import (
 from nodecopy._core.checks import check_choice, check_integer, check_real, check_vector, show, type_name
 from nodecopy._core.estimator import Configurable
 from nodecopy._core.imports import from_name
+from nodecopy._core.messages import log_decision
 from nodecopy._core.parallel import map_on_cores
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows, KeepingDistribution
 from nodecopy.errors import InputError
@@ -48,8 +47,7 @@ MIN_COMPILED_PRODUCTS = 2**25  # multiplications from which Jaccard uses compile
 class DonorRule(Protocol):
     """An object whose ``fit`` returns the distribution of every node's donor.
 
-    Two methods are optional: ``restrict(nodes, n_nodes)`` returns the rule of a slice of ``n_nodes`` nodes,
-    for batches of graphs; ``group_labels(data)`` returns the labels that a node and its donor share, or -1.
+    ``group_labels(data)``, which is optional, returns the labels that a node and its donor share, or -1.
     """
 
     def fit(self, data: Graph | Interactions) -> DonorDistribution:
@@ -74,11 +72,6 @@ def check_distribution(distribution: Any, data: Graph | Interactions, name: str)
     return distribution
 
 
-def restrict_rule(donors: Any, nodes: slice, n_nodes: int) -> Any:
-    """Return the donor rule of some of ``n_nodes`` nodes."""
-    return donors.restrict(nodes, n_nodes) if hasattr(donors, "restrict") else donors
-
-
 def group_labels(donors: Any, data: Graph | Interactions) -> Any:
     """Return the labels that a node and its donor share, or ``None`` if there are none."""
     donors = from_name(donors, RULES, "donors")
@@ -97,11 +90,6 @@ class _OtherRule(Configurable):
     """A donor rule that changes the distribution of another one, ``donors``."""
 
     donors: DonorRule | str
-
-    def restrict(self, nodes: slice, n_nodes: int) -> Any:
-        other = copy(self)
-        other.donors = restrict_rule(self.donors, nodes, n_nodes)
-        return other
 
     def group_labels(self, data: Graph | Interactions) -> Any:
         return group_labels(self.donors, data)
@@ -136,9 +124,6 @@ class SameLabel(Configurable):
         _, group_of = np.unique(codes, return_inverse=True)
         return DonorLists.from_groups(group_of)
 
-    def restrict(self, nodes: slice, n_nodes: int) -> SameLabel:
-        return replace(self, labels=select_nodes(self.labels, nodes, n_nodes))
-
     def group_labels(self, data: Graph | Interactions) -> Any:
         return getattr(data, "label_codes", None) if self.labels is None else self.labels
 
@@ -150,7 +135,8 @@ class NearestNeighbours(Configurable):
     Parameters
     ----------
     n_neighbours
-        Number of nearest nodes; with more, samples differ more from the observed graph.
+        Number of nearest nodes, all nodes if there are fewer; with more, samples differ more from the
+        observed graph.
     embeddings
         Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
         ``"neighbourhoods"``: :attr:`~nodecopy.features.embeddings.NodeEmbeddings.neighbourhoods`.
@@ -193,9 +179,14 @@ class NearestNeighbours(Configurable):
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             allowed = f"a matrix with {data.rows.n_rows} rows, one per node"
             raise InputError(name, f"must be {allowed}; got shape {embeddings.shape}.")
-        if self.groups is None and self.max_degree_ratio is None:
+        n_neighbours = check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
+        n_others = embeddings.shape[0] - (not self.include_self)
+        if n_neighbours > n_others:
+            log_decision(f"donors: all {n_others} nodes, fewer than n_neighbours = {n_neighbours}.")
+        if self.groups is None and self.max_degree_ratio is None and n_others:
             search = NeighbourSearch(embeddings, owner="NearestNeighbours")
-            lists = search.nearest(self.n_neighbours, include_self=self.include_self, ties=self.ties)
+            n_nearest = min(n_neighbours, n_others)
+            lists = search.nearest(n_nearest, include_self=self.include_self, ties=self.ties)
         else:
             lists = self._among_peers(embeddings, data)
         dtype = index_dtype(len(lists[1]))
@@ -215,7 +206,6 @@ class NearestNeighbours(Configurable):
         return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
-        check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
         groups, degrees, ratio = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
         if self.groups is not None:
             use_labels = isinstance(self.groups, str) and self.groups == "labels"
@@ -241,10 +231,9 @@ class NearestNeighbours(Configurable):
                     continue
                 if nearest is not None:
                     near = nearest[peers]
-                    is_found, found = _take_first(near, groups[near] == group, n_donors)
-                    for node, of_node in zip(peers[is_found], found, strict=True):
-                        donors[node] = of_node
-                    queries = np.flatnonzero(~is_found)
+                    for node, of_node, is_member in zip(peers, near, groups[near] == group, strict=True):
+                        donors[node] = of_node[is_member][:n_donors]
+                    queries = np.flatnonzero([len(donors[node]) < n_donors for node in peers])
                 search = NeighbourSearch(embeddings[peers], owner="NearestNeighbours")
                 indptr, indices = search.nearest(
                     n_donors, of=queries, include_self=self.include_self, ties=self.ties
@@ -252,12 +241,6 @@ class NearestNeighbours(Configurable):
                 for node, bounds in zip(peers[queries], pairwise(indptr), strict=True):
                     donors[node] = peers[indices[slice(*bounds)]]
         return np.cumsum([0, *map(len, donors)]), np.concatenate([np.zeros(0, np.int64), *donors])
-
-    def restrict(self, nodes: slice, n_nodes: int) -> NearestNeighbours:
-        groups, size = select_nodes(self.groups, nodes, n_nodes), nodes.stop - nodes.start
-        if groups is None and size <= self.n_neighbours:
-            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error: all are donors
-        return replace(self, embeddings=select_nodes(self.embeddings, nodes, n_nodes), groups=groups)
 
     def group_labels(self, data: Graph | Interactions) -> Any:
         return getattr(data, "label_codes", None) if isinstance(self.groups, str) else self.groups
@@ -292,10 +275,6 @@ class Weighted(Configurable):
         if shape != (n_rows, n_rows):
             raise InputError("similarity of Weighted", f"must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)
-
-    def restrict(self, nodes: slice, n_nodes: int) -> Weighted:
-        rows = select_nodes(self.similarity, nodes, n_nodes)
-        return self if rows is self.similarity else Weighted(rows[:, nodes])
 
 
 @dataclass(eq=False)
@@ -336,13 +315,6 @@ class Balanced(_OtherRule):
             raise InputError("donors of Balanced", "must let every node be its own donor.")
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
-
-
-def _take_first(near: IntArray, is_member: Bools, n_wanted: int) -> tuple[Bools, IntArray]:
-    rank = is_member.cumsum(axis=1)
-    is_found: Bools = rank[:, -1] >= n_wanted
-    is_first = is_member[is_found] & (rank[is_found] <= n_wanted)
-    return is_found, near[is_found][is_first].reshape(-1, n_wanted)
 
 
 def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> Ints:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nodecopy._core.arrays import Array, IntArray, Ints
-from nodecopy._core.checks import check_integer, check_real, check_sequence, check_type, check_vector, show
+from nodecopy._core.checks import check_integer, check_sequence, check_type, check_vector, show
 from nodecopy._core.files import TableLike, is_frame
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, generator
@@ -24,6 +24,7 @@ from nodecopy.io import InteractionsLike, convert_graph, convert_interactions, r
 from nodecopy.io.interactions import holds_item_lists
 
 T = TypeVar("T")
+HISTORY_SHARE = 0.8  # interactions of users outside training that are their history
 VALIDATION_SHARE = 0.1  # share of train that is the validation part of a published split without one
 
 
@@ -220,24 +221,18 @@ class UserSplit(NamedTuple):
 
 
 def user_split(
-    interactions: InteractionsLike,
-    fractions: Sequence[float] = (0.8, 0.1, 0.1),
-    *,
-    history_share: float = 0.8,
-    rng: Rng = None,
+    interactions: InteractionsLike, fractions: Sequence[float] = (0.8, 0.1, 0.1), *, rng: Rng = None
 ) -> UserSplit:
     """Split the users at random, to evaluate on users outside training (strong generalisation).
 
-    All tables have all items. A model fitted to ``train`` gets the histories of the other users:
-    ``model.evaluate(split.test.test, history=split.test.history)``.
+    All tables have all items. A model fitted to ``train`` gets the histories of the other users, 80 % of
+    their interactions: ``model.evaluate(split.test.test, history=split.test.history)``. At least one is in
+    the history, and at least one of several is not.
 
     Parameters
     ----------
     interactions, fractions, rng
         As in :func:`interaction_split`; the fractions are shares of the users.
-    history_share
-        Share of the interactions of users outside training that are their history, above 0 and below 1; at
-        least one is, and at least one of several is not.
 
     Examples
     --------
@@ -246,8 +241,6 @@ def user_split(
     >>> split.train.n_users, split.validation.test.n_users, split.test.test.n_users
     (210, 30, 60)
     """
-    if not 0 < check_real(history_share, "history_share") < 1:
-        raise InputError("history_share", f"must be above 0 and below 1; got {history_share!r}.")
     interactions = convert_interactions(interactions, "interactions")
     n_users, rows, draws = interactions.n_users, interactions.rows, generator(rng)
     order, bounds = draws.permutation(n_users), _part_bounds(fractions, n_users)
@@ -256,7 +249,7 @@ def user_split(
     rank = np.empty(rows.n_entries, np.int64)
     rank[shuffled] = np.arange(rows.n_entries) - rows.indptr[rows.row_numbers]
     degrees = rows.degrees[rows.row_numbers]
-    n_history = np.clip(np.round(history_share * degrees), 1, np.maximum(degrees - 1, 1))
+    n_history = np.clip(np.round(HISTORY_SHARE * degrees), 1, np.maximum(degrees - 1, 1))
     seen, hidden = interactions.select(rank < n_history), interactions.select(rank >= n_history)
     train, *others = (np.sort(part) for part in np.split(order, bounds))
     return UserSplit(

@@ -244,7 +244,7 @@ def is_labelled(labels: Any, engine: TableEngine) -> Any:
     if kind.is_floating():
         is_present &= ~label.isnan()
         if count_rows(labels.filter(is_present & (label.isinf() | (label != label.floor()))), engine):
-            return is_present
+            raise InputError("labels", "must be integers or text; got fractions. Write ranges as text.")
     elif not kind.is_signed_integer():
         return is_present
     wrong = labels.filter(is_present & (label < UNLABELLED))

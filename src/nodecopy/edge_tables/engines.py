@@ -405,7 +405,6 @@ def read_edges(
     *,
     directed: bool,
     interactions: bool = False,
-    distinct: bool = False,
     columns: ColumnNames | None = None,
     others: Sequence[Any] = (),
 ) -> tuple[Any, list[Any], Any]:
@@ -413,7 +412,7 @@ def read_edges(
 
     Entries are distinct, undirected edges in both directions. ``others`` are the last of the tables.
     """
-    for name, value in (("directed", directed), ("interactions", interactions), ("distinct", distinct)):
+    for name, value in (("directed", directed), ("interactions", interactions)):
         check_type(value, bool, name, "True or False")
     kind: Kind = "interactions" if interactions else "edges"
     table = scan_kind(edges, kind, "edges", engine, {} if columns is None else columns)
@@ -434,8 +433,7 @@ def read_edges(
     rows = table.cast(dict.fromkeys(ends, id_type))
     is_edge = rows.weight > 0 if "weight" in rows.columns else ibis.literal(True)
     if directed or interactions:
-        rows = rows.filter(is_edge)
-        rows = rows if distinct else engine.materialise_distinct(rows)
+        rows = engine.materialise_distinct(rows.filter(is_edge))
     else:
         is_edge &= rows.source != rows.target
         all_rows, rows = rows, rows.filter(is_edge)

@@ -57,7 +57,6 @@ class EdgeTableCopying(Configurable):
         directed: bool = False,
         interactions: bool = False,
         nodes: Any = None,
-        distinct: bool = False,
         columns: ColumnNames | None = None,
         allow_isolated: bool = False,
     ) -> EdgeTableCopying:
@@ -76,8 +75,6 @@ class EdgeTableCopying(Configurable):
             Whether the table holds users and items: users are copied, items are not nodes.
         nodes
             A table of all node ids, if some nodes have no edges.
-        distinct
-            Set it if no directed edge is listed twice, to save a pass over the edges.
         columns
             Names of columns by role, such as ``{"source": "payer", "weight": ""}`` (an empty name leaves
             weights out), or roles user, item and rating of interactions; others as in :func:`.read_graph`.
@@ -97,15 +94,8 @@ class EdgeTableCopying(Configurable):
         own = [] if nodes is None else [read_ids(nodes, engine).select("id")]
         if (labelled := self.donors.ids(engine)) is not None:
             own.append(labelled)
-        rows, listed, self._id_type = read_edges(
-            edges,
-            engine,
-            directed=directed,
-            interactions=interactions,
-            distinct=distinct,
-            columns=columns,
-            others=own,
-        )
+        kind: Any = {"directed": directed, "interactions": interactions, "columns": columns}
+        rows, listed, self._id_type = read_edges(edges, engine, **kind, others=own)
         self.weighted = "weight" in rows.columns
         self._number_nodes(listed if labelled is None else listed[:-1])
         if labelled is not None:

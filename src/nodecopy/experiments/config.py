@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy import datasets
-from nodecopy._core.checks import check_integer, check_path, check_real
+from nodecopy._core.checks import check_path, check_real
 from nodecopy._core.files import reading, resolve
 from nodecopy._core.imports import check_name, import_member
 from nodecopy.errors import InputError
@@ -283,20 +283,9 @@ def _read_published(section: Any, task: Task, methods: Sequence[str]) -> dict[Ce
 
 
 def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
-    """Read [seconds]: keys other than ``over``, ``trials`` and ``published`` are conditions of the column."""
-    content, columns = read_mapping(section, "[seconds]"), task.columns
-    conditions = dict(columns[0].conditions)
-    keys = ("over", "trials", "published", *conditions)
-    check_keys(content, "[seconds]", keys, keys)
-    for key in conditions:
-        values = [repr(dict(column.conditions)[key]) for column in columns]
-        if (wanted := repr(content[key])) not in values:
-            allowed = ", ".join(dict.fromkeys(values))
-            raise InputError(f"{key} of [seconds] must be one of {allowed}; got {wanted}.")
-        columns = tuple(column for column, value in zip(columns, values, strict=True) if value == wanted)
-    published = read_mapping(content["published"], "published of [seconds]")
-    for name, number in published.items():
+    timing = read_section(Timing, section, "[seconds]", column=task.columns[-1])
+    check_name(timing.over, methods, "over of [seconds]")
+    for name, number in timing.published.items():
         check_name(name, methods, "published of [seconds]")
         check_real(number, f"{name} of [seconds]", low=0.0)
-    over = check_name(content["over"], methods, "over of [seconds]")
-    return Timing(over, columns[0], check_integer(content["trials"], "trials of [seconds]", low=1), published)
+    return timing

@@ -168,8 +168,8 @@ def change_graph(graph: Graph, variant: str, seed: SeedSequence) -> Graph:
     ``"features"``: nine of ten columns are left out. ``"thin"``: every second class keeps 5 % of its nodes,
     but at least 40. ``"dense"``: as many edges again, between nodes of the same class as often as before.
     """
-    rng, (classes, codes) = np.random.default_rng(child(seed, VARIANTS.index(variant))), _classes_of(graph)
-    n = graph.n_nodes
+    rng, n = np.random.default_rng(child(seed, VARIANTS.index(variant))), graph.n_nodes
+    classes, codes = class_codes(cast(Any, graph.label_codes))
     if variant == "features":
         features = sparse.csc_array(cast(Any, graph.features))
         n_kept = max(1, round(KEPT_FEATURES * features.shape[1]))
@@ -198,9 +198,3 @@ def change_graph(graph: Graph, variant: str, seed: SeedSequence) -> Graph:
         (np.ones(is_edge.sum()), (first[is_edge], second[is_edge])), shape=graph.adjacency.shape
     )
     return graph.replace(adjacency=(graph.adjacency + added + added.T) != 0)
-
-
-def _classes_of(graph: Graph) -> tuple[Any, NDArray[np.int64]]:
-    assert graph.label_codes is not None
-    classes, codes = class_codes(graph.label_codes)
-    return classes, codes

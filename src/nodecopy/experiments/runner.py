@@ -164,6 +164,9 @@ def _solve_job(job: Job, store: Store, device: str, wait: bool) -> JobResult:
                 store.write(cell, record)
         except MissingExtraError as error:
             return JobResult(Job(cell, job.trials), 0, 0.0, (), str(error))
+        except InputError as error:
+            error.place = error.place or f"{cell}: "
+            raise
     seconds, size = time.perf_counter() - start, job.size
     if n_solved and size is not None:
         # A power of two, so that batches do not depend on small differences of the time.

@@ -307,12 +307,12 @@ class Published:
 
 @dataclass(frozen=True)
 class Timing:
-    """Run times of ``column`` to compare with the method ``over``, and the paper's by method."""
+    """A section ``[seconds]``: run times of the last column, compared with the method ``over``."""
 
-    over: str
     column: Column
-    trials: int
-    published: Mapping[str, float]
+    over: str = key("text")
+    trials: int = key("count")
+    published: Mapping[str, float] = key("section")  # the paper's by method
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from nodecopy._core.checks import (
     check_vector,
     show,
 )
-from nodecopy._core.messages import log_decision
+from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.encoder import FeatureEncoder
@@ -33,6 +33,7 @@ MAX_SCALE_RATIO = 20.0  # largest ratio of a column's mean nonzero value to that
 COMMON_COLUMNS = 0.99  # quantile of columns for which that holds: a few words may be very frequent
 MIN_COLUMNS = 20  # fewer columns of counts are no words, unless all values are zero or one
 MAX_DEVIATION = 2.0  # standard deviations per mean above which weights are heavy-tailed
+OUTLIER_SHARE = 0.9999  # of the variance of a column, above which a single value is an outlier
 ROUNDING = 1e-12  # a column whose standard deviation is below this share of its largest value is constant
 
 
@@ -118,6 +119,7 @@ class FeatureScaling:
         deviations = np.where(deviations > ROUNDING * largest, deviations, 0.0)
         if len(deviations) and not deviations.any():
             log_decision(f"features: all columns are constant ({len(deviations)}) and uninformative.")
+        _warn_about_outliers(matrix, means, deviations)
         stays_sparse = bool(sparse.issparse(matrix)) and matrix.nnz < MIN_ZEROS * np.prod(matrix.shape)
         return cls(kind, None if stays_sparse else means, deviations)
 
@@ -322,6 +324,29 @@ def _column_moments(matrix: Any) -> tuple[Floats, ...]:
     zeros = (n_rows - np.bincount(column, minlength=n_columns)) * means**2
     squares = np.bincount(column, (values - means[column]) ** 2, minlength=n_columns)
     return means * largest, np.sqrt((squares + zeros) / n_rows) * largest, largest
+
+
+def _warn_about_outliers(matrix: Any, means: Floats, deviations: Floats) -> None:
+    """Warn of a value with nearly all the variance of its column, whose others standardising makes equal."""
+    limit, n_rows = np.sqrt(OUTLIER_SHARE * max(matrix.shape[0] - 1, 1)) * deviations, matrix.shape[0]
+    if isinstance(matrix, np.ndarray):
+        columns = np.flatnonzero((abs(matrix - means) > limit).any(axis=0))
+    else:
+        of_entry = sparse.coo_array(matrix).coords[1]
+        columns = np.unique(of_entry[abs(matrix.data - means[of_entry]) > limit[of_entry]])
+    part = sparse.csc_array(matrix[:, columns])
+    for number, column in enumerate(columns.tolist()):
+        entries = slice(*part.indptr[number : number + 2].tolist())
+        rows, values = part.indices[entries], part.data[entries]
+        place = int(abs(values - means[column]).argmax())
+        others = np.append(np.delete(values, place), [0.0] * (len(values) < n_rows))
+        if np.ptp(others):
+            warn_about_data(
+                f"features: the value {values[place]:g} of node {rows[place]} in column {column} (from 0 on) "
+                "is so large that all others of the column are nearly equal beside it. Correct it, or take "
+                "the logarithm of the column."
+            )
+            return
 
 
 def stored_values(matrix: Any) -> Array:

@@ -255,9 +255,6 @@ class MMSBM(EdgeListModel):
         Initial pi, nodes x blocks. By default the blocks of :class:`SBM` with the weight ``certainty``.
     certainty
         Initial membership of a node in the block of its label; the other blocks share the rest.
-    assignment
-        ``"mixed"`` (default), or ``"hard"`` as in the authors' code: samples have every node in its most
-        likely block.
     delta
         Probability of an edge between nodes that draw different blocks.
     n_steps, batch_size
@@ -271,8 +268,6 @@ class MMSBM(EdgeListModel):
     ----------
     memberships_, strengths_, delta_
         pi, beta and delta.
-    sampling_memberships_
-        The memberships of samples: pi, or one-hot rows if ``assignment`` is ``"hard"``.
 
     Notes
     -----
@@ -297,7 +292,6 @@ class MMSBM(EdgeListModel):
     memberships: ArrayLike | None = None
     _: KW_ONLY
     certainty: float = 0.9
-    assignment: str = "mixed"
     delta: float = 1e-4
     n_steps: int = 1000
     batch_size: int = 500
@@ -311,15 +305,14 @@ class MMSBM(EdgeListModel):
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""
         self.check_fitted()
-        pi = self.sampling_memberships_
+        pi = self.memberships_
         rows, columns = check_pairs(first, second, len(pi))
         return _edge_probabilities(pi[rows], pi[columns], self.strengths_ - self.delta_, self.delta_)
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # an InputError reports them
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        check_settings(self, certainty=(0.0, 1.0), assignment=["mixed", "hard"], delta=(0.0, MAX_PROBABILITY))
-        check_settings(self, n_steps=0, batch_size=1, tau=1e-300, alpha=0.0, eta=0.0, rho=0.0)
-        check_settings(self, step_size=0.0, kappa=0.0)
+        check_settings(self, certainty=(0.0, 1.0), delta=(0.0, MAX_PROBABILITY), n_steps=0, batch_size=1)
+        check_settings(self, tau=1e-300, alpha=0.0, eta=0.0, rho=0.0, step_size=0.0, kappa=0.0)
         pi = self._initial_memberships(graph, rng)
         phi = pi.copy()
         gradient = _StochasticGradient(graph, self.delta, self.batch_size, rng)
@@ -335,18 +328,14 @@ class MMSBM(EdgeListModel):
                 allowed = "must not be so large that inference overflows"
                 got = f"{self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}"
                 raise InputError(f"step_size, rho, alpha and eta of MMSBM {allowed}; got {got}.")
-        hard = self.assignment == "hard"
         self.memberships_ = pi
-        self.sampling_memberships_ = np.eye(pi.shape[1])[pi.argmax(axis=1)] if hard else pi
         self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), MAX_PROBABILITY)
         self.delta_ = self.delta
 
     def _restore(self, graph: Graph) -> None:
-        for name in ("memberships_", "sampling_memberships_"):
-            pi = check_node_rows(getattr(self, name), name, graph.n_nodes)
-            if (pi < 0).any() or not np.allclose(pi.sum(axis=1), 1):
-                raise InputError(name, "must hold probabilities that add up to one for every node.")
-            setattr(self, name, pi)
+        self.memberships_ = pi = check_node_rows(self.memberships_, "memberships_", graph.n_nodes)
+        if (pi < 0).any() or not np.allclose(pi.sum(axis=1), 1):
+            raise InputError("memberships_", "must hold probabilities that add up to one for every node.")
         beta = check_vector(check_numbers(self.strengths_, "strengths_"), "strengths_", length=pi.shape[1])
         if not ((beta >= 0) & (beta <= MAX_PROBABILITY)).all():
             limits = f"{beta.min():.3g} to {beta.max():.3g}"
@@ -360,7 +349,7 @@ class MMSBM(EdgeListModel):
         A pair is drawn a Poisson number of times, whose mean is that of -log(1 - p) over the drawn blocks,
         by convexity at least its probability of an edge.
         """
-        pi, beta, delta = self.sampling_memberships_, self.strengths_, self.delta_
+        pi, beta, delta = self.memberships_, self.strengths_, self.delta_
         n_nodes, n_blocks = pi.shape
         base_rate = -np.log1p(-delta)
         block_rates = np.maximum(-np.log1p(-beta) - base_rate, 0)

@@ -86,7 +86,8 @@ GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")  
 DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
 LOCAL_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?:[T ]+(.*))?")  # 31.05.2024 or 5/31/24
 ROUNDED_ID = re.compile(r"\d([.,]\d+)?E\+\d\d")  # what a spreadsheet makes of 1234567890123
-MISSING_IDS = frozenset(["NA", "#N/A", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
+ERROR_CELLS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
+MISSING_IDS = frozenset([*ERROR_CELLS, "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
 COMPLEX = (complex, np.complexfloating)
 MISSING_CELLS = frozenset(["", *MISSING_IDS])
 PLAIN_NUMBERS = "Write numbers with a decimal point and nothing between thousands."
@@ -519,7 +520,8 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
     if isinstance(column, np.ndarray):
         missing = [row for row, value in enumerate(column.tolist()) if is_missing(value)]
         if not missing and column.dtype.kind not in "iu" and not all(isinstance(v, str) for v in column):
-            raise InputError(f"column {role} must hold integers or strings; it holds {column.dtype}.")
+            got = f"it holds {column.dtype}, or values of several types. Convert it by astype"
+            raise InputError(f"column {role} must hold integers or strings; {got}.")
     else:
         missing = [] if all(column) else [row for row, value in enumerate(column) if not value]
     if missing:
@@ -535,14 +537,11 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
 
 
 def check_notation(columns: Sequence[Column]) -> None:
-    """Raise an error if an id occurs with and without decimals, and warn or raise one of leading zeros."""
-    texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
+    """Raise an error if an id occurs with and without decimals, and warn of two that are spelt alike."""
+    texts = {text for column in columns for text in column if isinstance(text, str)}
     if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
         raise InputError("ids", f"must be written the same way; got {twin[:-2]!r} and {twin!r}.")
-    if twin := next((text for text in texts if text[:1] == "0" and text.lstrip("0") in texts - {text}), None):
-        warn_about_data(
-            f"ids {twin.lstrip('0')!r} and {twin!r} are different nodes. Write them alike if not."
-        )
+    warn_about_spellings("ids", texts)
     numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
     if 0 < len(numbers) < len(columns):
         values = set().union(*(column.tolist() for column in numbers))
@@ -553,18 +552,35 @@ def check_notation(columns: Sequence[Column]) -> None:
                 raise InputError("ids", f"must be written the same way; got {got}.")
 
 
+def warn_about_spellings(what: str, texts: Collection[str]) -> None:
+    """Warn of two distinct texts that differ only in case, blanks, leading zeros and a decimal of zero."""
+    if len(set(map(plain_id, texts))) == len(texts):
+        return
+    spellings: dict[str, str] = {}
+    for text in sorted(texts):
+        if (other := spellings.setdefault(plain_id(text), text)) != text:
+            warn_about_data(f"{what} {other!r} and {text!r} differ. Write them alike if they are one.")
+            return
+
+
+def plain_id(node: Any) -> str:
+    """Return an id without upper case, leading zeros, zero decimals and repeated blanks: 7 for 007."""
+    return " ".join(str(node).casefold().removesuffix(".0").split()).lstrip("0")
+
+
 def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
     """Return ids as integers if all are in canonical form (7, but not 007), else as strings."""
     lists = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns]
     texts = [[*map(str, values)] for values in lists]
     typed = [column for column in columns if isinstance(column, np.ndarray) and len(column)]
     if all(column.dtype.kind in "iu" for column in typed):
-        with suppress(ValueError, OverflowError):
+        with suppress(ValueError):
             integers = [list(map(int, values)) for values in lists]
-            limits = [limit for values in integers if values for limit in (min(values), max(values))]
-            np.array(limits, np.int64)
             if [[*map(str, values)] for values in integers] == texts:
-                return integers
+                limits = [limit for values in integers if values for limit in (min(values), max(values))]
+                if all(-(2**63) <= limit < 2**63 for limit in limits):
+                    return integers
+                log_decision("ids are texts, since some integers do not fit into 64 bits with a sign.")
     for values in lists:
         check_characters(values, "ids")
     return texts

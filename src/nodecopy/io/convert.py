@@ -17,7 +17,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io.columns import match_kind
-from nodecopy.io.edge_lists import ConvertedGraph, find_library, is_asymmetric
+from nodecopy.io.edge_lists import ConvertedGraph, find_library, merge_directions
 from nodecopy.io.graphs import read_graph
 from nodecopy.io.interactions import read_interactions
 from nodecopy.io.networks import convert_igraph, convert_networkx
@@ -203,7 +203,7 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         data, weight = frame_of_pairs(data, ["source", "target", "weight"]), "weight"
     if is_frame(data) and not is_adjacency(data):
         return ConvertedGraph(read_graph(data, directed=directed, weight=weight), is_ordered=False)
-    library, notes = find_library(data), []
+    library = find_library(data)
     if library == "networkx":
         converted = convert_networkx(data, weight or "weight")
     elif library == "igraph":
@@ -211,13 +211,12 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
     elif library == "torch_geometric":
         converted = convert_pyg(data, weight or "edge_weight", directed)
     elif is_frame(data):
-        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=directed or False)
-        converted = ConvertedGraph(graph, notes=["an adjacency matrix, since its index equals its columns"])
+        whole = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=True)
+        notes = ["an adjacency matrix, since its index equals its columns"]
+        converted = ConvertedGraph(merge_directions(whole, directed or False, file=name), notes=notes)
     elif _is_sparse(data):
-        data = as_csr(data, name)
-        if directed is None and data.shape[0] == data.shape[1] and is_asymmetric(data):
-            notes = ["not symmetric, so each pair has the larger of its two weights"]
-        converted = ConvertedGraph(Graph(data, directed=directed or False), notes=notes)
+        whole = Graph(data, directed=True)
+        converted = ConvertedGraph(merge_directions(whole, directed or False, file=name))
     else:
         others = "of NetworkX, igraph or PyTorch Geometric, a SciPy sparse matrix or a data frame of edges"
         raise InputError(name, f"must be a Graph, or a graph {others}; got {type_name(data)}.")

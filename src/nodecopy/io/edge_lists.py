@@ -38,17 +38,12 @@ def build_graph(
     """
     n = len(node_ids)
     matrix = deduplicate(first, second, weights, (n, n))
-    n_repeated, n_reversed = len(first) - matrix.nnz, 0
+    n_repeated = len(first) - matrix.nnz
     if duplicates == "sum" and n_repeated:
         matrix = sparse.csr_array((weights, (first, second)), shape=(n, n))  # SciPy adds duplicates
-    graph = Graph(matrix, None, None, node_ids, directed)
-    if not directed:
-        rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
-        is_edge = (rows != matrix.indices) & (matrix.data != 0)
-        n_reversed = int(is_edge.sum()) - graph.n_edges
-        if n_reversed == graph.n_edges and np.array_equal(graph.adjacency.data, matrix.data[is_edge]):
-            n_reversed = 0  # a symmetric list
-    if duplicates == "error" and (n_repeated or n_reversed):
+    whole = Graph(matrix, None, None, node_ids, directed=True)
+    n_reversed = 0 if directed else _count_reversed(whole, whole.replace(directed=False))
+    if duplicates == "error" and n_repeated + n_reversed:
         pairs = np.column_stack([first, second])
         if n_reversed:
             pairs.sort(axis=1)
@@ -57,19 +52,37 @@ def build_graph(
         row = int(is_repeated.argmax())
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
         raise InputError(f"{row_name(row)} repeats the edge from {edge}. Merge such edges.", duplicates="max")
-    if duplicates == "sum" and n_reversed:
-        graph = Graph(matrix + matrix.T, None, None, node_ids)
     if n_zero := int((weights == 0).sum()):
         log_decision(f"{file}: edges of weight 0: {n_zero}; they are left out.")
+    return merge_directions(whole, directed, file=file, duplicates=duplicates, n_repeated=n_repeated)
+
+
+def merge_directions(
+    whole: Graph, directed: bool, *, file: str, duplicates: Duplicates = "max", n_repeated: int = 0
+) -> Graph:
+    """Return a directed graph as it is or without directions, and log what is merged or left out."""
+    graph = whole if directed else whole.replace(directed=False)
+    n_reversed = 0 if directed else _count_reversed(whole, graph)
+    if n_reversed and duplicates == "sum":
+        graph = graph.replace(adjacency=whole.adjacency + whole.adjacency.T)
     counts = {"repeated edges": n_repeated, "edges in both directions": n_reversed}
     if parts := [f"{name}: {count}" for name, count in counts.items() if count]:
         rule = "their weights are added" if duplicates == "sum" else "the largest weight counts"
         log_decision(f"{file}: {', '.join(parts)}; {rule}.", "duplicates")
         graph = graph.with_edge_settings(duplicates=duplicates)
-    if n_loops := int((first == second).sum()):
+    if n_loops := int(whole.adjacency.diagonal().astype(bool).sum()):
         treatment = "kept" if directed else "left out, as the graph is undirected"
         log_decision(f"{file}: self-loops: {n_loops}; they are {treatment}.")
     return graph
+
+
+def _count_reversed(whole: Graph, graph: Graph) -> int:
+    """Return how many undirected edges are listed in both directions; 0 if all are, with equal weights."""
+    is_edge = whole.rows.row_numbers != whole.rows.indices
+    n_reversed = int(is_edge.sum()) - graph.n_edges
+    weights = whole.adjacency.data[is_edge]
+    is_symmetric = n_reversed == graph.n_edges and np.array_equal(graph.adjacency.data, weights)
+    return 0 if is_symmetric else n_reversed
 
 
 @dataclass(frozen=True)

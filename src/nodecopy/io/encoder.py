@@ -212,7 +212,8 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> Array:
     try:
         values = np.array(list(map(float, cells)), np.float64)
     except (TypeError, ValueError):
-        present = [row for row, cell in enumerate(cells) if not _is_missing_number(cell)]
+        is_empty = [is_missing(cell) or str(cell).strip().lower() in MISSING_WORDS for cell in cells]
+        present = np.flatnonzero(~np.array(is_empty)).tolist()
         if present and all(is_date(cells[row]) for row in present):
             raise _refuse_dates(name, cells[present[0]]) from None
         wrong = [row for row in present if not is_number(cells[row])]
@@ -253,10 +254,6 @@ def _as_typed_array(column: Column) -> Array:
 def _as_text(column: Column) -> Array:
     cells = _as_typed_array(column).tolist()
     return np.array(["" if is_missing(cell) else str(cell).strip() for cell in cells], object)
-
-
-def _is_missing_number(cell: Any) -> bool:
-    return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else is_missing(cell)
 
 
 def _is_code(cell: Any) -> bool:

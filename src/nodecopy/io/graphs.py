@@ -27,7 +27,7 @@ from nodecopy.io.columns import (
     read_columns,
     unify_ids,
 )
-from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
+from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph, merge_directions
 from nodecopy.io.encoder import FeatureEncoder
 from nodecopy.io.networks import read_network, write_graphml
 from nodecopy.io.node_tables import (
@@ -145,7 +145,9 @@ def read_graph(
                 own_label = label if labels is None else None
                 content = read_network(file, directed, own_label, weight, duplicates)
             else:
-                content = matrices.read_graph(file, suffix, directed)
+                whole, own_directed = matrices.read_graph(file, suffix)
+                is_directed = own_directed if directed is None else directed
+                content = merge_directions(whole, is_directed, file=file.name)
             node_order = content.node_ids
     edge_ids = [] if isinstance(content, Graph) else content.ends
     if node_order is not None:

@@ -20,6 +20,7 @@ from nodecopy.io.columns import (
     NOTATIONS,
     Decimal,
     check_identifiers,
+    check_notation,
     describe,
     parse_numbers,
     parse_times,
@@ -95,6 +96,8 @@ def read_interactions(
             return matrices.read_interactions(file)
         table, columns = read_columns(file, "interactions", column_names, header=header)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
+        check_notation([users])
+        check_notation([items])
         user_ids, user_codes = _encode_ids(users)
         item_ids, item_codes = _encode_ids(items)
         ratings = when = None

@@ -24,28 +24,25 @@ CSR_PARTS = ("data", "indices", "indptr", "shape")
 BENCHMARK_KEYS = {"adj_indptr", "adj_indices", "adj_shape"}  # arrays that identify the kind of an archive
 
 
-def read_graph(path: Path, suffix: str, directed: bool | None) -> Graph:
-    """Return the graph in a matrix file, by default directed if the file says so."""
+def read_graph(path: Path, suffix: str) -> tuple[Graph, bool]:
+    """Return the graph in a matrix file with directions, and whether the file says that it has some."""
     if suffix == ".mtx":  # its rows are numbered from one
         matrix = read_matrix_market(path)
-        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=directed or False)
+        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=True), False
     with path.open("rb") as file, open_archive(file) as archive:
-        keys = set(archive.files)
+        keys, labels = set(archive.files), archive.get("labels")
         if keys >= BENCHMARK_KEYS:
-            features, labels = _features(archive, "attr"), archive.get("labels")
-            return Graph(csr_of_archive(archive, "adj_"), features, labels, directed=directed or False)
+            rows, features = csr_of_archive(archive, "adj_"), _features(archive, "attr")
+            return Graph(rows, features, labels, directed=True), False
         if keys >= SCIPY_KEYS:
-            return Graph(_scipy(archive), directed=directed or False)
+            return Graph(_scipy(archive), directed=True), False
         if not keys >= OWN_KEYS | {"directed"}:
             raise _wrong_content(archive, "a graph")
-        graph = Graph(
-            _rows(archive, len(archive["indptr"]) - 1),
-            _features(archive, "features"),
-            archive.get("labels"),
-            archive.get("node_ids"),
-            bool(archive["directed"]) if directed is None else directed,
-        )
-        return graph.with_label_names(archive["label_names"].tolist()) if "label_names" in keys else graph
+        rows, features = _rows(archive, len(archive["indptr"]) - 1), _features(archive, "features")
+        graph = Graph(rows, features, labels, archive.get("node_ids"), directed=True)
+        if "label_names" in keys:
+            graph = graph.with_label_names(archive["label_names"].tolist())
+        return graph, bool(archive["directed"])
 
 
 def write_graph(graph: Graph, path: PathLike) -> None:

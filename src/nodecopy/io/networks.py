@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nodecopy._core.arrays import check_weights, deduplicate
+from nodecopy._core.arrays import check_weights
 from nodecopy._core.checks import as_array, check_text, check_type, show
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy._core.imports import import_optional
@@ -191,8 +191,8 @@ def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
     edge_names = network.es.attributes()
     given = network.es[weight] if weight in edge_names else [None] * len(ends)
     values = check_weights([1.0 if value is None else value for value in given], len(ends))
-    matrix = deduplicate(ends[:, 0], ends[:, 1], values, (n_nodes, n_nodes))
-    graph = Graph(matrix, node_ids=ids, directed=network.is_directed())
+    options: dict[str, Any] = {"directed": network.is_directed(), "duplicates": "max", "file": "the network"}
+    graph = build_graph(ends[:, 0], ends[:, 1], values, as_array(ids, "ids"), **options)
     return ConvertedGraph(graph, attributes, edge_names=edge_names, notes=notes)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.checks import as_array, as_integers, check_vector, is_missing, list_names, show
 from nodecopy._core.files import TABLES, TableLike, format_of, reading
 from nodecopy._core.imports import suggest
-from nodecopy._core.messages import log_decision, warn_about_data
+from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import matrices
@@ -28,15 +28,17 @@ from nodecopy.io.columns import (
     find_header,
     is_number,
     match_names,
+    plain_id,
     read_columns,
     unify_ids,
+    warn_about_spellings,
 )
 from nodecopy.io.encoder import FeatureEncoder, encode_table
 from nodecopy.io.tables import Column, Table, read_table
 
 MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5  # from 20 labels on, at most half of them may be classes
 ANSWERS = ("label", "class")  # columns that are no features of nodes whose labels are given
-NO_LABELS = (list, set, frozenset, dict, np.ndarray, complex)  # types of values that are no class
+NO_LABELS = (list, set, frozenset, dict, np.ndarray, complex, float, np.floating)  # fractions are no class
 MAX_COMPARED = 10_000  # nodes up to which close ids are looked for, since it takes time
 
 
@@ -122,7 +124,7 @@ def read_labels(
             log_decision(f"{describe(file)}: missing labels: {missing}. Rename them if it is a class.")
         classes = [value for value in values if value is not None]
         _check_classes(classes, is_named=bool(label))
-        _warn_about_spellings(describe(file), classes)
+        warn_about_spellings(f"{describe(file)}: labels", {name for name in classes if isinstance(name, str)})
         named = zip(table.names or [], table.columns, strict=False)
         name = next((name for name, other in named if other is column), None)
         return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, name)
@@ -142,16 +144,6 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
         got = f"{n_classes} in {len(values)} rows. Name the column to read it anyway"
         raise InputError(f"labels must be classes that occur repeatedly; there are {got}.", label="NAME")
-
-
-def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
-    spellings: dict[str, list[str]] = {}
-    for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
-        spellings.setdefault(" ".join(name.casefold().removesuffix(".0").split()), []).append(name)
-    for names in spellings.values():
-        if len(names) > 1:
-            subject = f"labels {' and '.join(map(repr, names))} are different classes"
-            warn_about_data(f"{file}: {subject}. Write them alike if they are one.")
 
 
 def read_features(
@@ -209,9 +201,9 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
     if not unknown:
         return
     numerals = [node for node in unknown if str(node).removesuffix(".0").isdecimal()]
-    by_number = {_plain(node): node for node in nodes} if numerals else {}
+    by_number = {plain_id(node): node for node in nodes} if numerals else {}
     for node in numerals:
-        if (other := by_number.get(_plain(node))) is not None:
+        if (other := by_number.get(plain_id(node))) is not None:
             got = f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is"
             raise InputError(f"{got}. Write ids the same way (in pandas, read them with dtype=str).")
     listed = list_names(map(repr, unknown))
@@ -275,8 +267,3 @@ def order_rows(positions: list[int], nodes: NDArray[Any]) -> NDArray[np.int64]:
         listed = f"{which} of the graph: {list_names(map(repr, missing))}"
         raise InputError(f"there is no row for {listed}. Add a row for each, with empty cells.")
     return np.argsort(positions)
-
-
-def _plain(node: Any) -> str:
-    """Return an id without leading zeros and decimals: 7 for 007 and 7.0."""
-    return str(node).removesuffix(".0").lstrip("0")

@@ -13,7 +13,7 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io.edge_lists import ConvertedGraph, check_library, is_asymmetric
+from nodecopy.io.edge_lists import ConvertedGraph, check_library, is_asymmetric, merge_directions
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
@@ -63,13 +63,13 @@ def _read_edges(data: Any, directed: bool | None, weight_name: str) -> Graph:
     if weight is not None:
         given = to_numpy(weight)
         values = check_weights(given[:, 0] if given.shape == (len(first), 1) else given, len(first))
-    matrix = deduplicate(first, second, values, (n_nodes, n_nodes))
+    whole = Graph(deduplicate(first, second, values, (n_nodes, n_nodes)), directed=True)
     if directed is None:
-        directed = is_asymmetric(matrix) or (has_index and not data.is_undirected())
-        if has_index and directed and not is_asymmetric(matrix.astype(bool)):
+        directed = is_asymmetric(whole.adjacency) or (has_index and not data.is_undirected())
+        if has_index and directed and not is_asymmetric(whole.adjacency.astype(bool)):
             differ = "the weights or attributes of both directions differ"
             log_decision(f"{differ}, so that the graph is directed.", "directed")
-    return Graph(matrix, directed=directed)
+    return merge_directions(whole, directed, file="data", n_repeated=len(first) - whole.n_edges)
 
 
 def _read_transpose(adjacency: Any) -> tuple[Array, Any]:

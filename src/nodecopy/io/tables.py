@@ -73,13 +73,9 @@ def read_table(path: Any, header: HeaderRule) -> Table:
     suffix = format_of(path, (*TABLES, ATOMIC))
     if suffix == ".parquet":
         return _read_parquet(path)
-    try:
-        if suffix == ATOMIC:
-            return _without_types(_read_text(path, ".tsv", True))
-        return _read_text(path, suffix, header)
-    except UnicodeDecodeError as error:
-        way_out = "save it as 'CSV UTF-8', or convert it with iconv -f windows-1252 -t utf-8"
-        raise InputError(f"the file is not encoded in UTF-8; {way_out}.") from error
+    if suffix == ATOMIC:
+        return _without_types(_read_text(path, ".tsv", True))
+    return _read_text(path, suffix, header)
 
 
 def read_names(path: Any) -> list[str]:
@@ -110,7 +106,8 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
         for line, row in rows:
             width = width or len(row)
             if len(row) != width:
-                if len(lines) != 1 or not _has_row_names(cells, row):
+                is_named = not any(name[:1].isdigit() for name in cells)
+                if len(lines) != 1 or not (is_named and len(row) == width + 1 and row[0] == "1"):
                     is_short = len(row) < width
                     way_out = (
                         "add the missing cells" if is_short else "put cells with the delimiter in quotes"
@@ -127,11 +124,6 @@ def _read_text(path: Path, suffix: str, header: HeaderRule) -> Table:
     if header(first, below) if callable(header) else header:
         return Table(list(below), _clean_names(first), lines[1:], comments=comments)
     return Table([cells[position::width] for position in range(width)], None, lines, comments=comments)
-
-
-def _has_row_names(first: list[str], second: list[str]) -> bool:
-    is_named = not any(name[:1].isdigit() for name in first)
-    return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
 def _without_types(table: Table) -> Table:

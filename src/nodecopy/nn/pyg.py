@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from nodecopy._core.arrays import Floats, IntArray, Ints, Rows, freeze
 from nodecopy._core.checks import check_text, type_name
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import mute_data_warnings
+from nodecopy._core.messages import mute_data_warnings, mute_decisions
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
-from nodecopy.copying.donors import DonorRule, fit_rule, group_labels, restrict_rule
+from nodecopy.copying.donors import DonorRule
 from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying, warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
 from nodecopy.io import from_pyg
 from nodecopy.io.pyg import read_classes, read_mask, to_numpy
 
@@ -26,7 +22,7 @@ Data: Any = import_optional("torch_geometric.data", "NodeCopy").Data
 Transform: Any = import_optional("torch_geometric.transforms", "NodeCopy").BaseTransform
 WEIGHT_ATTRIBUTES = ("edge_weight", "edge_attr")
 MAIN_PROCESS_SEED, WORKERS_SEED = range(2)  # children of the seed of NodeCopy
-FITTED_ATTRIBUTES = ("edge_index", "x", "batch", *WEIGHT_ATTRIBUTES)
+FITTED_ATTRIBUTES = ("edge_index", "x", *WEIGHT_ATTRIBUTES)
 
 
 class NodeCopy(Transform):  # type: ignore[misc]
@@ -83,16 +79,23 @@ class NodeCopy(Transform):  # type: ignore[misc]
         """Return a sample of ``data``; calling the transform leaves the data of the caller unchanged."""
         if not isinstance(data, Data) or data.edge_index is None:
             raise InputError("data of NodeCopy", f"must be a Data with an edge_index; got {type_name(data)}.")
-        sampler = self._get_sampler(data)
-        first, second, origin = sampler.sample(rng=self._next_seed())
+        seed = self._next_seed()
+        if getattr(data, "batch", None) is None:
+            return self._copy(data, seed)
+        if not hasattr(data, "to_data_list"):
+            raise InputError(
+                "data.batch", "must be left out, or be that of a Batch; use Batch.from_data_list."
+            )
+        graphs = [self._copy(graph, child(seed, n)) for n, graph in enumerate(data.to_data_list())]
+        return type(data).from_data_list(graphs)
+
+    def _copy(self, data: Any, seed: Any) -> Any:
+        first, second, origin = self._get_sampler(data).sample(rng=seed)
         device = data.edge_index.device
         origins = torch.from_numpy(origin).to(device)
-        keys = [key for key, _ in data if data.is_edge_attr(key)]
-        for key in keys:
-            if key != "edge_index":
-                data[key] = data[key][origins]
+        for key in [key for key, _ in data if data.is_edge_attr(key) and key != "edge_index"]:
+            data[key] = data[key][origins]
         data.edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(device)
-        _update_slices(data, keys)
         return data
 
     def _next_seed(self) -> Any:
@@ -120,11 +123,10 @@ class NodeCopy(Transform):  # type: ignore[misc]
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
         weights = plain.edge_weight = _weights(data)
         plain.y = self._visible_labels(data)
-        graph, sizes = from_pyg(plain, directed=directed), _graph_sizes(data)
-        donors = self.donors if sizes is None else _WithinGraphs(self.donors, sizes)
-        with mute_data_warnings():  # the batches of a training loop would warn at every step
-            model = NodeCopying(donors, self.keep, self.symmetrise).fit(graph)
-        self._has_warned = self._has_warned or warn_of_unlabelled_nodes(donors, graph)
+        with mute_data_warnings(), mute_decisions():  # of every step of a training loop
+            graph = from_pyg(plain, directed=directed)
+            model = NodeCopying(self.donors, self.keep, self.symmetrise).fit(graph)
+        self._has_warned = self._has_warned or warn_of_unlabelled_nodes(self.donors, graph)
         first, second = data.edge_index.cpu().numpy()
         values = np.ones(len(first)) if weights is None else to_numpy(weights)
         return EdgeTrackingSampler(model, first, second, values)
@@ -149,59 +151,6 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return f"NodeCopy({self.donors!r}, keep={self.keep!r}, symmetrise={self.symmetrise!r})"
 
 
-class _WithinGraphs(DonorDistribution):
-    """A donor rule, and its distribution, in which each graph of a batch is fitted alone."""
-
-    def __init__(self, donors: Any, sizes: Ints) -> None:
-        ends = np.cumsum(sizes).tolist()
-        self.donors, self.sizes, self.n_nodes = donors, sizes, ends[-1]
-        self.graphs = [slice(*bound) for bound in pairwise([0, *ends])]
-
-    def fit(self, data: Any) -> DonorDistribution:
-        rows, graph_of = data.rows, np.repeat(np.arange(len(self.sizes)), self.sizes)
-        crosses = graph_of[rows.row_numbers] != graph_of[rows.indices]
-        if crosses.any():
-            first, second = rows.row_numbers[crosses][0], rows.indices[crosses][0]
-            raise InputError(f"graphs of a batch must have no edge to others; got ({first}, {second}).")
-        rules = [restrict_rule(self.donors, nodes, data.n_nodes) for nodes in self.graphs]
-        self.parts = [
-            fit_rule(rule, _take_graph(data, nodes), "donors of NodeCopy")
-            for rule, nodes in zip(rules, self.graphs, strict=True)
-        ]
-        if not all(isinstance(part, DonorLists) for part in self.parts):
-            self.parts = [
-                part if isinstance(part, DonorRows) else DonorRows.from_similarity(part.probabilities())
-                for part in self.parts
-            ]
-        return self
-
-    def group_labels(self, data: Any) -> Any:
-        return group_labels(self.donors, data)
-
-    def draw(self, uniforms: Floats, keep: float, *, compiled: bool = False) -> IntArray:
-        parts = zip(self.parts, self.graphs, strict=True)
-        return np.concatenate([part.draw(uniforms[nodes], keep) + nodes.start for part, nodes in parts])
-
-    def mean_rows(self, matrix: Any) -> Any:
-        raise NotImplementedError  # NodeCopy computes no expectations
-
-    def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> Any:
-        raise NotImplementedError
-
-
-def _take_graph(graph: Graph, nodes: slice) -> Graph:
-    """Return the graph on some nodes without edges to others, without the checks of ``subgraph``."""
-    rows, start, end = graph.rows, nodes.start, nodes.stop
-    entries = slice(rows.indptr[start], rows.indptr[end])
-    weights = None if rows.weights is None else rows.weights[entries]
-    indptr = rows.indptr[start : end + 1] - rows.indptr[start]
-    parts = {name: vars(graph)[name] for name in ("features", "label_codes")}
-    return graph._with(
-        rows=Rows.canonical(indptr, rows.indices[entries] - start, weights, end - start),
-        **{name: None if part is None else freeze(part[nodes]) for name, part in parts.items()},
-    )
-
-
 def _weights(data: Any) -> Any:
     for name in WEIGHT_ATTRIBUTES:
         values: Any = getattr(data, name, None)
@@ -212,23 +161,3 @@ def _weights(data: Any) -> Any:
 
 def _is_real(values: Any) -> bool:
     return torch.is_tensor(values) and not values.is_complex()
-
-
-def _graph_sizes(data: Any) -> Ints | None:
-    batch = getattr(data, "batch", None)
-    if batch is None or not len(batch):
-        return None
-    numbers = to_numpy(batch)
-    if numbers.shape != (data.num_nodes,) or (np.diff(numbers) < 0).any():
-        raise InputError("data.batch must hold the number of each node's graph, in ascending order.")
-    sizes = np.bincount(numbers)
-    return sizes if np.count_nonzero(sizes) > 1 else None
-
-
-def _update_slices(data: Any, keys: list[str]) -> None:
-    slices = getattr(data, "_slice_dict", None)
-    if slices is None:
-        return
-    counts = torch.bincount(data.batch[data.edge_index[0]], minlength=data.num_graphs).cpu()
-    ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    data._slice_dict = {key: ends if key in keys else values for key, values in slices.items()}

@@ -19,7 +19,6 @@ from nodecopy._core.checks import (
     check_mapping,
     check_numbers,
     check_sequence,
-    check_type,
     check_vector,
     show,
     type_name,
@@ -135,31 +134,12 @@ class StatisticSamples(NamedTuple):
 def draw_sample_statistics(
     graphs: Mapping[str, Mapping[str, StatisticSamples]], *, highlight: Collection[str] = ()
 ) -> Any:
-    """Draw the range and the mean of each model's samples, for each graph (row) and statistic (column).
+    """Return a figure with the range and the mean of each model's samples.
 
-    Returns the figure.
-
-    Parameters
-    ----------
-    graphs
-        Statistics by graph and by name; all graphs have the same statistics.
-    highlight
-        Models that are drawn in another colour.
-
-    Examples
-    --------
-    >>> from nodecopy.report import StatisticSamples, draw_sample_statistics
-    >>> degrees = StatisticSamples(observed=4.6, samples={"copying": [4.4, 4.7], "SBM": [4.1, 5.0]})
-    >>> figure = draw_sample_statistics({"karate": {"mean degree": degrees}}, highlight=["copying"])
-    >>> len(figure.axes)
-    1
+    It has a row for each graph and a column for each statistic, of which all graphs have the same; models in
+    ``highlight`` have another colour.
     """
-    form = "a dictionary of dictionaries of StatisticSamples, by graph and by name"
-    _check_nested(graphs, 2, StatisticSamples, "graphs", form)
-    highlight = check_sequence(highlight, "highlight", "a list of names of models")
-    names = list(next(iter(graphs.values()), {}))
-    if not names or any(list(statistics) != names for statistics in graphs.values()):
-        raise InputError("graphs", "must hold at least one graph, and the same statistics of every graph.")
+    names = list(next(iter(graphs.values())))
     panels = [panel for statistics in graphs.values() for panel in statistics.values()]
     models = list(dict.fromkeys(model for panel in panels for model in panel.samples))
     size = (2.6 + 2.1 * len(names), len(graphs) * (0.9 + 0.17 * len(models)))
@@ -173,14 +153,6 @@ def draw_sample_statistics(
     figure = grid[0, 0].figure
     figure.supxlabel("line: range of the samples; point: their mean; green: observed", fontsize="small")
     return figure
-
-
-def _check_nested(values: Any, depth: int, kind: type, name: str, form: str) -> None:
-    for value in check_mapping(values, name, form).values():
-        if depth > 1:
-            _check_nested(value, depth - 1, kind, name, form)
-        else:
-            check_type(value, kind, name, form)
 
 
 def _draw_panel(axes: Any, panel: StatisticSamples, models: list[str], highlight: Collection[str]) -> None:
@@ -245,21 +217,7 @@ def draw_accuracy_by_certainty(
 
 
 def certainty_curve(correct: ArrayLike, uncertainty: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
-
-    Parameters
-    ----------
-    correct
-        Whether each prediction is correct.
-    uncertainty
-        Uncertainty of each prediction; ties count with their expected accuracy.
-
-    Examples
-    --------
-    >>> _, accuracy = certainty_curve([True, False, True, True], [0.1, 0.9, 0.2, 0.3])
-    >>> float(accuracy[50]), float(accuracy[-1])
-    (1.0, 0.75)
-    """
+    """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones."""
     share = np.arange(MIN_PERCENT, 101) / 100
     return share, selective_accuracy(correct, uncertainty, 1 - share)
 
@@ -373,14 +331,7 @@ def _draw_probabilities(axes: Any, probabilities: Any, true_class: int, names: S
 
 
 class IntervalQuality(NamedTuple):
-    """Coverage in percent, and the ratio of the standard error to the true standard deviation.
-
-    Examples
-    --------
-    >>> from nodecopy.report import IntervalQuality
-    >>> IntervalQuality(coverage=95.2, ratio=1.02).ratio
-    1.02
-    """
+    """Coverage in percent, and the ratio of the standard error to the true standard deviation."""
 
     coverage: float
     ratio: float
@@ -390,30 +341,14 @@ Panel = Mapping[str, Mapping[str, IntervalQuality]]  # by method and statistic
 
 
 def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
-    """Draw the ratio of standard errors of every statistic and method; filled if coverage is as intended.
+    """Return a figure of the ratio of standard errors of every statistic and method.
 
-    Ratios below 0.2 and above 5 are drawn at the border. Returns the figure.
-
-    Parameters
-    ----------
-    rows
-        Panels by row and column, such as size and kind of networks.
-
-    Examples
-    --------
-    >>> from nodecopy.report import IntervalQuality, draw_coverage
-    >>> panel = {"copying": {"density": IntervalQuality(95, 1.0), "triangles": IntervalQuality(85, 0.8)}}
-    >>> len(draw_coverage({"200 nodes": {"sbm": panel}}).axes)
-    1
+    Points are filled if coverage is as intended. Ratios below 0.2 and above 5 are drawn at the border.
     """
-    form = "a dictionary of rows of panels, which hold IntervalQuality by method and statistic"
-    _check_nested(rows, 4, IntervalQuality, "rows", form)
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     panels = [panel for row in rows.values() for panel in row.values()]
     methods = list(dict.fromkeys(method for panel in panels for method in panel))
     names = list(dict.fromkeys(name for panel in panels for values in panel.values() for name in values))
-    if not names:
-        raise InputError("rows", "must hold at least one panel with a method and a statistic.")
     size = (2.2 + 2.2 * len(columns), 1.2 + len(rows) * (0.6 + 0.19 * len(names)))
     shape = {"nrows": len(rows), "ncols": len(columns), "squeeze": False, "sharey": True, "sharex": True}
     grid = create_axes(size, "drawing coverage", **shape)
