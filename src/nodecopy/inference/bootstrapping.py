@@ -74,8 +74,9 @@ def bootstrap(
     graph
         The observed graph, or any object that :func:`.as_graph` converts.
     statistic
-        A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
-        number, one number per node, or a mapping from nodes or edges to numbers; only a number with
+        A name (see :func:`.statistic_names`), a function of a graph, several of them, or a dictionary of
+        functions by name, which gives a lambda its name in tables. A function returns a number, one number
+        per node, or a mapping from nodes or edges to numbers; only a number with
         ``resample="nodes"``. An edge must be in at least 20 samples to have an interval. Modularity and block
         models use the labels or, without labels, the :func:`.spectral_communities`.
     model
@@ -168,13 +169,14 @@ def bootstrap(
         estimate_interval(name, value, values[name], factor=factor * calibration.get(name, 1.0), **intervals)
         for name, value in observed_values.items()
     )
-    problems = diagnose(sampler, estimates, values, calibration)
+    sample = draw(0) if resample == "edges" else None
+    problems = diagnose(sampler, estimates, values, calibration, sample)
     check = None
     if resample == "edges" and (is_small if validity is None else validity):
         check = check_validity(observed, [draw(number) for number in range(min(n, N_CHECKED))])
         if check.is_doubtful:
             other = next_model(sampler)
-            problems.append(Diagnostic(None, f"{check}. Use {other}.", other))
+            problems.append(Diagnostic(None, f"{check}. Use the model {other!r}.", other))
     n_needed = int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # for both quantiles; less rounding
     if method != "normal" and n < n_needed:
         text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."
