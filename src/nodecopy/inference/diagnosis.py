@@ -77,7 +77,7 @@ def diagnose(
         text = (
             f"no node has fewer than {sampler.graph_.degrees.min()} edges, but {share:.0%} of the nodes of a "
             "sample do. Edges then depend on each other, as in networks that grow or that were filtered by "
-            "degree, and standard errors may be wrong. Give the model of the network, such as BarabasiAlbert()."
+            "degree, and standard errors may be wrong. Give their model, such as BarabasiAlbert()."
         )
         problems.append(Diagnostic(None, text))
     for estimate in estimates:

@@ -68,7 +68,7 @@ def prepare_measure(
     convert = CONVERT[check_choice(library or find_library(graph), "library", CONVERT)]
     allowed = "a name, a function, several of them, or a dictionary of functions by name"
     if isinstance(statistic, Mapping):
-        chosen = [(str(title), part) for title, part in statistic.items()]
+        chosen: list[tuple[str, Any]] = [(str(title), part) for title, part in statistic.items()]
     else:
         is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
         parts = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
