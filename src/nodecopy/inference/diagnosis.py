@@ -27,7 +27,7 @@ OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalu
 MAX_NODES_FACTOR = 1.25  # by which standard errors for a population of nodes may be too large
 MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two values
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
-MAX_BELOW = 0.05  # share of the nodes of a sample with fewer edges than any observed node
+LOW_DEGREES, MAX_BELOW = 0.02, 0.1  # share of nodes with lower degrees, in the graph and in a sample
 COVERS_LESS = "its interval may cover less often than stated."
 
 
@@ -75,9 +75,9 @@ def diagnose(
     problems = [Diagnostic(None, text, other) for text in _diagnose_sampler(sampler, copying, other)]
     if sample is not None and (share := share_below(sampler.graph_, sample)) > MAX_BELOW:
         text = (
-            f"no node has fewer than {sampler.graph_.degrees.min()} edges, but {share:.0%} of the nodes of a "
-            "sample do. Edges then depend on each other, as in networks that grow or that were filtered by "
-            "degree, and standard errors may be wrong. Give their model, such as BarabasiAlbert()."
+            f"{share:.0%} of the nodes of a sample have fewer edges than nearly all nodes of the graph, so "
+            "that edges may depend on each other, as in networks that grow or are filtered by degree, and "
+            "standard errors may be wrong. Give the model of the network, such as BarabasiAlbert()."
         )
         problems.append(Diagnostic(None, text))
     for estimate in estimates:
@@ -191,9 +191,9 @@ def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_uncalibr
 
 
 def share_below(graph: Graph, sample: Graph) -> float:
-    """Return the share of the nodes of a sample with edges, but fewer than any node of the graph."""
+    """Return the share of the nodes of a sample with edges, but fewer than 98 % of the nodes of the graph."""
     degrees = sample.degrees
-    return float(((degrees > 0) & (degrees < graph.degrees.min())).mean())
+    return float(((degrees > 0) & (degrees < np.quantile(graph.degrees, LOW_DEGREES))).mean())
 
 
 def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:

@@ -242,19 +242,22 @@ def read_contacts(
         times, is_date = _read_seconds(table, columns["time"], day_first)
         ids, codes = np.unique(np.concatenate([*map(np.asarray, unify_ids(ends))]), return_inverse=True)
         first, second = np.split(codes.reshape(-1), 2)
-        if not directed:
-            first, second = np.minimum(first, second), np.maximum(first, second)
+        is_edge = first != second
+        if not is_edge.any():
+            raise InputError("the table must have contacts between different nodes; it has none.")
+        if n_loops := int((~is_edge).sum()):
+            log_decision(f"{describe(path)}: contacts of a node with itself: {n_loops}; they are left out.")
+            first, second, weights, times = (part[is_edge] for part in (first, second, weights, times))
         starts, number = _cut_windows(times, is_date, window, n_windows, len(ids))
     log_decision(f"{describe(path)}: {len(starts)} windows from {starts[0]} to {starts[-1]}.", "window")
-    if n_loops := int((first == second).sum()):
-        log_decision(f"{describe(path)}: contacts of a node with itself: {n_loops}; they are left out.")
+    if not directed:
+        first, second = np.minimum(first, second), np.maximum(first, second)
     windows = {}
     for place, start in enumerate(starts):
-        rows = np.flatnonzero((number == place) & (first != second))
+        rows = np.flatnonzero(number == place)
         shape = len(ids), len(ids)
-        windows[start] = Graph(
-            sparse.csr_array((weights[rows], (first[rows], second[rows])), shape), None, None, ids, directed
-        )
+        matrix = sparse.csr_array((weights[rows], (first[rows], second[rows])), shape)
+        windows[start] = Graph(matrix, None, None, ids, directed)
     return windows
 
 
