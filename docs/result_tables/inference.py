@@ -88,8 +88,7 @@ def levels_table(rows: Sequence[Row]) -> str:
     for place, heading in name_networks(rows).items():
         parts = ([cells.get((*place, "copying", f"{name} {kind}")) for kind in KINDS] for name in scores)
         lines.append([heading, *(format_cell(*part) for part in parts)])
-    text = "These cells are of one level. With the second level, which is the default, the statistics that it scales have"
-    return f"{text}\n\n{format_table(['network', *(STATISTICS[name] for name in scores)], lines)}"
+    return format_table(["network", *(STATISTICS[name] for name in scores)], lines)
 
 
 def windows_table(rows: Sequence[Row]) -> str:
