@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.random import Rng, child
-from nodecopy.generators import BlockConfigurationModel, ConfigurationModel
+from nodecopy.generators import SBM, BlockConfigurationModel, ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.classical import IndependentEdges
 from nodecopy.graph import Graph, class_codes
+from nodecopy.inference import DegreeClasses
 from nodecopy.models import GraphModel
 
 KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes returns
@@ -97,6 +98,13 @@ class KnownNetwork(GraphModel[Graph]):
         elif self.variation == "busy":
             is_kept = rng.random(len(first)) < rng.uniform(MIN_ACTIVITY, 1)
         return replace_edges(empty, first[is_kept], second[is_kept])
+
+
+class ClassBlocks(SBM):
+    """The block model of the degree classes, a control of copying by them."""
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+        return super().fit(graph.replace(labels=DegreeClasses().fit(graph).list_of), rng=rng)
 
 
 STRUCTURED = ("bipartite", "directed", "weighted")  # uniform given degrees; weights are independent

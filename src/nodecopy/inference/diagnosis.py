@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,9 +10,8 @@ import numpy as np
 from nodecopy._core.arrays import FloatArray
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.graph import Graph
-from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
+from nodecopy.inference.donors import ClassCopying, edge_count_variance
 from nodecopy.inference.resampling import MODELS, NodeBootstrap, NodeResampler, Sampler, Samples
-from nodecopy.inference.validity import CALIBRATED
 
 if TYPE_CHECKING:
     from nodecopy.inference.bootstrapping import Estimate
@@ -54,22 +53,16 @@ class Diagnostic(NamedTuple):
 def next_model(sampler: Sampler) -> str:
     """Return the name of the model to try where the samples of this one do not represent the graph."""
     models = MODELS["nodes" if isinstance(sampler, NodeResampler) else "edges"]
-    names, classes = list(models), [type(create()) for create in models.values()]
-    if isinstance(getattr(sampler, "donors", sampler), (DegreeClasses, DirectedCopying)):
-        return names[1]
+    names, classes = list(models), list(models.values())
     place = classes.index(type(sampler)) + 1 if type(sampler) in classes else 0
     return names[place % len(names)]
 
 
 def diagnose(
-    sampler: Sampler,
-    estimates: Sequence[Estimate],
-    values: Samples,
-    calibrated: Container[str] = (),
-    sample: Graph | None = None,
+    sampler: Sampler, estimates: Sequence[Estimate], values: Samples, sample: Graph | None = None
 ) -> list[Diagnostic]:
     """Return the reasons not to trust the intervals, given the values in the samples, and one of these."""
-    model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
+    model: Any = sampler.model_ if isinstance(sampler, ClassCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
     other = next_model(sampler)
     problems = [Diagnostic(None, text, other) for text in _diagnose_sampler(sampler, copying, other)]
@@ -83,11 +76,13 @@ def diagnose(
     for estimate in estimates:
         name, rows = estimate.name, values[estimate.name]
         texts: list[str] = []
-        problems += _diagnose_values(estimate, rows, expected_shift(name, copying), other)
+        problems += _diagnose_values(estimate, rows, other)
         if np.isfinite(estimate.low).any():
-            if copying:  # standard errors of directed graphs are not too large
-                is_uncalibrated = model is sampler and name in CALIBRATED and name not in calibrated
-                texts += _diagnose_copying(estimate, copying, is_uncalibrated)
+            if copying and name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE:
+                texts.append(
+                    f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard "
+                    f"error of {name} may be too small."
+                )
             limit = max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(rows)) ** 0.5)
             skew, bimodality = shape(rows)
             if not estimate.is_array and name not in EXTREMES and bimodality > MAX_BIMODALITY:
@@ -125,18 +120,15 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
         )
 
 
-def _diagnose_values(
-    estimate: Estimate, rows: FloatArray, expected: float, other: str
-) -> Iterator[Diagnostic]:
-    """Yield reasons from the values in the samples; the bias may be up to ``expected``."""
+def _diagnose_values(estimate: Estimate, rows: FloatArray, other: str) -> Iterator[Diagnostic]:
+    """Yield reasons from the values in the samples."""
     name, size = estimate.name, np.size(estimate.observed)
     error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
     n_undefined = sum(not np.isfinite(row).all() for row in rows)
     rounding = ROUNDING * np.abs(estimate.observed)
     with np.errstate(invalid="ignore"):
         is_constant = error <= rounding
-        shift = np.abs(bias - np.clip(bias, 0, expected))
-        is_far = shift > np.maximum(MAX_SHIFT * error, rounding)
+        is_far = np.abs(bias) > np.maximum(MAX_SHIFT * error, rounding)
     moved = f"the mean of {name} over samples differs from the observed value by"
     if estimate.is_array:
         is_far &= ~is_constant
@@ -173,23 +165,6 @@ def _diagnose_values(
         yield Diagnostic(name, f"{name} depends on few nodes, so that {COVERS_LESS}")
 
 
-def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_uncalibrated: bool) -> Iterator[str]:
-    """Yield reasons that follow from known properties of one-endpoint copying."""
-    name = estimate.name
-    has_few_donors = name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE
-    if has_few_donors:
-        yield (
-            f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
-            f"{name} may be too small."
-        )
-    is_plain = copying.symmetrise_ == "one-endpoint" and not (copying.keep_ or copying.graph_.directed)
-    if is_uncalibrated and is_plain and not has_few_donors and estimate.standard_error:
-        yield (
-            f"the standard error of {name} is not calibrated by a second level (levels=2), and may be too "
-            "large by up to a third."
-        )
-
-
 def share_below(graph: Graph, sample: Graph) -> float:
     """Return the share of the nodes of a sample with edges, but fewer than 98 % of the nodes of the graph."""
     degrees = sample.degrees
@@ -220,13 +195,6 @@ def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
             return None
     variance = edge_count_variance(copying)
     return variance.donors / variance.coins if variance.coins > 0 else None
-
-
-def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
-    """Return the largest bias that is a known property of one-endpoint copying."""
-    if copying is None or copying.symmetrise_ != "one-endpoint" or name != "degree_variance":
-        return 0.0
-    return float(copying.graph_.rows.degrees.mean()) / 4
 
 
 def node_variance_factor(graph: Graph) -> float:

@@ -154,7 +154,7 @@ class CoverageTask(NetworkTask):
     reference: str = key("text")
     target: str = key(MEANINGS, default="edges")
     known_labels: tuple[str, ...] = key(["text"], default=())  # methods that get the true blocks as labels
-    two_levels: tuple[str, ...] = key(["text"], default=())  # methods with a second level
+    levels: int = key("count", default=1)  # of the bootstrap
     found_by: tuple[str, ...] = key(["text"], default=())  # methods with found_modularity; by default all
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(STATISTICS))
 
@@ -169,7 +169,7 @@ class CoverageTask(NetworkTask):
         return tuple({"nodes": nodes, "degree": degree} for nodes, degree in self.sizes)
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
-        levels = {"levels": 2} if cell.method in self.two_levels else {}
+        levels = {"levels": self.levels} if self.levels > 1 else {}
         return {**cell.conditions, "known_labels": cell.method in self.known_labels, **levels}
 
     @property
@@ -207,7 +207,7 @@ class CoverageTask(NetworkTask):
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
             options: dict[str, Any] = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
-            options |= {"levels": 2 if cell.method in self.two_levels else 1, "validity": False}
+            options |= {"levels": self.levels, "validity": False}
             rng = child(seed, TrialSeeds.METHOD)
             result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
             return _score_result(result, truths)
