@@ -122,8 +122,8 @@ def test_the_node_bootstrap_of_the_number_of_edges(name: str, low: float, high: 
 def test_marginals_converge_to_the_graphon() -> None:
     """The mean squared error is below the bound, and falls with the expected degree to the power -2/3.
 
-    Between seeds, errors vary by up to 7 % and the power by 0.02 around -0.70: with another seed the test fails
-    with chance below 1e-3.
+    Between seeds, errors vary by up to 7 % and the power by 0.02 around -0.70: with another seed the test
+    fails with chance below 1e-3.
     """
     rho, errors, bounds, sizes = 0.3, [], [], (200, 800, 3200)
     for n in sizes:
