@@ -41,7 +41,7 @@ from nodecopy.experiments import config as toml
 from nodecopy.experiments.store import Record, Store, read_checked, write_checked
 from nodecopy.experiments.tasks.coverage import Truth, parse_truths
 from nodecopy.features import read_feature_graph
-from nodecopy.inference import DirectedCopying
+from nodecopy.inference import ClassCopying
 from nodecopy.io import FeatureEncoder
 from nodecopy.links import LinkPredictor
 from nodecopy.report.page import COLUMNS, NUMBERS, result_tables_section
@@ -93,7 +93,7 @@ def build_models(graph: Graph, log: Interactions) -> dict[str, Any]:
     models: list[Any] = [model.fit(graph, np.arange(9), rng=0) for model in (*_classifiers(), *_defences())]
     models += [model.fit(log, rng=0) for model in _recommenders()]
     models += [model.fit(graph, rng=0) for model in _graph_models()]
-    models.append(DirectedCopying("labels").fit(graph.replace(directed=True)))
+    models.append(ClassCopying("labels").fit(graph.replace(directed=True)))
     models.append(LinkPredictor(n_donors=3, n_folds=2).fit(graph, rng=0))
     models.append(FeatureEncoder().fit({"age": [31, 45, None], "city": ["Oslo", "Rome", "Oslo"]}))
     named = {f"{type(model).__name__}.npz": model for model in models}

@@ -27,6 +27,7 @@ from nodecopy.experiments.tasks.coverage import STATISTICS
 
 RATIO = (0.9, 1.25)
 MAIN_NETWORKS = ("sbm", "dc-sbm", "dot-product", "graphon")
+KINDS = ("covered", "ratio")
 OF_SUBSAMPLES = ("density", "transitivity", "assortativity", "modularity")
 """Statistics whose expectation hardly depends on the number of nodes, for which subsampling is meant."""
 BENCHMARK = Path(__file__).parents[2] / "results/benchmarks/inference.txt"
@@ -75,6 +76,39 @@ def format_cell(covered: float | None, ratio: float | None, is_meant: bool = Tru
     if not is_meant:
         return f"({text})"
     return text if is_inside(covered, ratio / 100) else f"**{text}**"
+
+
+def levels_table(rows: Sequence[Row]) -> str:
+    """Return coverage and ratio of the statistics that a second level calibrates."""
+    cells = read_cells(rows)
+    if not cells:
+        return not_computed("coverage-levels")
+    scores = load("coverage-levels").task.scores  # type: ignore[attr-defined]
+    lines = []
+    for place, heading in name_networks(rows).items():
+        parts = ([cells.get((*place, "copying", f"{name} {kind}")) for kind in KINDS] for name in scores)
+        lines.append([heading, *(format_cell(*part) for part in parts)])
+    return format_table(["network", *(STATISTICS[name] for name in scores)], lines)
+
+
+def windows_table(rows: Sequence[Row]) -> str:
+    """Return coverage and ratio of intervals from one window for the mean over windows."""
+    cells, experiment = read_cells(rows), load("coverage-windows")
+    if not cells:
+        return not_computed("coverage-windows")
+    task: Any = experiment.task
+    titles = {method.name: method.title for method in experiment.methods if method.name != "truth"}
+    lines = [
+        [f"{dataset}, degree {degree}", titles[method]]
+        + [
+            format_cell(*(cells.get((dataset, nodes, degree, method, f"{name} {kind}")) for kind in KINDS))
+            for name in task.scores
+        ]
+        for dataset, nodes, degree, method in dict.fromkeys(place[:4] for place in cells)
+        if method in titles
+    ]
+    headings = ["windows", "model of the samples", *(STATISTICS[name] for name in task.scores)]
+    return format_table(headings, lines)
 
 
 class Miss(NamedTuple):
@@ -328,6 +362,8 @@ def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]
     structured = read_results("level-structure")
     return {
         "coverage": coverage_table(rows),
+        "coverage levels": levels_table(read_results("coverage-levels")),
+        "coverage windows": windows_table(read_results("coverage-windows")),
         "coverage misses": list_misses(rows),
         "coverage of estimated communities": describe_estimated_communities(rows),
         "coverage methods": methods_table(rows, "coverage"),

@@ -21,7 +21,7 @@ from nodecopy.experiments.spec import Method
 
 ROOT = Path(__file__).parents[2]
 README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
-INFERENCE, UNCERTAINTY = ROOT / "docs/inference.md", ROOT / "docs/uncertainty.md"
+INFERENCE, UNCERTAINTY = ROOT / "docs/results/inference.md", ROOT / "docs/uncertainty.md"
 RECOMMENDATION = ROOT / "docs/recommendation.md"
 RESULTS = ROOT / "results"
 PAGES = ROOT / "docs/results"

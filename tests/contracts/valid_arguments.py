@@ -37,6 +37,7 @@ def shared_arguments() -> dict[str, Any]:
     nodecopy.write_interactions(log, "log.csv")
     Path("features.csv").write_text("id,a,b\n" + "".join(f"n{i},{i},{i % 4}\n" for i in range(12)))
     Path("elliptic.csv").write_text("".join(f"n{i},{i},{i % 4}\n" for i in range(12)))
+    Path("contacts.csv").write_text("source,target,time\nn0,n1,2024-05-30\nn1,n2,2024-05-31\n")
     NodeCopying(SameLabel()).fit(graph).save("model.npz")
     return {
         "graph": graph, "data": graph, "adjacency": graph.adjacency, "observed": graph, "first": graph,
@@ -90,6 +91,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "load": {"path": "model.npz"},
         "read_graph": {"path": "graph.npz"},
         "read_interactions": {"path": "log.csv"},
+        "read_contacts": {"path": "contacts.csv"},
         "read_feature_graph": {"features": "features.csv"},
         "with_elliptic_features": {"path": "elliptic.csv"},
         "write_interactions": {"path": "out.csv"},

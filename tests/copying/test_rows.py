@@ -14,7 +14,8 @@ from nodecopy._core import random
 from nodecopy._core.arrays import Rows
 from nodecopy.copying import kernels as typed_kernels
 from nodecopy.copying import rows as row_copying
-from nodecopy.copying.rows import copy_rows, one_endpoint, symmetric_union
+from nodecopy.copying.distributions import DonorLists
+from nodecopy.copying.rows import NodeClasses, copy_rows, one_endpoint, symmetric_union
 from tests.copying import oracles
 from tests.copying.oracles import assert_same_rows, dense, random_rows, rows_of
 from tests.strategies import graphs, interactions
@@ -27,16 +28,23 @@ def some_donors(data: st.DataObject, n: int) -> Any:
     return np.array(data.draw(st.lists(st.integers(0, max(0, n - 1)), min_size=n, max_size=n)), np.int32)
 
 
+def without_loops(rows: Rows) -> Rows:
+    return rows.keep_entries(rows.row_numbers != rows.indices)
+
+
 def compiled_and_plain(rows: Rows, donors: Any, seed: int = 3) -> list[tuple[Rows, Rows]]:
     """Return the result of every operation by compiled kernels and by NumPy."""
     key = (seed, 2**32 - 1 - seed)
+    groups, uniforms = np.arange(rows.n_rows) % 3, np.random.default_rng(seed).random(rows.n_rows)
+    donors_of = DonorLists.from_groups(groups)
+    classes = NodeClasses.of(donors_of.list_of, donors_of.offsets, donors_of.members, uniforms)
+    mates = donors_of.draw(uniforms, 0.0)
     results = []
     for min_compiled_size in (0, 2**62):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(row_copying, "MIN_COMPILED_SIZE", min_compiled_size)
-            results.append(
-                (copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key))
-            )
+            plain = (copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key))
+            results.append((*plain, one_endpoint(without_loops(rows), mates, key, classes)))
     return list(zip(*results, strict=True))
 
 

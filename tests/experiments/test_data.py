@@ -177,8 +177,10 @@ def test_edges_occur_with_their_probabilities(name: str) -> None:
     pairs = ~np.eye(100, dtype=bool) if network.directed else np.triu(np.ones((100, 100), bool), 1)
     p = network.probabilities[pairs]
     assert 0 <= p.min() <= p.max() <= 1
-    mean = np.mean([network.draw(SeedSequence(seed)).n_edges for seed in range(200)])
-    assert mean == pytest.approx(p.sum(), abs=5 * np.sqrt((p * (1 - p)).sum() / 200))
+    share = {"absent": 0.9**2, "busy": 0.8}.get(name, 1.0)  # of the edges, whose nodes are there or active
+    numbers = [network.draw(SeedSequence(seed)).n_edges for seed in range(200)]
+    assert np.mean(numbers) == pytest.approx(share * p.sum(), abs=5 * np.std(numbers) / 200**0.5)
+    assert np.var(numbers) / (p * (1 - p)).sum() == pytest.approx(1, abs=0.5) or share < 1
 
 
 def test_odds_factor_within_pairs_of_blocks() -> None:

@@ -234,7 +234,7 @@ def test_warnings_of_stability() -> None:
     edges = np.random.default_rng(0).random((40, 40)) < 0.2
     with pytest.warns(DataWarning, match="have them whether they exist or not"):
         result = community_stability(Graph(edges, directed=True), n=2, rng=0)
-    assert result.model.startswith("DirectedCopying")
+    assert result.model.startswith("ClassCopying")
     assert len(result.problems) == 1
     with pytest.warns(DataWarning, match="fewer than 3 donors"):
         result = community_stability(CLUB, model=DegreeClasses("labels"), n=2, rng=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.io import read_graph, read_matrix
+from nodecopy.io import read_contacts, read_graph, read_matrix
 from nodecopy.io.edge_lists import build_graph
 from nodecopy.io.node_tables import check_known
 
@@ -386,3 +387,85 @@ def test_zeros_of_frames() -> None:
     with pytest.raises(InputError, match=r"got 7 in one column and '007' in another"):
         read_graph(mixed)
     assert read_graph(mixed.assign(target=["010", "9"])).node_ids.tolist() == ["010", "7", "8", "9"]
+
+
+CONTACTS = [
+    ("ann", "bob", 0),
+    ("bob", "ann", 90),
+    ("bob", "cleo", 100),
+    ("ann", "cleo", 200),
+    ("cleo", "cleo", 201),
+]
+
+
+def list_windows(windows: dict[Any, Graph]) -> dict[str, Any]:
+    return {str(start): list(zip(*graph.edges()[:2], strict=True)) for start, graph in windows.items()}
+
+
+@pytest.mark.parametrize("form", ["dates", "unix", "milliseconds", "frame", "no header"])
+def test_contacts_are_cut_into_days(form: str, write: Write) -> None:
+    """The days are the same in every notation of time."""
+    start, hours = 1_717_027_200, [hour * 3600 for *_, hour in CONTACTS]  # 2024-05-30 00:00 UTC
+    rows = [
+        (source, target, start + seconds)
+        for (source, target, _), seconds in zip(CONTACTS, hours, strict=True)
+    ]
+    if form == "dates":
+        rows = [(*ends, datetime.fromtimestamp(time, UTC).isoformat()) for *ends, time in rows]
+    elif form == "milliseconds":
+        rows = [(*ends, 1000 * time) for *ends, time in rows]
+    elif form == "no header":  # as SocioPatterns has it
+        rows = [(time, *ends, "3B") for *ends, time in rows]
+    if form == "frame":
+        frame = pandas.DataFrame(rows, columns=["source", "target", "when"])
+        windows = read_contacts(frame.assign(when=pandas.to_datetime(frame["when"], unit="s")))
+    else:
+        header = "" if form == "no header" else "source,target,time\n"
+        windows = read_contacts(
+            write("contacts.csv", header + "".join(",".join(map(str, row)) + "\n" for row in rows))
+        )
+    expected = {"2024-05-30": [("ann", "bob")], "2024-06-02": [("ann", "bob")]}
+    expected |= {"2024-06-03": [("bob", "cleo")], "2024-06-07": [("ann", "cleo")]}
+    assert list_windows(windows) == expected
+    assert all(graph.node_ids.tolist() == ["ann", "bob", "cleo"] for graph in windows.values())
+
+
+def test_windows_by_duration_and_by_number(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "nodecopy")
+    text = "i,j,t,weight\n" + "".join(f"{i},{j},{t},2\n" for i, j, t in CONTACTS)
+    path = write("contacts.csv", text)
+    windows = read_contacts(path, window=100)
+    assert list_windows(windows) == {
+        "0.0": [("ann", "bob")],
+        "100.0": [("bob", "cleo")],
+        "200.0": [("ann", "cleo")],
+    }
+    assert windows[0.0].edges()[2].tolist() == [4]  # the sum of the weights
+    assert "contacts of a node with itself: 1" in caplog.text
+    halves = read_contacts(path, n_windows=2, directed=True)
+    assert [graph.n_edges for graph in halves.values()] == [2, 2]
+    numbered = write("days.csv", "source,target,day\na,b,1\nb,c,1\na,c,1\na,b,2\nb,c,2\na,c,2\n")
+    assert [graph.n_edges for graph in read_contacts(numbered).values()] == [3, 3]
+    weeks = write(
+        "weeks.csv", "source,target,date\na,b,2024-06-02\nb,c,2024-06-03\n"
+    )  # a Sunday and a Monday
+    assert list(map(str, read_contacts(weeks, window="1 week"))) == ["2024-05-27", "2024-06-03"]
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        ("source,target\na,b\n", {}, "must have a column of times; it has no column of dates"),
+        ("20 1 2\n40 2 3\n", {}, "must have a column of times"),
+        ("a,b,begin,end\n1,2,2024-01-01,2024-01-02\n", {}, "it has 2 columns that can be. Name it"),
+        ("source,target,time\na,b,20\nb,c,40\n", {}, "window must be given, in the unit of times"),
+        ("source,target,time\na,b,20\n", {"window": "1 day"}, "window must be a number, or for dates"),
+        ("source,target,date\na,b,2024-01-01\n", {"window": "1 month"}, "or for dates .* got '1 month'"),
+        ("source,target,date\na,b,2024-01-01\n", {"window": 1, "n_windows": 2}, "must be left out"),
+        ("source,target,date\na,b,\n", {}, "time must be a column with a time in some rows"),
+        ("source,target,date\na,a,2024-01-01\n", {}, "must have contacts between different nodes"),
+    ],
+)
+def test_contacts_that_cannot_be_cut(text: str, settings: Any, message: str, write: Write) -> None:
+    with pytest.raises(InputError, match=message):
+        read_contacts(write("contacts.txt" if text[0] == "2" else "contacts.csv", text), **settings)

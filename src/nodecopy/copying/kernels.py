@@ -28,6 +28,7 @@ R0, R1, R2, R3, R4, R5, R6, R7 = ROTATIONS
 POINTERS_AHEAD, ROWS_AHEAD = 40, 12  # rows before their use when pointers and entries are prefetched
 ENTRIES_PER_PREFETCH = 16
 COINS_AT_ONCE = 2048
+MAX_INSERTION = 64  # entries of a row up to which insertion sorts faster
 N_TASKS = 64  # blocks of rows with about as many multiplications each, which threads take in turn
 
 inlined = njit(cache=True, nogil=True, inline="always")
@@ -125,11 +126,51 @@ def gather(indptr, indices, weights, donors, out_indptr, out, out_weights):
                 out_weights[target + k] = weights[source + k]
 
 
+@inlined
+def _exchange(classes, own, donor, bits, j):
+    """Return the node that takes the place of node j in a row; see :class:`.rows.NodeClasses`."""
+    places, offsets, members, _ = classes
+    rank_bits, unit = np.uint64(0xFFFFFFFF), np.uint64(1)
+    place = np.uint64(places[np.uint64(j)])
+    c, r = place >> np.uint64(32), place & rank_bits
+    is_own = np.uint64(c == own >> np.uint64(32))
+    start = np.uint64(offsets[c])
+    size = np.uint64(offsets[c + unit]) - start - is_own
+    r -= is_own & np.uint64(r > donor & rank_bits)
+    r += (bits * size) >> np.uint64(32)
+    r -= size * np.uint64(r >= size)
+    r += is_own & np.uint64(r >= own & rank_bits)
+    return members[start + r]
+
+
 @compiled
-def select_by_coin(key, indptr, indices, weights, donors, out_indptr, out, out_weights):
+def _sort_row(indices, weights, start, end):
+    """Sort the entries of a row, which mostly has few."""
+    if end - start > MAX_INSERTION:
+        order = np.argsort(indices[start:end])
+        indices[start:end] = indices[start:end][order]
+        if weights is not None:
+            weights[start:end] = weights[start:end][order]
+        return
+    for k in range(start + 1, end):
+        j, place = indices[k], k
+        weight = weights[k] if weights is not None else 0
+        while place > start and indices[place - 1] > j:
+            indices[place] = indices[place - 1]
+            if weights is not None:
+                weights[place] = weights[place - 1]
+            place -= 1
+        indices[place] = j
+        if weights is not None:
+            weights[place] = weight
+
+
+@compiled
+def select_by_coin(key, indptr, indices, weights, donors, classes, out_indptr, out, out_weights):
     """Copy the entries (i, j) for which the coin of the pair {i, j} selects i; drop self-loops.
 
-    Coins of many rows are tossed at once: rows are mostly shorter than what a vector instruction needs.
+    With ``classes``, the nodes j are exchanged first. Coins of many rows are tossed at once: rows are mostly
+    shorter than what a vector instruction needs.
     """
     n_rows, i, position = len(donors), 0, np.uint64(0)
     first, second = np.empty(COINS_AT_ONCE, np.uint32), np.empty(COINS_AT_ONCE, np.uint32)
@@ -144,10 +185,17 @@ def select_by_coin(key, indptr, indices, weights, donors, out_indptr, out, out_w
                 first, second = np.empty(end - start, np.uint32), np.empty(end - start, np.uint32)
                 is_selected = np.empty(end - start, np.uint8)
             _prefetch_rows(indptr, indices, donors, i)
-            for entry in range(start, end):
-                first[size] = i
-                second[size] = indices[entry]
-                size += np.uint64(1)
+            if classes is not None:
+                own, donor = classes[0][np.uint64(i)], classes[0][np.uint64(donors[i])]
+                bits = np.uint64(classes[3][np.uint64(i)])
+                for entry in range(start, end):
+                    first[size] = i
+                    second[size] = _exchange(classes, own, donor, bits, indices[entry])
+                    size += np.uint64(1)
+            else:
+                for entry in range(start, end):
+                    first[size], second[size] = i, indices[entry]
+                    size += np.uint64(1)
             i += 1
         _toss_coins(key, first[:size], second[:size], is_selected[:size])
         row_start = np.uint64(0)
@@ -160,6 +208,8 @@ def select_by_coin(key, indptr, indices, weights, donors, out_indptr, out, out_w
                     out_weights[position] = weights[start + (coin - row_start)]
                 position += np.uint64(is_selected[coin])
             row_start += end - start
+            if classes is not None:
+                _sort_row(out, out_weights, np.int64(out_indptr[row]), np.int64(position))
     out_indptr[n_rows] = position
     return position
 

@@ -12,13 +12,13 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray, Ints, Rows, check_positions, deduplicate
+from nodecopy._core.arrays import FloatArray, Floats, IntArray, Ints, Rows, check_positions, deduplicate
 from nodecopy._core.checks import check_choice, check_indices, check_integer, check_real, check_vector
 from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision, warn_about_data
-from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
+from nodecopy._core.random import Key, Rng, child, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy.copying import rows as row_copying
-from nodecopy.copying.distributions import DonorDistribution
+from nodecopy.copying.distributions import DonorDistribution, DonorLists
 from nodecopy.copying.donors import (
     RULES,
     DonorRule,
@@ -39,6 +39,7 @@ from nodecopy.models import Data, GraphModel
 Fitted = TypeVar("Fitted", Graph, Interactions)
 
 MIN_LABELLED_SHARE = 0.5  # share of nodes with a label below which donor rules by labels warn
+EXCHANGE_SEED = 0  # child of a sample's seed for the rotation of copied rows
 MAX_DISTINCT_WEIGHTS = 64  # distinct weights up to which the expectation under "maximum" is computed exactly
 
 
@@ -130,6 +131,21 @@ class NodeCopying(GraphModel[Data]):
         key = threefry_key(seed)
         return self.graph_.with_rows(self._sampled_rows(self._donors(key), key))
 
+    def draw_exchanged(self, seed: SeedSequence) -> Data:
+        """Return a sample in which the nodes of copied rows are exchanged within the groups of donors.
+
+        Each row has as many nodes of each group as the row of its donor, in other places: they are rotated by
+        a random number. An edge between two groups then has the density of edges between them as its
+        probability. The model copies an undirected graph by ``"one-endpoint"`` with donors from groups, such
+        as labels.
+        """
+        lists, key, rows = self.distribution_, threefry_key(seed), self.graph_.rows
+        if not isinstance(lists, DonorLists) or self._rule() != "one-endpoint" or self.keep_:
+            raise InputError("model", f"must copy an undirected graph with donors from groups; got {self!r}.")
+        uniforms = self._uniforms(threefry_key(child(seed, EXCHANGE_SEED)))
+        classes = row_copying.NodeClasses.of(lists.list_of, lists.offsets, lists.members, uniforms)
+        return self.graph_.with_rows(row_copying.one_endpoint(rows, self._donors(key), key, classes))
+
     def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> IntArray:
         """Return the donors of sample number ``sample`` of :meth:`sample_many` with the same ``rng``."""
         self.check_fitted()
@@ -204,16 +220,18 @@ class NodeCopying(GraphModel[Data]):
     def _rule(self) -> str | None:
         return None if getattr(self.graph_, "directed", True) else self.symmetrise_
 
+    def _uniforms(self, key: Key) -> Floats:
+        if not row_copying.is_large(self.graph_.rows):
+            return node_uniforms(key, self.graph_.rows.n_rows)
+        from nodecopy.copying import kernels
+
+        uniforms = np.empty(self.graph_.rows.n_rows)
+        kernels.node_uniforms(key, uniforms)
+        return uniforms
+
     def _donors(self, key: Key) -> IntArray:
         n_rows, compiled = self.graph_.rows.n_rows, row_copying.is_large(self.graph_.rows)
-        if compiled:
-            from nodecopy.copying import kernels
-
-            uniforms = np.empty(n_rows)
-            kernels.node_uniforms(key, uniforms)
-        else:
-            uniforms = node_uniforms(key, n_rows)
-        donors = self.distribution_.draw(uniforms, self.keep_, compiled=compiled)
+        donors = self.distribution_.draw(self._uniforms(key), self.keep_, compiled=compiled)
         check_positions(check_vector(donors, "donors", length=n_rows), n_rows, "donors of the donor rule")
         return donors
 

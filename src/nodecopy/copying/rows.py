@@ -5,11 +5,11 @@ From ``MIN_COMPILED_SIZE`` entries on, compiled kernels compute the same bits se
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nodecopy._core.arrays import Array, Bools, IntArray, Rows, index_dtype, keep_entries
+from nodecopy._core.arrays import Array, Bools, Floats, IntArray, Rows, index_dtype, keep_entries
 from nodecopy._core.random import Key, pair_coins
 
 MIN_COMPILED_SIZE = 200_000  # entries plus rows below which loading compiled code takes longer than it saves
@@ -42,8 +42,33 @@ def symmetric_union(rows: Rows, donors: IntArray) -> Rows:
     return _closure(copied, copied.row_numbers != copied.indices)
 
 
-def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
-    """Copy rows, then let a fair coin per pair choose the endpoint whose row decides the edge."""
+class NodeClasses(NamedTuple):
+    """Classes whose nodes take each other's place in copied rows.
+
+    ``places`` packs the class of each node and its rank in it; class c is ``members[offsets[c]:offsets[c +
+    1]]``. The ``bits`` of a node, 32 random ones, rotate its row.
+    """
+
+    places: Array
+    offsets: IntArray
+    members: IntArray
+    bits: Array
+
+    @classmethod
+    def of(cls, list_of: IntArray, offsets: IntArray, members: IntArray, uniforms: Floats) -> NodeClasses:
+        """Return the classes of nodes whose donors are the nodes of their class."""
+        places = list_of.astype(np.uint64) << np.uint64(32)
+        places[members] += (np.arange(len(members)) - np.repeat(offsets[:-1], np.diff(offsets))).astype(
+            np.uint64
+        )
+        return cls(places, offsets, members, (uniforms * 2.0**32).astype(np.uint32))
+
+
+def one_endpoint(rows: Rows, donors: IntArray, key: Key, classes: NodeClasses | None = None) -> Rows:
+    """Copy rows, then let a fair coin per pair choose the endpoint whose row decides the edge.
+
+    With ``classes``, each copied row first exchanges its nodes within their classes by a random rotation.
+    """
     if is_large(rows):
         from nodecopy.copying import kernels
 
@@ -51,14 +76,38 @@ def one_endpoint(rows: Rows, donors: IntArray, key: Key) -> Rows:
         indices, weights = _empty_entries(
             rows, int(indptr[-1]) + 1
         )  # an entry is written before it is dropped
-        source = (key, rows.indptr, rows.indices, rows.weights, donors)
+        parts = None if classes is None else tuple(classes)
+        source = (key, rows.indptr, rows.indices, rows.weights, donors, parts)
         n_entries = kernels.select_by_coin(*source, indptr, indices, weights)
         selected = Rows(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
         return _symmetric_union_compiled(selected, np.arange(rows.n_rows, dtype=rows.indices.dtype))
     copied = copy_rows(rows, donors)
+    if classes is not None:
+        copied = _exchange(copied, donors, classes)
     first, second = copied.row_numbers, copied.indices
     is_selected = pair_coins(key, first, second) == (first > second)
     return _closure(copied, is_selected & (first != second))
+
+
+def _exchange(copied: Rows, donors: IntArray, classes: NodeClasses) -> Rows:
+    """Return rows in which the nodes of each class are rotated; a node takes its donor's place among them."""
+    places, offsets, members, bits = classes
+    list_of, rank = (
+        (places >> np.uint64(32)).astype(np.int64),
+        (places & np.uint64(2**32 - 1)).astype(np.int64),
+    )
+    first, second = copied.row_numbers, copied.indices
+    c, r = list_of[second], rank[second]
+    is_own = c == list_of[first]
+    sizes = (np.diff(offsets)[c] - is_own).astype(np.int64)  # without the node itself
+    r = r - (is_own & (r > rank[donors[first]]))
+    r += (bits[first] * sizes.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
+    r -= sizes * (r >= sizes)
+    r += is_own & (r >= rank[first])
+    columns = members[offsets[c] + r]
+    order = np.lexsort((columns, first))
+    weights = None if copied.weights is None else copied.weights[order]
+    return Rows.canonical(copied.indptr, columns[order], weights, copied.n_columns)
 
 
 def _closure(copied: Rows, mask: Bools) -> Rows:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.random import Rng, child
-from nodecopy.generators import BlockConfigurationModel, ConfigurationModel
+from nodecopy.generators import SBM, BlockConfigurationModel, ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.classical import IndependentEdges
 from nodecopy.graph import Graph, class_codes
+from nodecopy.inference import DegreeClasses
 from nodecopy.models import GraphModel
 
 KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes returns
@@ -24,7 +25,11 @@ KNOWN_NETWORKS = {  # with the means of the probabilities that _draw_nodes retur
     "graphon": 0.14,  # a smooth graphon; blocks are its halves
     "bipartite": 0.5,
     "directed": 0.625,  # a block model with Pareto(3) out-degrees
+    "recurrent": 0.625,  # dc-sbm, where a few pairs have most of the contacts
+    "absent": 0.506,  # dc-sbm, where each node is absent from every tenth network
+    "busy": 0.5,  # dc-sbm, where networks have 60 to 100 % of the edges
 }
+ABSENCE, MIN_ACTIVITY, RECURRENCE = 0.1, 0.6, 0.2  # the last one is the shape of gamma rates of pairs
 VARIANTS = ("observed", "edges", "features", "thin", "dense")  # of graphs, see :func:`change_graph`
 HOMOPHILY, KEPT_FEATURES, KEPT_NODES, MIN_NODES = 0.4, 0.1, 0.05, 40
 CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
@@ -44,17 +49,26 @@ def _draw_nodes(name: str, n_nodes: int, rng: Generator) -> tuple[NDArray[np.int
     if name == "bipartite":
         return blocks, (~is_same).astype(np.float64)
     probabilities = np.where(is_same, 1.0, 0.25)
-    if name in ("dc-sbm", "directed"):
+    if name != "sbm":
         activity = (1 - rng.random(n_nodes)) ** (-1 / 3) / 1.5  # Pareto(3) with mean 1
-        probabilities *= np.outer(activity, activity) if name == "dc-sbm" else activity[:, None]
+        probabilities *= activity[:, None] if name == "directed" else np.outer(activity, activity)
+    if name == "recurrent":
+        rates = np.triu(rng.gamma(RECURRENCE, 1 / RECURRENCE, probabilities.shape))
+        probabilities *= rates + rates.T
     return blocks, probabilities
 
 
 class KnownNetwork(GraphModel[Graph]):
-    """The true model of a network with independent edges: the reference row of tables."""
+    """The true model of a network: the reference row of tables.
 
-    def __init__(self, probabilities: Any = None, blocks: Any = None, directed: bool = False) -> None:
+    Edges are independent, given the nodes that are absent and the share of edges that a busy network has.
+    """
+
+    def __init__(
+        self, probabilities: Any = None, blocks: Any = None, directed: bool = False, variation: str = ""
+    ) -> None:
         self.probabilities, self.blocks, self.directed = probabilities, blocks, directed
+        self.variation = variation
 
     @classmethod
     def by_name(
@@ -62,7 +76,7 @@ class KnownNetwork(GraphModel[Graph]):
     ) -> KnownNetwork:
         blocks, probabilities = _draw_nodes(name, n_nodes, np.random.default_rng(seed))
         probabilities *= degree / (n_nodes * KNOWN_NETWORKS[name])
-        return cls(np.minimum(probabilities, limit), blocks, name == "directed")
+        return cls(np.minimum(probabilities, limit), blocks, name == "directed", name)
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         self.graph_ = graph
@@ -75,8 +89,22 @@ class KnownNetwork(GraphModel[Graph]):
         return graph, IndependentEdges(self.probabilities, self.directed)
 
     def draw(self, seed: SeedSequence) -> Graph:
-        empty, edges = self._parts
-        return replace_edges(empty, *edges.draw(np.random.default_rng(seed)))
+        (empty, edges), rng = self._parts, np.random.default_rng(seed)
+        first, second = edges.draw(rng)
+        is_kept = np.ones(len(first), bool)
+        if self.variation == "absent":
+            is_absent = rng.random(empty.n_nodes) < ABSENCE
+            is_kept = ~(is_absent[first] | is_absent[second])
+        elif self.variation == "busy":
+            is_kept = rng.random(len(first)) < rng.uniform(MIN_ACTIVITY, 1)
+        return replace_edges(empty, first[is_kept], second[is_kept])
+
+
+class ClassBlocks(SBM):
+    """The block model of the degree classes, a control of copying by them."""
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+        return super().fit(graph.replace(labels=DegreeClasses().fit(graph).list_of), rng=rng)
 
 
 STRUCTURED = ("bipartite", "directed", "weighted")  # uniform given degrees; weights are independent

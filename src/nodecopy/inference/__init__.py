@@ -13,8 +13,8 @@ from nodecopy.inference.comparison import Difference as Difference
 from nodecopy.inference.comparison import GraphDifference as GraphDifference
 from nodecopy.inference.comparison import compare_graphs as compare_graphs
 from nodecopy.inference.diagnosis import Diagnostic as Diagnostic
+from nodecopy.inference.donors import ClassCopying as ClassCopying
 from nodecopy.inference.donors import DegreeClasses as DegreeClasses
-from nodecopy.inference.donors import DirectedCopying as DirectedCopying
 from nodecopy.inference.donors import EdgeCountVariance as EdgeCountVariance
 from nodecopy.inference.donors import edge_count_variance as edge_count_variance
 from nodecopy.inference.null_tests import SignificanceTest as SignificanceTest

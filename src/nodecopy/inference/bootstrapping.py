@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,15 +26,7 @@ from nodecopy.errors import InputError
 from nodecopy.inference.diagnosis import Diagnostic, diagnose, next_model
 from nodecopy.inference.resampling import CALIBRATION_SEED, MODELS, collect_values, start_sampling
 from nodecopy.inference.statistics import Floats, Statistic, prepare_measure
-from nodecopy.inference.validity import (
-    CALIBRATED,
-    MAX_ENTRIES,
-    N_CHECKED,
-    Validity,
-    calibrate,
-    can_calibrate,
-    check_validity,
-)
+from nodecopy.inference.validity import MAX_ENTRIES, N_CHECKED, Validity, calibrate, check_validity
 from nodecopy.io import GraphLike
 
 METHODS = ("basic", "percentile", "normal")
@@ -56,7 +49,7 @@ def bootstrap(
     method: str = "basic",
     resample: str = "edges",
     simultaneous: bool = False,
-    levels: int | None = None,
+    levels: int = 1,
     validity: bool | None = None,
     library: str | None = None,
     workers: int = 1,
@@ -74,14 +67,15 @@ def bootstrap(
     graph
         The observed graph, or any object that :func:`.as_graph` converts.
     statistic
-        A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
-        number, one number per node, or a mapping from nodes or edges to numbers; only a number with
+        A name (see :func:`.statistic_names`), a function of a graph, several of them, or a dictionary of
+        functions by name, which gives a lambda its name in tables. A function returns a number, one number
+        per node, or a mapping from nodes or edges to numbers; only a number with
         ``resample="nodes"``. An edge must be in at least 20 samples to have an interval. Modularity and block
         models use the labels or, without labels, the :func:`.spectral_communities`.
     model
         The model of the samples. For ``resample="edges"``: a graph model, a donor rule, or ``"sbm"``,
-        ``"dc-sbm"``, ``"dot-product"`` or ``"node-copying"`` (default), which is node copying with
-        :class:`.DegreeClasses` (:class:`.DirectedCopying` for a directed graph). For ``resample="nodes"``:
+        ``"dc-sbm"``, ``"dot-product"`` or ``"node-copying"`` (default), which is :class:`.ClassCopying`. For
+        ``resample="nodes"``:
         :class:`.NodeBootstrap` or ``"node-bootstrap"`` (default), :class:`.NodeSubsampling` or
         ``"subsampling"``, :class:`.LatentPositionBootstrap` or ``"latent-positions"``. ``"auto"`` tries
         these names until the samples represent the graph, and logs which one it took.
@@ -98,9 +92,9 @@ def bootstrap(
         given confidence: the standard error times a quantile of the largest standardised deviation over
         nodes. It needs ``method="basic"``.
     levels
-        2 for a double bootstrap, which scales the standard errors and intervals of the variance of degrees,
-        triangles and transitivity, for about 2 n more samples of these; 1 for none. By default 2 for node
-        copying with :class:`.DegreeClasses`, if the graph is undirected and has at most 2^19 entries.
+        2 for a double bootstrap, which draws about n more samples, of samples, and scales standard errors and
+        intervals of numbers by what the method misses there. 1 by default, since the default model needs no
+        second level; fitted models such as ``"dot-product"`` may.
     validity
         Whether the graph is compared with 19 samples by :class:`.Validity`; by default for at most 2^19
         entries and samples with the same nodes.
@@ -137,8 +131,8 @@ def bootstrap(
     check_real(confidence, "confidence of bootstrap", low=0.01, high=0.9999)
     check_choice(method, "method of bootstrap", METHODS)
     check_choice(resample, "resample of bootstrap", QUESTIONS)
-    if levels is not None:
-        check_integer(levels, "levels of bootstrap", low=1, high=2)
+    if check_integer(levels, "levels of bootstrap", low=1, high=2) == 2 and resample == "nodes":
+        raise InputError("levels", "must be 1 if nodes are resampled; got 2.")
     if simultaneous and method != "basic":
         raise InputError("method", f"must be 'basic' if intervals are simultaneous; got {show(method)}.")
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=resample == "edges")
@@ -153,28 +147,32 @@ def bootstrap(
         observed, measure, model, call="bootstrap", resample=resample, **settings
     )
     values = collect_values(samples, observed_values, n)
-    is_small = observed.rows.n_entries <= MAX_ENTRIES
-    names = [name for name in measure.names if name in CALIBRATED]
-    if levels == 2 and not can_calibrate(sampler):
-        got = f"2 with {sampler!r}. Use 1, or the model 'node-copying' for an undirected graph"
-        raise InputError("levels", f"must be 1 unless donors are from DegreeClasses; got {got}.")
     calibration: dict[str, float] = {}
-    if names and can_calibrate(sampler) and (is_small if levels is None else levels == 2):
+    if levels == 2:
         pool: dict[str, Any] = {"workers": workers, "processes": processes}
-        calibration = calibrate(sampler, names, n, child(seed, CALIBRATION_SEED), **pool)
+        firsts = [draw(number) for number in range(ceil(n**0.5))]
+        errors = calibrate(sampler, measure, firsts, child(seed, CALIBRATION_SEED), **pool)
+        deviations = {name: rows.std(ddof=1) for name, rows in values.items() if rows.ndim == 1}
+        calibration = {
+            name: float(deviation / errors[name])
+            for name, deviation in deviations.items()
+            if deviation > 0 and errors[name] > 0
+        }
     factor = getattr(sampler, "deviation_factor", 1.0)
     intervals: dict[str, Any] = {"confidence": confidence, "method": method, "simultaneous": simultaneous}
     estimates = tuple(
         estimate_interval(name, value, values[name], factor=factor * calibration.get(name, 1.0), **intervals)
         for name, value in observed_values.items()
     )
-    problems = diagnose(sampler, estimates, values, calibration)
+    sample = draw(0) if resample == "edges" else None
+    problems = diagnose(sampler, estimates, values, sample)
     check = None
+    is_small = observed.rows.n_entries <= MAX_ENTRIES
     if resample == "edges" and (is_small if validity is None else validity):
         check = check_validity(observed, [draw(number) for number in range(min(n, N_CHECKED))])
         if check.is_doubtful:
             other = next_model(sampler)
-            problems.append(Diagnostic(None, f"{check}. Use {other}.", other))
+            problems.append(Diagnostic(None, f"{check}. Use the model {other!r}.", other))
     n_needed = int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # for both quantiles; less rounding
     if method != "normal" and n < n_needed:
         text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."

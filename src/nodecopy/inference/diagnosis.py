@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from nodecopy._core.arrays import FloatArray
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.graph import Graph
-from nodecopy.inference.donors import DegreeClasses, DirectedCopying, edge_count_variance
-from nodecopy.inference.resampling import NodeBootstrap, NodeResampler, Sampler, Samples
+from nodecopy.inference.donors import ClassCopying, edge_count_variance
+from nodecopy.inference.resampling import MODELS, NodeBootstrap, NodeResampler, Sampler, Samples
 
 if TYPE_CHECKING:
     from nodecopy.inference.bootstrapping import Estimate
@@ -24,21 +23,10 @@ MAX_PRODUCTS = 10**8  # products of donors and edges up to which that ratio is c
 MAX_SHIFT = 3.0  # standard errors by which the mean of the samples may differ from the observed value
 EXTREMES = ("max_degree", "n_components", "largest_component")  # a bootstrap is unreliable for few nodes
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3  # of cubed degrees
-OF_TRIANGLES, MIN_TRIANGLES = ("triangles", "transitivity"), 0.8  # per edge, by the experiment coverage
-MAX_DEGREE_FACTOR, MAX_NODES_FACTOR = 1.1, 1.25  # by which standard errors may be too large
+MAX_NODES_FACTOR = 1.25  # by which standard errors for a population of nodes may be too large
 MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two values
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
-NODE_MODELS = (
-    "NodeBootstrap ('node-bootstrap')",
-    "NodeSubsampling ('subsampling')",
-    "LatentPositionBootstrap ('latent-positions')",
-)
-EDGE_MODELS = (
-    "the default, node copying with DegreeClasses",
-    "DegreeCorrectedSBM ('dc-sbm')",
-    "RandomDotProduct ('dot-product')",
-    "SBM ('sbm')",
-)
+LOW_DEGREES, MAX_BELOW = 0.02, 0.1  # share of nodes with lower degrees, in the graph and in a sample
 COVERS_LESS = "its interval may cover less often than stated."
 
 
@@ -63,30 +51,38 @@ class Diagnostic(NamedTuple):
 
 
 def next_model(sampler: Sampler) -> str:
-    """Return the model to try where the samples of this one do not represent the graph."""
-    models = NODE_MODELS if isinstance(sampler, NodeResampler) else EDGE_MODELS
-    rule = getattr(sampler, "donors", sampler)
-    is_default = isinstance(rule, (DegreeClasses, DirectedCopying))
-    own = [number for number, name in enumerate(models) if name.startswith(f"{type(sampler).__name__} ")]
-    return models[0 if not (is_default or own) else (max(own, default=0) + 1) % len(models)]
+    """Return the name of the model to try where the samples of this one do not represent the graph."""
+    models = MODELS["nodes" if isinstance(sampler, NodeResampler) else "edges"]
+    names, classes = list(models), list(models.values())
+    place = classes.index(type(sampler)) + 1 if type(sampler) in classes else 0
+    return names[place % len(names)]
 
 
 def diagnose(
-    sampler: Sampler, estimates: Sequence[Estimate], values: Samples, calibrated: Container[str] = ()
+    sampler: Sampler, estimates: Sequence[Estimate], values: Samples, sample: Graph | None = None
 ) -> list[Diagnostic]:
-    """Return the reasons not to trust the intervals, given the values in the samples."""
-    model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
+    """Return the reasons not to trust the intervals, given the values in the samples, and one of these."""
+    model: Any = sampler.model_ if isinstance(sampler, ClassCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
     other = next_model(sampler)
     problems = [Diagnostic(None, text, other) for text in _diagnose_sampler(sampler, copying, other)]
+    if sample is not None and (share := share_below(sampler.graph_, sample)) > MAX_BELOW:
+        text = (
+            f"{share:.0%} of the nodes of a sample have fewer edges than nearly all nodes of the graph, so "
+            "that edges may depend on each other, as in networks that grow or are filtered by degree, and "
+            "standard errors may be wrong. Give the model of the network, such as BarabasiAlbert()."
+        )
+        problems.append(Diagnostic(None, text))
     for estimate in estimates:
         name, rows = estimate.name, values[estimate.name]
         texts: list[str] = []
-        problems += _diagnose_values(estimate, rows, expected_shift(name, copying), other)
+        problems += _diagnose_values(estimate, rows, other)
         if np.isfinite(estimate.low).any():
-            if copying:  # standard errors of directed graphs are not too large
-                is_checked = model is sampler and name not in calibrated
-                texts += _diagnose_copying(estimate, copying, is_checked)
+            if copying and name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE:
+                texts.append(
+                    f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard "
+                    f"error of {name} may be too small."
+                )
             limit = max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(rows)) ** 0.5)
             skew, bimodality = shape(rows)
             if not estimate.is_array and name not in EXTREMES and bimodality > MAX_BIMODALITY:
@@ -110,7 +106,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
     elif (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
         yield (
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            f"(themselves included), so that standard errors are too small. Use {other}."
+            f"(themselves included), so that standard errors are too small. Use the model {other!r}."
         )
     else:
         ratio = donor_variance_ratio(copying)
@@ -120,22 +116,19 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
         yield (
             f"the degrees of a node's donors vary {reason} than chance explains, so that the standard error "
             f"of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, and "
-            f"others may be, too. Use {other}."
+            f"others may be, too. Use the model {other!r}."
         )
 
 
-def _diagnose_values(
-    estimate: Estimate, rows: FloatArray, expected: float, other: str
-) -> Iterator[Diagnostic]:
-    """Yield reasons from the values in the samples; the bias may be up to ``expected``."""
+def _diagnose_values(estimate: Estimate, rows: FloatArray, other: str) -> Iterator[Diagnostic]:
+    """Yield reasons from the values in the samples."""
     name, size = estimate.name, np.size(estimate.observed)
     error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
     n_undefined = sum(not np.isfinite(row).all() for row in rows)
     rounding = ROUNDING * np.abs(estimate.observed)
     with np.errstate(invalid="ignore"):
         is_constant = error <= rounding
-        shift = np.abs(bias - np.clip(bias, 0, expected))
-        is_far = shift > np.maximum(MAX_SHIFT * error, rounding)
+        is_far = np.abs(bias) > np.maximum(MAX_SHIFT * error, rounding)
     moved = f"the mean of {name} over samples differs from the observed value by"
     if estimate.is_array:
         is_far &= ~is_constant
@@ -162,42 +155,20 @@ def _diagnose_values(
         yield Diagnostic(name, f"{name} is undefined in {n_undefined} samples, so there is no interval.")
     elif is_far:
         text = f"{moved} {estimate.bias:.3g}, more than {MAX_SHIFT:g} standard errors: the samples do not "
-        yield Diagnostic(name, f"{text}represent it. Use {other}.", other)
+        yield Diagnostic(name, f"{text}represent it. Use the model {other!r}.", other)
     elif is_constant:
-        text = f"{name} is the same in all samples, so that its interval has no width. Use {other}."
+        text = (
+            f"{name} is the same in all samples, so that its interval has no width. Use the model {other!r}."
+        )
         yield Diagnostic(name, text, other)
     if name in EXTREMES and np.isfinite(error).any():
         yield Diagnostic(name, f"{name} depends on few nodes, so that {COVERS_LESS}")
 
 
-def _diagnose_copying(estimate: Estimate, copying: NodeCopying[Any], is_checked: bool) -> Iterator[str]:
-    """Yield reasons that follow from known properties of one-endpoint copying."""
-    name = estimate.name
-    has_few_donors = name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE
-    if has_few_donors:
-        yield (
-            f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
-            f"{name} may be too small."
-        )
-    if not is_checked:
-        return
-    is_checked = name == "degree_variance" and not has_few_donors
-    if is_checked and (factor := degree_variance_factor(copying)) > MAX_DEGREE_FACTOR:
-        yield (
-            "degrees vary more in samples than in networks like the graph, so that the standard error of "
-            f"degree_variance is too large, by at least about {factor - 1:.0%}."
-        )
-    graph = copying.graph_
-    is_counted = name in OF_TRIANGLES and not estimate.is_array and not graph.directed
-    if is_counted and copying.symmetrise_ == "one-endpoint":
-        degrees = graph.rows.degrees.astype(np.float64)
-        n_ends = float(estimate.observed) * (6 if name == "triangles" else (degrees * (degrees - 1)).sum())
-        per_edge = n_ends / max(degrees.sum(), 1.0)
-        if 0 < per_edge < MIN_TRIANGLES:
-            yield (
-                f"an edge is in {per_edge:.2g} triangles on average; with so few, the standard error of "
-                f"{name} may be up to a quarter too large."
-            )
+def share_below(graph: Graph, sample: Graph) -> float:
+    """Return the share of the nodes of a sample with edges, but fewer than 98 % of the nodes of the graph."""
+    degrees = sample.degrees
+    return float(((degrees > 0) & (degrees < np.quantile(graph.degrees, LOW_DEGREES))).mean())
 
 
 def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:
@@ -224,31 +195,6 @@ def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
             return None
     variance = edge_count_variance(copying)
     return variance.donors / variance.coins if variance.coins > 0 else None
-
-
-def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
-    """Return the largest bias that is a known property of one-endpoint copying."""
-    if copying is None or copying.symmetrise_ != "one-endpoint" or name != "degree_variance":
-        return 0.0
-    return float(copying.graph_.rows.degrees.mean()) / 4
-
-
-def degree_variance_factor(copying: NodeCopying[Any]) -> float:
-    """Return the factor by which, at least, the standard error of the variance of degrees is too large.
-
-    Donors of node i have degrees of mean m_i and variance v_i. The true variance is about
-    (1/n^2) sum_i [4 (m_i - m)^2 v_i + 2 v_i^2]; for samples the factor 2 becomes 3.
-    """
-    graph = copying.graph_
-    if graph.directed or copying.keep_ or copying.symmetrise_ != "one-endpoint":
-        return 1.0
-    degrees = graph.rows.degrees.astype(np.float64)
-    moments, row_of = copying.distribution_.mean_rows(sparse.csr_array(np.stack([degrees, degrees**2], 1)))
-    mean, square = moments.toarray()[row_of].T
-    variance = np.maximum(square - mean**2, 0.0)
-    common = 4 * (mean - mean.mean()) ** 2 * variance + variance
-    truth = float((common + 2 * variance**2).sum())
-    return float((common + 3 * variance**2).sum() / truth) ** 0.5 if truth > 0 else 1.0
 
 
 def node_variance_factor(graph: Graph) -> float:

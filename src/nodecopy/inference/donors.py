@@ -32,7 +32,8 @@ class DegreeClasses(Configurable):
     Nodes of a community are sorted by degree and divided into classes, starting from the smallest degree. A
     class is as large as possible while the variance of its degrees is no more than chance explains: the mean
     over its nodes of sum_j p_ij (1 - p_ij), estimated from the numbers of edges to each community. Under
-    one-endpoint copying the number of edges then has the variance of independent edges.
+    one-endpoint copying the number of edges then has the variance of independent edges. See
+    :class:`.ClassCopying` for samples by this rule.
 
     Parameters
     ----------
@@ -108,13 +109,15 @@ def _class_size(degrees: FloatArray, variances: FloatArray, tolerance: float) ->
     return int(np.flatnonzero((spread <= limit + 1e-9) | (sizes == 1))[-1]) + 1
 
 
-class DirectedCopying(GraphModel[Graph]):
-    """Copy out-neighbours or in-neighbours: a fair coin per ordered pair chooses the end whose copy counts.
+class ClassCopying(GraphModel[Graph]):
+    """Copy how many neighbours of each class a node of the same class has, and choose them at random.
 
-    This is one-endpoint node copying of the bipartite graph that has every node twice, as a source and as a
-    target, with :class:`.DegreeClasses` by out-degree for sources and by in-degree for targets. It is the
-    default of :func:`.bootstrap` for directed graphs, of which :class:`.NodeCopying` copies rows only.
-    Samples have no self-loops.
+    This is one-endpoint node copying with :class:`.DegreeClasses`, in which the nodes of a copied row are
+    exchanged within their classes (:meth:`.NodeCopying.draw_exchanged`). The probability of an edge is the
+    density between two classes, so that samples do not remember by how much a degree deviates by chance. A
+    directed graph is copied as the bipartite graph that has every node twice, as a source with a class by
+    out-degree and as a target with one by in-degree; its samples have no self-loops. This is the default of
+    :func:`.bootstrap`.
 
     Parameters
     ----------
@@ -123,11 +126,10 @@ class DirectedCopying(GraphModel[Graph]):
 
     Examples
     --------
-    >>> from nodecopy import Graph
-    >>> from nodecopy.inference import DirectedCopying
-    >>> graph = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], directed=True)
-    >>> DirectedCopying().fit(graph).sample(rng=0).directed
-    True
+    >>> from nodecopy import datasets
+    >>> from nodecopy.inference import ClassCopying
+    >>> ClassCopying("labels").fit(datasets.load("karate")).sample(rng=0).n_nodes
+    34
     """
 
     graph_: Graph
@@ -139,26 +141,30 @@ class DirectedCopying(GraphModel[Graph]):
 
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
         """Estimate communities and classes of degrees; ``rng`` is not used."""
-        graph = convert_graph(graph, "graph of DirectedCopying")
-        if not graph.directed:
-            way_out = "Use NodeCopying(DegreeClasses()) for others"
-            raise InputError("graph of DirectedCopying", f"must be directed; got {graph!r}. {way_out}.")
-        codes = DegreeClasses(self.communities, self.tolerance).find_communities(graph)
-        both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
-        self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(join_sides(graph.adjacency))
-        self.graph_ = graph
+        graph = convert_graph(graph, "graph of ClassCopying")
+        rule = DegreeClasses(self.communities, self.tolerance)
+        if graph.directed:
+            codes = rule.find_communities(graph)
+            rule = replace(rule, communities=np.concatenate([codes, codes + codes.max(initial=0) + 1]))
+        self.model_, self.graph_ = NodeCopying(rule).fit(_join_ends(graph)), graph
         return self
 
     def _check_state(self) -> None:
-        if self.model_.check_fitted() != join_sides(self.graph_.adjacency):
-            raise InputError("model_", "must be fitted to the sources and targets of graph_.")
+        if self.model_.check_fitted() != _join_ends(self.graph_):
+            raise InputError("model_", "must be fitted to graph_, or to its sources and targets.")
 
     def draw(self, seed: SeedSequence) -> Graph:
-        sample, n_nodes = self.model_.draw(seed), self.graph_.n_nodes
+        sample, n_nodes = self.model_.draw_exchanged(seed), self.graph_.n_nodes
+        if not self.graph_.directed:
+            return sample
         links: Any = sample.adjacency[:n_nodes, n_nodes:]
         weights = links.data if sample.is_weighted else None
         rows = Rows.canonical(links.indptr, links.indices, weights, n_nodes)
         return self.graph_.with_rows(rows.keep_entries(rows.row_numbers != rows.indices))
+
+
+def _join_ends(graph: Graph) -> Graph:
+    return join_sides(graph.adjacency) if graph.directed else graph
 
 
 class EdgeCountVariance(NamedTuple):

@@ -19,7 +19,7 @@ from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, Erd
 from nodecopy.generators.structure import Structure, join_sides
 from nodecopy.graph import Graph
 from nodecopy.inference.bootstrapping import create_axes
-from nodecopy.inference.donors import DirectedCopying
+from nodecopy.inference.donors import ClassCopying
 from nodecopy.inference.resampling import BLOCK_MODELS, choose_sampler, label_blocks, start_sampling
 from nodecopy.inference.statistics import Statistic, check_scalars, prepare_measure
 from nodecopy.interactions import Interactions
@@ -30,7 +30,7 @@ NULL_MODELS: dict[str, Callable[[], Any]] = {
     "configuration": ConfigurationModel,
     "degree-corrected-blocks": BlockConfigurationModel,
     "erdos-renyi": lambda: ErdosRenyi(fixed_edges=True),
-    "node-copying": lambda: None,  # the default model of bootstrap
+    "node-copying": ClassCopying,  # the default model of bootstrap
 }
 ROUNDING = 1e-12  # largest relative difference that counts as rounding
 
@@ -116,14 +116,14 @@ def null_test(
             got = f"{name} of the graph is {value!r}. Test others."
             raise InputError("statistic", f"must be finite to be tested; {got}")
     settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
-    given = choose_sampler(null, "edges", directed=observed.directed)
+    given = choose_sampler(null, "edges")
     blocks = label_blocks(observed) if isinstance(given, BLOCK_MODELS) else observed
     model, labelled = structure.adapt(given, blocks)
     sampler, draw, samples = start_sampling(
         labelled, measure, model, call="null_test", finish=structure.restore, **settings
     )
     kept = structure.list_kept([draw(0), draw(1)], repr(given))
-    if isinstance(sampler, (NodeCopying, DirectedCopying)):
+    if isinstance(sampler, (NodeCopying, ClassCopying)):
         warn_about_data(
             "samples of node copying are centred near the observed graph, so that the test is not of the "
             "stated size. Use the null model 'configuration' or 'degree-corrected-blocks'."

@@ -29,7 +29,7 @@ from nodecopy.generators import (
 from nodecopy.generators.base import replace_edges
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
-from nodecopy.inference.donors import DegreeClasses, DirectedCopying
+from nodecopy.inference.donors import ClassCopying
 from nodecopy.inference.statistics import Floats, GraphMeasure, Values
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
@@ -188,7 +188,7 @@ class LatentPositionBootstrap(NodeResampler):
 
 MODELS: dict[str, dict[str, Any]] = {  # by what is resampled; names are also those of the command line
     "edges": {
-        "node-copying": lambda: None,  # the default
+        "node-copying": ClassCopying,  # the default
         "dc-sbm": DegreeCorrectedSBM,
         "dot-product": RandomDotProduct,
         "sbm": SBM,
@@ -229,7 +229,7 @@ def start_sampling(
     """
     check_integer(workers, f"workers of {call}", low=1)
     seed = seed_sequence(rng)
-    sampler = choose_sampler(model, resample, directed=graph.directed)
+    sampler = choose_sampler(model, resample)
     labelled = label_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
     sampler = sampler.fit(labelled, rng=child(seed, FIT_SEED))
     if call == "null_test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
@@ -245,13 +245,11 @@ def start_sampling(
     return Sampling(sampler, draw_number, values)
 
 
-def choose_sampler(model: Any, resample: str, *, directed: bool = False) -> Sampler:
+def choose_sampler(model: Any, resample: str) -> Sampler:
     """Return the model or what its name stands for; a donor rule stands for node copying with it."""
     model = from_name(model, MODELS[resample], f"model of resample={resample!r}")
-    if model is None and resample == "edges":
-        return DirectedCopying() if directed else NodeCopying(DegreeClasses())
     if model is None:
-        return NodeBootstrap()
+        return ClassCopying() if resample == "edges" else NodeBootstrap()
     if isinstance(model, NodeResampler if resample == "nodes" else GraphModel):
         return model
     if resample == "edges" and not isinstance(model, (type, NodeResampler)) and hasattr(model, "fit"):

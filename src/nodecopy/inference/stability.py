@@ -18,7 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.inference.bootstrapping import create_axes
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.diagnosis import Diagnostic, diagnose
-from nodecopy.inference.donors import DegreeClasses, DirectedCopying
+from nodecopy.inference.donors import ClassCopying, DegreeClasses
 from nodecopy.inference.resampling import collect_values, start_sampling
 from nodecopy.inference.statistics import Floats, prepare_measure
 from nodecopy.io import GraphLike
@@ -80,7 +80,7 @@ def community_stability(
     sampler, _, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
     problems = diagnose(sampler, [], {})
     rule = getattr(sampler, "donors", sampler)
-    if isinstance(rule, (DegreeClasses, DirectedCopying)) and rule.communities is None:
+    if isinstance(rule, (DegreeClasses, ClassCopying)) and rule.communities is None:
         text = "samples are drawn from estimated communities, and have them whether they exist or not."
         way_out = "Test modularity by inference.null_test, or give model."
         problems.append(Diagnostic(None, f"{text} {way_out}"))

@@ -23,7 +23,12 @@ from nodecopy.metrics.classification import warn_about_missing_labels
 from nodecopy.metrics.structure import MIN_COMPILED_ENTRIES, select_counting, select_statistics
 
 Floats: TypeAlias = NDArray[np.float64]
-Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
+Statistic: TypeAlias = (
+    str
+    | Callable[[Any], Any]
+    | Sequence[str | Callable[[Any], Any]]
+    | Mapping[str, Callable[[Any], Any]]  # functions by name
+)
 Values: TypeAlias = Mapping[str, float | Floats]
 
 NODE_STATISTICS = ("degrees", "pagerank")
@@ -61,18 +66,22 @@ def prepare_measure(
     if not own.n_nodes:
         raise InputError("graph", "must have nodes; got none.")
     convert = CONVERT[check_choice(library or find_library(graph), "library", CONVERT)]
-    is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
-    allowed = "a name, a function, or several of them"
-    chosen = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
+    allowed = "a name, a function, several of them, or a dictionary of functions by name"
+    if isinstance(statistic, Mapping):
+        chosen: list[tuple[str, Any]] = [(str(title), part) for title, part in statistic.items()]
+    else:
+        is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
+        parts = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
+        chosen = [("", part) for part in parts]
     if not chosen:
         raise InputError("statistic", f"must be {allowed}; got none.")
     names: list[str] = []
     functions: list[KeyedFunction] = []
-    for part in chosen:
-        if isinstance(part, str):
+    for title, part in chosen:
+        if isinstance(part, str) and not title:
             names.append(check_name(part, statistic_names(), "statistic"))
         elif callable(part):
-            name = str(getattr(part, "__name__", type(part).__name__))
+            name = title or str(getattr(part, "__name__", type(part).__name__))
             name = f"statistic {len(functions) + 1}" if name == "<lambda>" else name
             functions.append(KeyedFunction(name, part))
         else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,15 @@ from scipy import sparse
 from nodecopy._core.arrays import Floats
 from nodecopy._core.parallel import sample_stream
 from nodecopy._core.random import child
-from nodecopy.copying import NodeCopying
-from nodecopy.generators import SBM
 from nodecopy.generators.base import binary_adjacency
 from nodecopy.generators.classical import NOISE_FACTOR
 from nodecopy.graph import Graph
-from nodecopy.inference.donors import DegreeClasses
-from nodecopy.inference.statistics import prepare_measure
 
 MIN_EXCESS = 0.2  # of the score, of at most 0.5, over the reference of a doubtful graph
 N_CHECKED, N_FLIPS = 19, 200  # samples that are compared, and sign flips of each pair
 N_VECTORS, N_ITERATIONS = 16, 6  # of the joint embedding
 MAX_NODES = 500  # random nodes that are compared, since every difference is significant for enough nodes
-MAX_ENTRIES = 2**19  # of the graph, up to which samples are checked and calibrated by default
-CALIBRATED = ("degree_variance", "triangles", "transitivity")
+MAX_ENTRIES = 2**19  # of the graph, up to which samples are checked by default
 
 
 @dataclass(frozen=True)
@@ -97,38 +92,19 @@ def check_validity(graph: Graph, samples: Sequence[Graph]) -> Validity:
     return Validity(float(areas[0]), float(np.mean(areas[1:])), share, others[0])
 
 
-def can_calibrate(sampler: Any) -> bool:
-    """Return whether :func:`calibrate` knows the model: copying undirected graphs by degree classes."""
-    is_copying = isinstance(sampler, NodeCopying) and isinstance(sampler.donors, DegreeClasses)
-    return (
-        is_copying and sampler.symmetrise == "one-endpoint" and not (sampler.keep or sampler.graph_.directed)
-    )
+def calibrate(
+    sampler: Any, measure: Callable[[Graph], Any], samples: Sequence[Graph], seed: SeedSequence, **pool: Any
+) -> dict[str, Any]:
+    """Return the standard error of each statistic by the second level of a double bootstrap.
 
-
-def calibrate(model: Any, names: Sequence[str], n: int, seed: SeedSequence, **pool: Any) -> dict[str, float]:
-    """Return the factor of the standard error of each statistic by a double bootstrap.
-
-    The first level are ``n`` networks of the block model of the degree classes, whose deviation is known. The
-    second level are about ``n`` samples of some of them. The factor is the deviation over the mean standard
-    error of such samples.
+    The method is applied to samples as if each was the observed graph, and draws as many samples of it. The
+    standard error is the square root of the mean variance.
     """
-    classes: Any = model.distribution_.list_of
-    bare = model.graph_.replace(features=None, labels=classes)
-    communities: Any = model.donors.find_communities(bare.replace(labels=model.graph_.labels))
-    world, size = SBM().fit(bare), ceil(n**0.5)
-    measure: Callable[[Graph], Any] = prepare_measure(names, bare, None)[1]
 
-    def draw_first(number: int) -> list[float]:
-        return list(measure(world.draw(child(seed, 0, number))).values())
+    def draw_second(number: int) -> dict[str, Any]:
+        fitted = copy(sampler).fit(samples[number])
+        rows = [measure(fitted.draw(child(seed, number, k))) for k in range(len(samples))]
+        return {name: np.var([row[name] for row in rows], axis=0, ddof=1) for name in rows[0]}
 
-    def draw_second(number: int) -> list[float]:
-        copying = NodeCopying(DegreeClasses(communities, model.donors.tolerance))
-        fitted = copying.fit(world.draw(child(seed, 0, number)))
-        rows = [list(measure(fitted.draw(child(seed, 1, number, k))).values()) for k in range(size)]
-        return list(np.var(rows, axis=0, ddof=1))
-
-    truth = np.std(list(sample_stream(draw_first, n, **pool)), axis=0, ddof=1)
-    errors = np.sqrt(np.mean(list(sample_stream(draw_second, size, **pool)), axis=0))
-    is_defined = np.isfinite(truth) & (errors > 0) & (truth > 0)
-    factors = np.where(is_defined, truth / np.where(is_defined, errors, 1.0), 1.0)
-    return dict(zip(names, factors.tolist(), strict=True))
+    levels = list(sample_stream(draw_second, len(samples), **pool))
+    return {name: np.sqrt(np.mean([level[name] for level in levels], axis=0)) for name in levels[0]}

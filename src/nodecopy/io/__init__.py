@@ -14,6 +14,7 @@ from nodecopy.io.convert import convert_graph as convert_graph
 from nodecopy.io.convert import convert_interactions as convert_interactions
 from nodecopy.io.convert import training_nodes as training_nodes
 from nodecopy.io.encoder import FeatureEncoder as FeatureEncoder
+from nodecopy.io.graphs import read_contacts as read_contacts
 from nodecopy.io.graphs import read_graph as read_graph
 from nodecopy.io.graphs import read_matrix as read_matrix
 from nodecopy.io.graphs import write_graph as write_graph

@@ -29,7 +29,7 @@ from nodecopy.io.tables import Column, Table, read_names, read_table
 Roles = Mapping[str, Sequence[str]]  # the usual names of the column of each role, in lower case
 ColumnNames = Mapping[str, str | None]  # the names that the caller gives, by role
 Decimal = Literal[".", ","]
-Kind = Literal["edges", "labels", "interactions", "features"]  # what a table holds
+Kind = Literal["edges", "labels", "interactions", "contacts", "features"]  # what a table holds
 
 TIMES = ("time", "timestamp", "ts", "date", "datetime")
 EDGE_COLUMNS: Roles = {
@@ -63,6 +63,7 @@ KINDS: Mapping[Kind, Roles] = {
     "edges": EDGE_COLUMNS,
     "labels": NODE_COLUMNS,
     "interactions": INTERACTION_COLUMNS,
+    "contacts": {**EDGE_COLUMNS, "time": (*TIMES, "day", "t")},  # edges, if the time is not read
 }
 N_KEYS = 2  # the first two roles of a kind are required
 ID_ROLES = ("source", "target", "id", "user", "item")
@@ -150,22 +151,26 @@ def choose_columns(
     if len(columns) < N_KEYS:
         raise InputError(f"the table must have columns for {_key_names(roles)}; it has {len(columns)}.")
     no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
-    usual = match_names(names, roles)
+    usual, is_of_contacts = match_names(names, roles), kind == "contacts"
+    name = column_names.get("time")
+    times = [number for number, other in enumerate(names) if name == other or usual.get("time") == number]
+    has_time = bool(name or times)
+    times = times or [number for number, column in enumerate(columns) if holds_times(column)]
+    if is_of_contacts and not has_time and len(times) != 1:
+        got = f"{len(times)} columns that can be" if times else "no column of dates, Unix times or that name"
+        raise InputError(f"the table must have a column of times; it has {got}. Name it.", time="NAME")
     positions = match_columns(
         names,
-        {
-            role: words
-            for role, words in roles.items()
-            if role != "time" or column_names.get(role) or role in usual
-        },
+        {role: words for role, words in roles.items() if role != "time" or has_time},
         n_required=N_KEYS,
-        is_numeric=lambda position: holds_weights(columns[position], names[position], others=no_values),
+        is_numeric=lambda position: (
+            not is_of_contacts and holds_weights(columns[position], names[position], others=no_values)
+        ),
         column_names=column_names,
-        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
+        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names, times * is_of_contacts),
     )
     if "time" in roles and "time" not in positions and column_names.get("time") != "":
-        free = (number for number in range(len(columns)) if number not in positions.values())
-        times = [number for number in free if holds_times(columns[number])]
+        times = [number for number in times if number not in positions.values()]
         positions |= {"time": times[0]} if times else {}
     if not is_shared:
         _log_columns(file, table, roles, column_names, positions)
@@ -247,13 +252,17 @@ def _key_names(roles: Roles) -> str:
     return " and ".join(_key_roles(roles))
 
 
-def _find_keys(table: Table, kind: Kind, column_names: ColumnNames) -> Sequence[int]:
+def _find_keys(
+    table: Table, kind: Kind, column_names: ColumnNames, others: Sequence[int] = ()
+) -> Sequence[int]:
     required, usual = _key_roles(KINDS[kind]), match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
     if kind == "edges" and _is_square(table.columns):
         raise InputError(ADJACENCY_ERROR)
-    keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
+    free = [number for number in range(len(table.columns)) if number not in others]
+    rest = table.select(free)
+    keys = [free[key] for key in find_id_columns(rest.columns, rest.names or [], is_alike=kind == "edges")]
     if len(keys) < N_KEYS:
         way_out = f"Name those of {_key_names(KINDS[kind])}"
         raise InputError(f"the table must have two columns of integers or text. {way_out}.")
@@ -425,7 +434,11 @@ def match_kind(names: Sequence[str]) -> Kind | None:
 def _check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
     """Raise an error if a header is of another kind; warn of interactions that are read as edges."""
     other = match_kind(names)
-    if other in (None, kind) or _has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
+    if (
+        other is None
+        or _key_roles(KINDS[other]) == _key_roles(KINDS[kind])
+        or _has_usual_names({name.strip().lower() for name in names}, KINDS[kind])
+    ):
         return
     if (kind, other) == ("edges", "interactions"):
         meaning = "a user and an item with the same id are one node. read_interactions keeps them apart"

@@ -8,22 +8,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from nodecopy._core.arrays import Floats, Ints, check_ids
-from nodecopy._core.checks import as_array, check_choice, check_type, check_unique
+from nodecopy._core.checks import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_real,
+    check_type,
+    check_unique,
+    show,
+)
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import matrices
 from nodecopy.io.columns import (
+    EPOCHS,
     NOTATIONS,
     ColumnNames,
     Decimal,
     check_identifiers,
     check_notation,
     describe,
+    is_number,
     parse_numbers,
+    parse_times,
     read_columns,
     unify_ids,
 )
@@ -45,6 +57,8 @@ NETWORKS = (".graphml", ".gexf", ".json")
 READABLE = (*TABLES, ".npz", ".mtx", *NETWORKS)
 N_EXAMINED = 100  # rows in which targets that are lists are looked for
 ENDS = ("source", "target")
+DURATIONS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+MONDAY = 4 * DURATIONS["day"]  # the first one after the start of Unix time
 
 
 def read_graph(
@@ -166,6 +180,136 @@ def read_graph(
         with reading(rows.path):
             content = rows.attach(content)
     return content
+
+
+def read_contacts(
+    path: TableLike,
+    *,
+    window: float | str | None = None,
+    n_windows: int | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    time: str | None = None,
+    weight: str | None = None,
+    header: bool | None = None,
+    directed: bool = False,
+    day_first: bool | None = None,
+) -> dict[Any, Graph]:
+    """Return a graph of each window of time of a table of contacts, by the start of the window.
+
+    All graphs have the same nodes, those of the table; a node without contacts in a window is isolated. The
+    weight of an edge is the number of contacts, or the sum of their weights. Windows without contacts are
+    left out, since nothing in the table tells whether they were observed.
+
+    Parameters
+    ----------
+    path
+        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) or data frame with a row per contact.
+    window
+        Duration of the windows: a number, in seconds if times are dates or Unix times, or for these a text
+        such as ``"12 hours"``, ``"1 day"`` or ``"2 weeks"``. Windows start at multiples of it, days at
+        midnight (UTC, if times have a zone) and weeks on Monday. By default a day, or, if times are other
+        numbers, each of them is a window if it has at least as many contacts as there are nodes.
+    n_windows
+        In place of ``window``, the number of windows, of equal duration from the first contact to the last.
+    source, target, time, weight
+        Names of columns. By default columns with usual names (``source``, ``target``, ``time``, ``date``,
+        ``weight``, ...); otherwise the only column of dates or Unix times, and the first two others that can
+        hold ids.
+    header, directed
+        As in :func:`read_graph`.
+    day_first
+        Whether 3/4/2024 is in April, as in :func:`~nodecopy.read_interactions`.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from nodecopy import read_contacts
+    >>> days = ["2024-05-30 09:10", "2024-05-30 09:30", "2024-05-31 11:00"]
+    >>> ends = {"source": ["ann", "ann", "bob"], "target": ["bob", "bob", "cleo"]}
+    >>> windows = read_contacts(pandas.DataFrame({**ends, "time": days}))
+    >>> [(str(start), graph.n_edges, graph.n_nodes) for start, graph in windows.items()]
+    [('2024-05-30', 1, 3), ('2024-05-31', 1, 3)]
+    """
+    column_names = {"source": source, "target": target, "weight": weight, "time": time}
+    with reading(path) as file:
+        table, columns = read_columns(file, "contacts", column_names, header=header)
+        if "time" not in columns or not len(columns["time"]):
+            raise InputError("time", "must be a column with a time in some rows; it has none.")
+        ends = [check_identifiers(table, columns[role], role) for role in ENDS]
+        check_notation(ends)
+        weights = np.ones(len(ends[0]))
+        if "weight" in columns:
+            weights = parse_numbers(table, columns["weight"], "weight", low=0)
+        times, is_date = _read_seconds(table, columns["time"], day_first)
+        ids, codes = np.unique(np.concatenate([*map(np.asarray, unify_ids(ends))]), return_inverse=True)
+        first, second = np.split(codes.reshape(-1), 2)
+        is_edge = first != second
+        if not is_edge.any():
+            raise InputError("the table must have contacts between different nodes; it has none.")
+        if n_loops := int((~is_edge).sum()):
+            log_decision(f"{describe(path)}: contacts of a node with itself: {n_loops}; they are left out.")
+            first, second, weights, times = (part[is_edge] for part in (first, second, weights, times))
+        starts, number = _cut_windows(times, is_date, window, n_windows, len(ids))
+    log_decision(f"{describe(path)}: {len(starts)} windows from {starts[0]} to {starts[-1]}.", "window")
+    if not directed:
+        first, second = np.minimum(first, second), np.maximum(first, second)
+    windows = {}
+    for place, start in enumerate(starts):
+        rows = np.flatnonzero(number == place)
+        shape = len(ids), len(ids)
+        matrix = sparse.csr_array((weights[rows], (first[rows], second[rows])), shape)
+        windows[start] = Graph(matrix, None, None, ids, directed)
+    return windows
+
+
+def _read_seconds(table: Table, column: Column, day_first: bool | None) -> tuple[Floats, bool]:
+    """Return times as numbers, and whether they are seconds since 1970."""
+    times = parse_times(table, column, day_first)
+    if times.dtype.kind == "M":
+        return times.astype("datetime64[ms]").astype(np.float64) / 1000, True
+    if not is_number(column[0]):
+        return times, True
+    for (low, high), unit in zip(EPOCHS, (1, 1000), strict=True):
+        if low <= times.min() and times.max() <= high:
+            return times / unit, True
+    return times, False
+
+
+def _cut_windows(
+    times: Floats, is_date: bool, window: float | str | None, n_windows: int | None, n_nodes: int
+) -> tuple[list[Any], Ints]:
+    """Return the starts of the windows that have contacts, and the position of the window of each contact."""
+    if n_windows is not None:
+        if window is not None:
+            raise InputError("window", f"must be left out if n_windows is given; got {show(window)}.")
+        check_integer(n_windows, "n_windows", low=1)
+        origin, size = float(times.min()), float(np.ptp(times)) / n_windows or 1.0
+        places = np.minimum((times - origin) // size, n_windows - 1)
+    elif window is None and not is_date:
+        origin, size, places = 0.0, 1.0, times
+        if len(np.unique(times)) * n_nodes > len(times):
+            raise InputError("window", "must be given, in the unit of times that are not dates; got None.")
+    else:
+        origin, size = MONDAY * is_date, _read_duration(window or "1 day", is_date)
+        places = (times - origin) // size
+    places, number = np.unique(places, return_inverse=True)
+    starts = origin + places * size
+    if not is_date:
+        return starts.tolist(), number
+    unit = "s" if (starts % DURATIONS["day"]).any() else "D"
+    return list(starts.astype("datetime64[s]").astype(f"datetime64[{unit}]")), number
+
+
+def _read_duration(window: float | str, is_date: bool) -> float:
+    """Return a duration, in seconds if it is a text."""
+    if not isinstance(window, str):
+        return check_real(window, "window", low=1e-6)
+    parts = re.fullmatch(r"(\d*) ?([a-z]+?)s?", window.strip())
+    if not is_date or parts is None or parts[2] not in DURATIONS:
+        allowed = "a number, or for dates and Unix times a text such as '1 day' or '12 hours'"
+        raise InputError("window", f"must be {allowed}; got {window!r}.")
+    return int(parts[1] or 1) * DURATIONS[parts[2]]
 
 
 def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:

@@ -154,6 +154,7 @@ class CoverageTask(NetworkTask):
     reference: str = key("text")
     target: str = key(MEANINGS, default="edges")
     known_labels: tuple[str, ...] = key(["text"], default=())  # methods that get the true blocks as labels
+    levels: int = key("count", default=1)  # of the bootstrap
     found_by: tuple[str, ...] = key(["text"], default=())  # methods with found_modularity; by default all
     scores: tuple[str, ...] = key([STATISTICS], default=tuple(STATISTICS))
 
@@ -168,7 +169,8 @@ class CoverageTask(NetworkTask):
         return tuple({"nodes": nodes, "degree": degree} for nodes, degree in self.sizes)
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
-        return {**cell.conditions, "known_labels": cell.method in self.known_labels}
+        levels = {"levels": self.levels} if self.levels > 1 else {}
+        return {**cell.conditions, "known_labels": cell.method in self.known_labels, **levels}
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -204,12 +206,8 @@ class CoverageTask(NetworkTask):
         if self.target == "edges" and cell.method not in self.known_labels:
             graph = graph.replace(labels=spectral_communities(graph))
         with mute_data_warnings():
-            options: Any = {
-                "n": self.samples,
-                "confidence": LEVEL,
-                "resample": self.target,
-                "validity": False,
-            }
+            options: dict[str, Any] = {"n": self.samples, "confidence": LEVEL, "resample": self.target}
+            options |= {"levels": self.levels, "validity": False}
             rng = child(seed, TrialSeeds.METHOD)
             result = inference.bootstrap(graph, statistics, model=model, rng=rng, **options)
             return _score_result(result, truths)
