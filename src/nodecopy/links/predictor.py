@@ -34,6 +34,7 @@ from nodecopy.io import GraphLike, convert_data
 from nodecopy.links.additive import AdditiveModel
 from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks, name_signals, split_by_size
 
+FOLDED_EDGES, MIN_FOLDS, MAX_FOLDS = 10**6, 3, 10  # edges whose signals are computed from others, and folds
 MAX_TAUGHT = 50_000  # edges, random pairs and near pairs that the classifier is taught with, of each
 MIN_CANDIDATES, CANDIDATES_PER_LINK = 10_000, 20  # of each kind, whose probabilities are computed
 DAMPING = 1e-3  # probabilities given as confidence are kept so far from 0 and 1
@@ -178,7 +179,8 @@ class LinkPredictor(Saveable):
     n_donors
         Donors of each node, 50 by default; 0 leaves the expected copied graph out of the signals.
     n_folds
-        Number of folds of held-out edges, 10 by default; with fewer, fitting is faster and less accurate.
+        Number of folds of held-out edges: 10 by default, and fewer, at least 3, in graphs of more than
+        100,000 edges. With fewer, fitting is faster and less accurate.
     use_labels
         Whether the labels of the graph are a signal, not by default. Do not use labels if you are going to
         predict them on the denoised graph.
@@ -205,7 +207,7 @@ class LinkPredictor(Saveable):
     edge_signals_: NDArray[np.float32]
     confidence_: NDArray[np.float64] | None
 
-    def __init__(self, n_donors: int = 50, n_folds: int = 10, use_labels: bool = False) -> None:
+    def __init__(self, n_donors: int = 50, n_folds: int | None = None, use_labels: bool = False) -> None:
         self.n_donors, self.n_folds, self.use_labels = n_donors, n_folds, use_labels
 
     def fit(self, graph: GraphLike, *, edge_confidence: ArrayLike | None = None, rng: Rng = None) -> Self:
@@ -234,7 +236,8 @@ class LinkPredictor(Saveable):
             log_decision(f"{loops} self-loops are left out.")
         self.confidence_ = _check_confidence(edge_confidence, links.is_used)
         rng = generator(rng)
-        n_folds = min(self.n_folds, n_edges)
+        n_folds = self.n_folds or int(np.clip(FOLDED_EDGES // n_edges, MIN_FOLDS, MAX_FOLDS))
+        n_folds = min(n_folds, n_edges)
         self.graph_, self.folds_ = data, rng.permutation(np.arange(n_edges) % n_folds)
         self._set_parts(links, NodeFacts(data, use_labels=self.use_labels))
         self._teach(rng, n_folds)
@@ -242,7 +245,8 @@ class LinkPredictor(Saveable):
 
     def _check_settings(self) -> None:
         check_integer(self.n_donors, "n_donors of LinkPredictor", low=0)
-        check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
+        if self.n_folds is not None:
+            check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
 
     def _teach(self, rng: Generator, n_folds: int) -> None:
         """Compute the signals of held-out edges and of pairs without edges, and fit the classifier."""

@@ -25,7 +25,7 @@ from nodecopy.features.scaling import WeightScaling
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
-RANK, N_POWERS = 128, 10  # dimensions of embeddings, and power iterations of a randomised SVD
+RANK, N_POWERS = 128, 3  # dimensions of embeddings, and power iterations of a randomised SVD
 N_STEPS, RESTART = 4, 0.2  # of the propagation of features
 MAX_BLOCK_ENTRIES = 2**22  # entries of sparse rows that are in memory at once
 
@@ -259,12 +259,19 @@ def _embed_connections(U: sparse.csr_array) -> NDArray[np.float32]:
     with one_blas_thread():
         basis: Any = once @ np.random.default_rng(0).normal(size=(n, min(RANK, n))).astype(np.float32)
         for _ in range(N_POWERS):
-            basis = once @ (once.T @ np.linalg.qr(basis)[0])
-        basis = np.linalg.qr(basis)[0]
+            basis = once @ (once.T @ _orthonormalise(basis))
+        basis = _orthonormalise(_orthonormalise(basis))
         reduced = once.T @ basis
         values, vectors = np.linalg.eigh(reduced.T @ reduced)
         rows = unit_rows(basis @ (vectors * np.sqrt(np.maximum(values, 0.0))))
     return np.asarray(unit_rows(rows + U.astype(np.float32) @ rows), np.float32)
+
+
+def _orthonormalise(basis: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return an orthonormal basis of the columns, by the Cholesky factor of their inner products."""
+    inner = (basis.T @ basis).astype(np.float64)
+    inner += 1e-6 * np.trace(inner) / len(inner) * np.eye(len(inner))
+    return basis @ np.linalg.inv(np.linalg.cholesky(inner)).T.astype(np.float32)
 
 
 def _normalise(A: sparse.csr_array, degrees_of: sparse.csr_array) -> sparse.csr_array:
