@@ -40,7 +40,7 @@ def test_weights_as_confidence(run: Run) -> None:
     Path("edges.csv").write_text("source,target,weight\n" + "\n".join(lines))
     answer = run("links", "edges.csv", "--confidence", "--doubtful", "1", "--json").json()
     assert [answer["doubtful"][0][end] for end in ("source", "target")] == [first[0], second[0]]
-    assert "needs weights" in run("links", "karate", "--confidence").err
+    assert "need weights" in run("links", "karate", "--confidence").err
 
 
 def test_interactions(run: Run) -> None:

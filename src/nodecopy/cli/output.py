@@ -30,6 +30,8 @@ OPTIONS = {  # of parameters of the package with another name
     "datasets": "dataset",
     "metrics": "metric",
     "folder": "results",
+    "edge_confidence": "confidence",
+    "n_looks": "looks",
 }
 LONG = 20.0  # an estimate is printed if a run takes more seconds
 DURATIONS = (("hours", 3600), ("minutes", 60), ("seconds", 1))
@@ -101,7 +103,7 @@ def _name_setting(parameter: str, value: Any, options: Collection[str]) -> str:
     """Return an option with its value, such as ``--weight ''``, if there is one."""
     name = OPTIONS.get(parameter, parameter).replace("_", "-")
     option = f"--no-{name}" if value is False else f"--{name}"
-    words = [] if isinstance(value, bool) else [value] if isinstance(value, (str, float)) else value
+    words = [] if isinstance(value, bool) else [value] if isinstance(value, (str, int, float)) else value
     return " ".join([option, *(quote(str(word)) for word in words)]) if option in options else ""
 
 
