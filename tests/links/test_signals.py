@@ -25,7 +25,7 @@ def compute(data: Any, pairs: Any, kept: Any = slice(None)) -> tuple[dict[str, A
     links, facts = ObservedLinks.from_data(data), NodeFacts(data)
     signals = LinkSignals(links, kept, facts, 7)
     columns = signals.compute(*np.asarray(pairs).T).T
-    names = [signal.name for signal in name_signals(links, facts, 7)]
+    names = [name for name, _ in name_signals(links, facts, 7)]
     return dict(zip(names, columns, strict=True)), signals
 
 

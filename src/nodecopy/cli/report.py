@@ -146,8 +146,8 @@ def _links_sections(graph: Graph, seed: int) -> list[Section]:
     from nodecopy.links import LinkPredictor
 
     text = (
-        "Probabilities are those of an edge between two nodes with such signals, if it were not known whether "
-        "there is one. A doubtful edge is an edge with a low probability; a missing one is absent."
+        "Probabilities are those of an edge between nodes with such signals, if it were not known whether "
+        "there is one. Edges with the lowest are doubtful, absent ones with the highest are missing."
     )
     try:
         return [sections.links_section(LinkPredictor().fit(graph, rng=seed), graph=GRAPH, text=text)]

@@ -298,7 +298,8 @@ def rank_donors(
     """
     from scipy.stats import rankdata
 
-    data, rng = convert_data(graph, "graph of rank_donors"), generator(rng)
+    data: Any = convert_data(graph, "graph of rank_donors")
+    rng = generator(rng)
     if rules is not None and not check_sequence(rules, "rules", "a list of donor rules"):
         raise InputError("rules", "must hold at least one donor rule; got none.")
     rows, is_graph = data.rows, isinstance(data, Graph)

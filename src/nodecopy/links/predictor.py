@@ -232,7 +232,7 @@ class LinkPredictor(Saveable):
             weights = links.weights * self.confidence_
             links = replace(links, weights=weights / weights.mean())
         self._links, self._facts = links, NodeFacts(self.graph_)
-        self._columns = name_signals(links, self._facts, self.n_donors)
+        self._names, self._is_logarithmic = zip(*name_signals(links, self._facts, self.n_donors), strict=True)
         self._cache: dict[int, LinkSignals] = {}
 
     def _signals(self, fold: int = -1) -> LinkSignals:
@@ -247,7 +247,7 @@ class LinkPredictor(Saveable):
     def _teach(self, rng: Generator, n_folds: int) -> None:
         """Compute the signals of held-out edges and of pairs without edges, and fit the classifier."""
         links, n_edges = self._links, len(self.folds_)
-        self.edge_signals_ = np.empty((n_edges, len(self._columns)), np.float32)
+        self.edge_signals_ = np.empty((n_edges, len(self._names)), np.float32)
         n_taught = -(-min(n_edges, MAX_TAUGHT) // n_folds)
         parts, n_near = [], 0.0
         for fold in range(n_folds):
@@ -262,7 +262,7 @@ class LinkPredictor(Saveable):
         # Pairs near each other are over-represented. The log of the share of edges among the pairs that were
         # sampled, over the same share among all pairs, is known for near and for other pairs.
         name = "walks of length 2" if links.n_users is None else "walks of length 3"
-        is_near = values[:, [column.name for column in self._columns].index(name)] > 0
+        is_near = values[:, self._names.index(name)] > 0
         n_absent = links.n_pairs - n_edges
         n_near = min(n_near, float(n_absent))
         offset = np.empty(len(values))
@@ -274,9 +274,8 @@ class LinkPredictor(Saveable):
         weights = np.ones(len(values))
         if self.confidence_ is not None:
             weights[: len(taught)] = self.confidence_[taught]
-        is_logarithmic = [column.is_logarithmic for column in self._columns]
         model = AdditiveModel.fit(
-            values, is_edge, is_logarithmic=is_logarithmic, offset=offset - shift, weights=weights
+            values, is_edge, is_logarithmic=self._is_logarithmic, offset=offset - shift, weights=weights
         )
         self.model_ = replace(model, intercept=model.intercept - shift)
 
@@ -382,8 +381,8 @@ class LinkPredictor(Saveable):
 
     def _list(self, first: IntArray, second: IntArray, probabilities: NDArray[np.float64]) -> Links:
         positions = np.stack([first, second - self._links.start], axis=1)
-        ids = [ids[column] for ids, column in zip(self._ids(), positions.T, strict=True)]
-        return Links(*ids, probabilities, positions)
+        first, second = (ids[column] for ids, column in zip(self._ids(), positions.T, strict=True))
+        return Links(first, second, probabilities, positions)
 
     def explain(self, pair: ArrayLike | Links, k: int = 5) -> LinkExplanation:
         """Return the reasons for the probability of a pair of nodes, and its ``k`` most probable donors.
@@ -398,8 +397,7 @@ class LinkPredictor(Saveable):
         i, j, position = int(first[0]), int(second[0]), int(self._links.find(first, second)[0])
         values = self._values(first, second)
         contributions = self.model_.contributions(values)[0]
-        names = [column.name for column in self._columns]
-        reasons = zip(names, values[0].tolist(), contributions.tolist(), strict=True)
+        reasons = zip(self._names, values[0].tolist(), contributions.tolist(), strict=True)
         signals = self._signals(-1 if position < 0 else int(self.folds_[position]))
         donors = [
             (self._name(end), self._name(donor), float(signals.P[end, donor]))
@@ -465,11 +463,11 @@ class LinkPredictor(Saveable):
         if self.confidence_ is not None:
             self.confidence_ = _check_confidence(self.confidence_, None, np.ones(n_edges, bool))
         self._set_parts(links)
-        shape = n_edges, len(self._columns)
+        shape = n_edges, len(self._names)
         if self.edge_signals_.shape != shape or n_edges < 2:
             raise InputError("edge_signals_", f"must have shape {shape}; got {self.edge_signals_.shape}.")
         check_finite(self.edge_signals_, "edge_signals_")
-        self.model_.check(len(self._columns))
+        self.model_.check(len(self._names))
 
 
 def _draw_near(signals: LinkSignals, n: int, rng: Generator) -> tuple[tuple[IntArray, IntArray], float]:

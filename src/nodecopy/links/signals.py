@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -135,19 +135,11 @@ class NodeFacts:
                 self.weighted = embeddings.weighted_features
 
 
-class Signal(NamedTuple):
-    """A signal of links.
+def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[tuple[str, bool]]:
+    """Return the names of the signals in the order of the columns of :meth:`LinkSignals.compute`.
 
-    ``is_logarithmic`` is true if ratios of its values matter, as of counts and probabilities, rather than
-    differences.
+    Beside each is whether ratios of its values matter, as of counts and probabilities, not differences.
     """
-
-    name: str
-    is_logarithmic: bool
-
-
-def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[Signal]:
-    """Return the signals of a graph, in the order of the columns of :meth:`LinkSignals.compute`."""
     names = [("similar neighbourhoods", False)]
     names += [("similar features", False)] * (facts.features is not None)
     names += [("copied by one endpoint", True), ("copied by both endpoints", True)] * (n_donors > 0)
@@ -161,7 +153,7 @@ def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[
         names += [("copied by the source", True), ("copied by the target", True)] * (n_donors > 0)
         names += [("directed walks of length 2", True), ("shared targets and sources", True)]
         names += [("out-degree of the source", True), ("in-degree of the target", True)]
-    return [Signal(*name) for name in names]
+    return names
 
 
 class LinkSignals:

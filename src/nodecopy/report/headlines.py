@@ -116,7 +116,7 @@ def links_headline(lists: Mapping[str, Sequence[Summary]]) -> str:
     names = ("doubtful", "least credible"), ("missing", "most probable missing")
     firsts = [(what, lists[kind][0]) for kind, what in names if lists[kind]]
     parts = [
-        f"the {what} edge is {' – '.join(link['ends'])} ({100 * link['probability']:.2g} %)"
+        f"the {what} edge is between {' and '.join(link['ends'])} ({100 * link['probability']:.2g} %)"
         for what, link in firsts
     ]
     return f"{_capitalise('; '.join(parts))}."

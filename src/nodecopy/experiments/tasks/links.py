@@ -114,12 +114,14 @@ class SignalControl(LinkControl):
             facts = NodeFacts(graph)
             signals = LinkSignals(ObservedLinks.from_data(graph), slice(None), facts, n_donors)
             P, U = signals.P, signals.U
-            self._left, self._right = {
-                "features": lambda: (facts.weighted, facts.weighted),
-                "neighbourhoods": lambda: (signals.embedding, signals.embedding),
-                "copied-one": lambda: (sparse.hstack([P, U], "csr"), sparse.hstack([U, P], "csr")),
-                "copied-both": lambda: (sparse.csr_array(P @ U), P),
-            }[self.signal]()
+            if self.signal == "features":
+                self._left = self._right = facts.weighted
+            elif self.signal == "neighbourhoods":
+                self._left = self._right = signals.embedding
+            elif self.signal == "copied-one":
+                self._left, self._right = sparse.hstack([P, U], "csr"), sparse.hstack([U, P], "csr")
+            else:
+                self._left, self._right = sparse.csr_array(P @ U), P
         elif self.signal in WALKS:
             scales = degrees  # PageRank with symmetric normalisation, so that one direction suffices
             if self.signal == "katz":
