@@ -73,7 +73,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
     for name in ("samples.png", "uncertainty.png", "attack.png"):
         assert Path("demo", name).read_bytes().startswith(b"\x89PNG")
     sections = sections_of(Path("demo/report.html"))
-    kinds = ["graphs", "statistics", "graphs", "classification", "attack", "recommendations"]
+    kinds = ["graphs", "statistics", "links", "graphs", "classification", "attack", "recommendations"]
     assert [section["kind"] for section in sections] == kinds
-    assert sections[3]["graph"] == sections[2]["title"]  # the table knows where its nodes are drawn
+    assert sections[4]["graph"] == sections[3]["title"]  # the table knows where its nodes are drawn
     assert Path("demo/report.html").stat().st_size < 500_000

@@ -137,12 +137,13 @@ def _graph_sections(
                 trained += _attack_sections(graph, split, seed)
     if "links" not in without and graph.n_edges <= MAX_LINK_EDGES:
         with show_status("judging edges"):
-            trained[:0] = _links_sections(graph, seed)
+            trained[:0] = links_sections(graph, seed)
     with show_status("sampling"):
         return [*_sample_sections(graph, result, n_samples, seed), *trained]
 
 
-def _links_sections(graph: Graph, seed: int) -> list[Section]:
+def links_sections(graph: Graph, seed: int, title: str = GRAPH) -> list[Section]:
+    """Return the section of doubtful and missing edges, if edges of the graph can be judged."""
     from nodecopy.links import LinkPredictor
 
     text = (
@@ -150,7 +151,7 @@ def _links_sections(graph: Graph, seed: int) -> list[Section]:
         "there is one. Edges with the lowest are doubtful, absent ones with the highest are missing."
     )
     try:
-        return [sections.links_section(LinkPredictor().fit(graph, rng=seed), graph=GRAPH, text=text)]
+        return [sections.links_section(LinkPredictor().fit(graph, rng=seed), graph=title, text=text)]
     except InputError as error:
         print_note(f"no doubtful or missing edges: {error}")
         return []
