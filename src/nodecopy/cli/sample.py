@@ -74,7 +74,9 @@ def sample(
         "nearest-neighbours with features, else jaccard.",
         "auto",
     ),
-    n_neighbours: opt.Count | None = opt.more("nearest-neighbours: donors of each node. (default: 10)"),
+    n_neighbours: opt.Count | None = opt.more(
+        "nearest-neighbours: donors of each node. (default: 10; with auto chosen by the graph)"
+    ),
     exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
     max_donors: opt.Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
     similarity: Path | None = opt.more(
