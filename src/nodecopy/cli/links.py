@@ -100,7 +100,7 @@ def links(
         for name, part in lists.items()
     }
     if json_:
-        run = files.describe_run(source, seed=seed, edges=data.rows.n_entries)
+        run = files.describe_run(source, seed=seed, edges=len(model.edge_probabilities()))
         rows = {name: part.to_list() for name, part in lists.items()}
         for name, entries in rows.items():
             for entry, reason in zip(entries, reasons[name], strict=bool(explain)):

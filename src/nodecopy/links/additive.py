@@ -15,7 +15,7 @@ from nodecopy._core.linalg import fit_penalised_logistic
 from nodecopy.errors import InputError
 
 N_KNOTS = 6  # of the piecewise linear function of a signal
-PENALTY, MAX_STEPS = 1.0, 100
+PENALTY, MAX_STEPS = 3.0, 100
 SMALL_SHARE = 0.01  # a logarithm has this quantile of the positive values added
 
 
