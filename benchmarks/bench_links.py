@@ -37,7 +37,7 @@ def peak() -> float:
 def adamic_adar(graph: Graph, pairs: Any) -> float | None:
     """Return the seconds that NetworKit takes for the index of some pairs."""
     try:
-        import networkit  # type: ignore[import-untyped]
+        import networkit
     except ImportError:
         return None
     first, second, _ = graph.edges()

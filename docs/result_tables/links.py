@@ -58,7 +58,7 @@ def gains_table(rows: Sequence[Row]) -> str:
     }
     lines = []
     for dataset in dict.fromkeys(dataset for dataset, *_ in cells):
-        shown = [cells.get((dataset, *place)) for _, *place in GAINS]
+        shown = [cells.get((dataset, question, score)) for _, question, score in GAINS]
         lines.append([DATASETS[dataset], *("-" if cell is None else format_gain(*cell) for cell in shown)])
     return format_table(["gain of copying", *(title for title, *_ in GAINS)], lines)
 

@@ -75,7 +75,7 @@ class AdditiveModel:
         fitted = fit_penalised_logistic(
             np.column_stack([np.ones(len(x)), inputs - means]),
             is_edge.astype(np.float64),
-            penalty=PENALTY * (np.arange(1 + inputs.shape[1]) > 0),  # all but the intercept
+            penalty=np.array([0.0] + [PENALTY] * len(means)),  # all but the intercept
             max_steps=MAX_STEPS,
             offset=offset,
             weights=weights,
