@@ -164,17 +164,14 @@ def test_nodes_come_by_uncertainty() -> None:
 
 
 def test_doubtful_and_missing_edges_have_reasons() -> None:
-    club = datasets.load("karate")
-    model = LinkPredictor().fit(club, rng=0)
+    model = LinkPredictor().fit(datasets.load("karate"), rng=0)
     section = sections.links_section(model)
-    links = section["lists"]["doubtful"]
-    assert [link["ends"] for link in links] == [[str(a), str(b)] for a, b, _ in model.doubtful(len(links))]
-    for link in links + section["lists"]["missing"]:
+    first, second, _ = next(iter(model.doubtful(1)))
+    assert section["headline"].startswith(f"The least credible edge is between {first} and {second} (")
+    for link in section["lists"]["doubtful"] + section["lists"]["missing"]:
         total = logit(link["base_rate"]) + sum(contribution for *_, contribution in link["reasons"])
         assert expit(total) == pytest.approx(link["probability"], rel=0.05)
         assert all(end in link["ends"] for end, *_ in link["donors"])
-    first, second = links[0]["ends"]
-    assert section["headline"].startswith(f"The least credible edge is between {first} and {second} (")
 
 
 LIBRARY = datasets.load("library")
